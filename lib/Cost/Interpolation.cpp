@@ -1,4 +1,4 @@
-//===- Interpolation.cpp - between measured points ------------------------===//
+//===- Interpolation.cpp - interpolation between measured points ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

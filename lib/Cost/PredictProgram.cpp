@@ -61,8 +61,8 @@ public:
   }
 
 private:
-  /// The format of the largest buffer of floats that a kernel reads, or writes where it reads none:
-  /// what it multiplies, whatever it adds up in.
+  /// Returns the format of the largest buffer of floats that a kernel reads, or writes if it reads
+  /// none: the format of its multiplications, even if its sums are wider.
   desc::Precision kernelPrecision(const rt::Instruction &instruction) const {
     const rt::Buffer *read = nullptr, *written = nullptr;
     for (const rt::Operand &operand : instruction.operands) {
@@ -95,7 +95,7 @@ private:
     return predictor.collective(kinds[size_t(collective.kind)], groupOver(collective.axes), bytes);
   }
 
-  /// All ranks agree whether a loss or norm is finite; see `Observation`.
+  /// Returns the time in which all ranks agree whether a loss or norm is finite; see `Observation`.
   double predictObserve(const rt::Observation &observation) {
     if (!observation.layout.globalShape.empty()) {
       return 0;
@@ -127,7 +127,8 @@ void predictDevice(rt::Program &program, const desc::CudaSpec &cuda) {
   program.deviceUses = {
       {rt::DevicePart::Context, cuda.contextBytes},
       {rt::DevicePart::Libraries, cuda.libraryBytes},
-      // Those of some of the ranks share what that of all has, which is made where any is.
+      // Communicators of some ranks share the memory of the communicator of all, which is always
+      // made with them.
       {rt::DevicePart::Communicators, program.communicates() ? communicators : uint64_t(0)},
       {rt::DevicePart::Inputs, program.stagedBytes()},
       {rt::DevicePart::Code, {}},

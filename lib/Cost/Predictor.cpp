@@ -1,4 +1,4 @@
-//===- Predictor.cpp - how long work takes on a machine -------------------===//
+//===- Predictor.cpp - predicted times of kernels and collectives ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,8 +32,8 @@ Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
   if (ranks <= devicesPerNode) {
     return group;
   }
-  // All groups are this one, moved to the ranks that the other axes lead to. Where in a node a
-  // group begins decides on how many it lies.
+  // The groups differ only by the coordinates on the other axes. A group's position in its first
+  // node decides how many nodes it lies on.
   std::vector<uint32_t> others;
   for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
     if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
@@ -81,7 +81,7 @@ Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
   }
 }
 
-/// A peak beside rates that were reached would make more of FP8 than it is.
+/// Comparing a peak of FP8 with measured rates of BF16 would overrate FP8.
 void Predictor::addBytesByBF16() {
   const auto &bytes = machine.device.peakFlopsF8, &numbers = machine.device.peakFlopsBF16;
   auto measured = matmuls.find(desc::Precision::BF16);
@@ -96,8 +96,8 @@ void Predictor::addBytesByBF16() {
 }
 
 double Predictor::peak(desc::Precision precision) const {
-  // A machine that does not know the precision is refused where a recipe asks for it; what is
-  // left, sums of step counters and such, takes next to nothing at any rate.
+  // Recipes whose precision has no rate are refused. The other uses, such as sums of step counters,
+  // take almost no time at any rate.
   return machine.device.peakFlops(precision).value_or(1e9);
 }
 
@@ -133,14 +133,15 @@ double Predictor::kernel(std::string_view kind, desc::Precision precision, doubl
   std::optional<double> known = measured(precision);
   if (!known && (precision == desc::Precision::BF16 || precision == desc::Precision::F16)) {
     known = measured(desc::Precision::F32);
-    // A machine that does not know float32 is taken to compute in 16 bits.
+    // A machine without a rate of float32 is assumed to compute in 16 bits.
     precision = machine.device.peakFlopsF32 ? desc::Precision::F32 : precision;
   }
   double rate = known ? *known : peak(precision);
   return std::max(flops / rate, memorySeconds(bytes)) + machine.device.measured.launchSeconds;
 }
 
-/// What one rank sends, in operands, and in how many messages: the formulas of the header.
+/// The amount that one rank sends, in operands, and the number of its messages, by the formulas of
+/// the header.
 static double messages(CollectiveKind kind, double ranks) {
   return kind == CollectiveKind::Permute
              ? 1
@@ -151,17 +152,18 @@ static double operandsSent(CollectiveKind kind, double ranks) {
   return messages(kind, ranks) * (sendsWhole ? 1 : 1 / ranks);
 }
 
-/// Levels of a binary tree over `count`.
+/// Returns the number of levels of a binary tree over `count`.
 static double levels(double count) { return std::ceil(std::log2(count)); }
 
-/// Hops of a group within a node: each halves or doubles what is exchanged, where that can be.
+/// Returns the hops of a group within a node: each halves or doubles the exchanged amount, if
+/// possible.
 static double hopsWithin(CollectiveKind kind, double ranks) {
   bool isDirect = kind == CollectiveKind::AllToAll || kind == CollectiveKind::Permute;
   return isDirect ? messages(kind, ranks)
                   : (kind == CollectiveKind::AllReduce ? 2 : 1) * levels(ranks);
 }
 
-/// The share of a rank's messages that leave its node.
+/// Returns the share of a rank's messages that leave its node.
 static double shareBetweenNodes(CollectiveKind kind, Group group) {
   double others = double(group.ranks) - 1;
   if (kind == CollectiveKind::Permute || group.ranks == group.nodes) {
@@ -193,7 +195,8 @@ double Predictor::byLinks(CollectiveKind kind, Group group, double bytes) const 
   double far = shareBetweenNodes(kind, group), rings = group.ranksPerNode();
   bool hasNear = far < 1 && within;
   double latency = hops * (far * between->latency + (hasNear ? (1 - far) * within->latency : 0));
-  // A ring's bytes pass every link of the ring; those of an all-to-all are some near, some far.
+  // The bytes of a ring pass every link of the ring; those of an all-to-all pass either a near or a
+  // far link.
   bool isRing = kind != CollectiveKind::AllToAll && kind != CollectiveKind::Permute;
   double farBytes = isRing ? sent / rings : sent * far,
          nearBytes = isRing ? sent : sent * (1 - far);
@@ -201,8 +204,9 @@ double Predictor::byLinks(CollectiveKind kind, Group group, double bytes) const 
          std::max(farBytes / between->bandwidth, hasNear ? nearBytes / within->bandwidth : 0);
 }
 
-/// On straight lines between measured sizes, which a cost of alpha + beta bytes is; below the
-/// smallest its time, since that is all latency, beyond the largest in proportion.
+/// Interpolates linearly between measured sizes, because the time is alpha + beta * bytes. Below
+/// the smallest size it returns its time, which is all latency; beyond the largest, the time grows
+/// in proportion.
 static double timeOf(std::span<const Point> points, double bytes) {
   if (bytes <= points.front().x) {
     return points.front().y;

@@ -1,4 +1,4 @@
-//===- Diagnostic.cpp - what is wrong with a description, and where -------===//
+//===- Diagnostic.cpp - errors in descriptions, with their places ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -15,7 +15,7 @@ static int64_t keptGroups(const proto::Experts &experts) {
   return experts.has_kept_groups() ? experts.kept_groups() : experts.groups();
 }
 
-/// model_r22, of numbers that lie in their ranges.
+/// Checks model_r22. REQUIRES: the numbers are in their ranges.
 static void checkGroups(const proto::Experts &experts, Fields &fields) {
   if (experts.experts() % experts.groups() != 0 ||
       (experts.groups() > 1 && experts.experts() / experts.groups() < 2)) {
@@ -40,7 +40,7 @@ static void checkGroups(const proto::Experts &experts, Fields &fields) {
   }
 }
 
-/// model_r23: at least one layer has experts.
+/// Checks model_r23: at least one layer has experts.
 static void checkLayers(const proto::Model &model, Fields &fields) {
   const proto::Experts &experts = model.experts();
   bool first = fields.integer("first_layer", "model_r21", 0, 1 << 10) || !fields.has("first_layer");

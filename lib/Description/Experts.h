@@ -17,7 +17,7 @@ namespace weft::desc::detail {
 /// Checks the rules model_r21 to model_r24, and model_r26. `fields` are those of `model.experts()`.
 void checkExperts(const proto::Model &model, Fields fields);
 
-/// The experts of `model`, all defaults filled in.
+/// Returns the experts of `model`, all defaults filled in.
 /// REQUIRES: checkExperts has found nothing wrong.
 ExpertsSpec resolveExperts(const proto::Model &model);
 

@@ -49,7 +49,7 @@ Location Fields::locationOf(const std::string &name, int index) const {
   if (!tree || !has(name)) {
     return here;
   }
-  // Of a list in brackets the parser keeps only the place of the first element.
+  // For a list in brackets, the parser keeps only the place of the first element.
   TextFormat::ParseLocation place = tree->GetLocation(field, field->is_repeated() ? 0 : -1);
   for (int i = index; i > 0; --i) {
     if (TextFormat::ParseLocation own = tree->GetLocation(field, i); own.line >= 0) {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rules read as a table: `fields.integer("layers", "model_r4", 1, 1024)`. Fields
-// are found by name through protobuf's reflection, so that a rule states name,
-// number and bounds once, and the diagnostic gets path and place by itself.
+// Makes rules read like a table: `fields.integer("layers", "model_r4", 1, 1024)`. Protobuf's
+// reflection finds fields by name, so a rule states the field's name, the rule's number and the
+// bounds once; path and place are added to the diagnostic automatically.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,48 +29,50 @@ namespace weft::desc::detail {
 struct Bounds {
   double low;
   double high;
-  /// The end itself is excluded.
+  /// True if the end itself is excluded.
   bool above = false;
   bool below = false;
 };
 
-/// One message with the places of its fields. Refers to the message, tree and list that it was made
-/// from: REQUIRES that they live as long. REQUIRES of every `name` that the message has that field.
+/// One message with the places of its fields. REQUIRES: message, tree and diagnostics outlive it,
+/// and the message has a field of every `name` that is passed.
 class Fields {
 public:
   using Message = google::protobuf::Message;
   using Tree = google::protobuf::TextFormat::ParseInfoTree;
 
-  /// `tree` may be null: then only the file is known of every place.
+  /// `tree` may be null: then places have only the file.
   Fields(const Message &message, const Tree *tree, const std::string &file,
          Diagnostics &diagnostics)
       : message(message), tree(tree), here{file, 0, 0}, diagnostics(diagnostics) {}
 
-  /// The fields of a message that is itself a field; with `index` one of a repeated field.
+  /// Returns the fields of a message that is itself a field; with `index`, of one element of a
+  /// repeated field.
   Fields nested(const std::string &name, int index = -1) const;
 
   bool has(const std::string &name) const;
 
-  /// Where a field stood; the message's own place where it is missing.
+  /// Returns the place of a field, or of the message if the field is missing.
   Location locationOf(const std::string &name, int index = -1) const;
-  /// Where the message itself stood.
+  /// Returns the place of the message itself.
   Location location() const { return here; }
 
-  /// Says what is wrong with a field.
+  /// Adds an error about a field.
   void error(const std::string &name, const char *rule, const std::string &text, int index = -1);
 
-  /// Says so and returns false where `version` is missing or not 1.
+  /// Adds an error and returns false if `version` is missing or not 1.
   bool checkVersion(const char *rule);
-  /// Says which of the fields are missing.
+  /// Adds an error for each of these fields that is missing.
   void required(const char *rule, std::initializer_list<const char *> names);
-  /// Says so where a field that is present has no effect; `reason` ends the sentence.
+  /// Adds an error for each of these fields that is present, although it has no effect; `reason`
+  /// ends the sentence.
   void refused(const char *rule, std::initializer_list<const char *> names,
                const std::string &reason);
-  /// Checks that an integer lies from `low` to `high`. True where it is present and does.
+  /// Checks that an integer lies from `low` to `high`. Returns true if it is present and does.
   bool integer(const std::string &name, const char *rule, int64_t low, int64_t high);
-  /// Checks that a number is finite and within bounds. True where it is present and is.
+  /// Checks that a number is finite and within bounds. Returns true if it is present and is.
   bool real(const std::string &name, const char *rule, Bounds bounds);
-  /// Checks that a string has 1 to `longest` characters, all letters, digits or of `others`.
+  /// Checks that a string has 1 to `longest` characters, each a letter, a digit or one of `others`.
   bool label(const std::string &name, const char *rule, size_t longest = 64,
              std::string_view others = "._-");
 

@@ -11,7 +11,7 @@
 
 namespace weft::desc::detail {
 
-/// model_r29: what latent attention does without.
+/// Checks model_r29: the features that latent attention excludes.
 static void checkRest(const proto::Model &model, Fields &fields) {
   auto expect = [&](const char *field, bool isRight, const char *expected) {
     if (!isRight) {

@@ -14,7 +14,8 @@
 
 namespace weft::desc::detail {
 
-/// Checks model_r27 to model_r29. `fields` are those of the model, which has latent attention.
+/// Checks model_r27 to model_r29. `fields` are those of the model. REQUIRES: it has latent
+/// attention.
 void checkLatent(const proto::Model &model, Fields &fields);
 
 /// REQUIRES: the rules hold.

@@ -19,7 +19,7 @@ namespace weft::desc {
 using detail::Bounds;
 using detail::Fields;
 
-/// Rates are positive, and far above anything built they are a slip of the pen.
+/// Rates are positive. A rate far above that of any device is a typing error.
 static constexpr Bounds rate{.low = 0, .high = 1e18, .above = true};
 static constexpr int64_t mostNodes = 1 << 16;
 

@@ -1,4 +1,4 @@
-//===- Measured.cpp - what was measured on a machine ----------------------===//
+//===- Measured.cpp - checks the measurements of a machine ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,12 +15,12 @@
 
 namespace weft::desc::detail {
 
-/// As for the rates of a data sheet.
+/// The bounds of data sheets' rates.
 static constexpr Bounds rate{.low = 0, .high = 1e18, .above = true};
 static constexpr int64_t longestSide = int64_t(1) << 31, mostBytes = int64_t(1) << 50,
                          mostNodes = 1 << 16;
 
-/// machine_r8: whether what an entry is about stands for the first time; says so where it does not.
+/// Checks machine_r8: adds an error if an earlier entry has the same key.
 template <typename Key>
 static void checkNew(std::set<Key> &seen, Key key, Fields &entry, const char *field,
                      const std::string &what) {
@@ -67,7 +67,7 @@ static void checkKernels(const proto::Measured &measured, Fields &fields) {
   }
 }
 
-/// machine_r9 for one collective.
+/// Checks machine_r9 for one collective.
 static void checkRanks(const proto::CollectiveTime &collective, Fields &entry,
                        int64_t devicesPerNode, bool hasCluster) {
   if (collective.nodes() > 1 && !hasCluster) {

@@ -1,4 +1,4 @@
-//===- Measured.h - what was measured on a machine ------------------------===//
+//===- Measured.h - checks the measurements of a machine ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,9 +14,8 @@
 
 namespace weft::desc::detail {
 
-/// The rules of `device.measured`. Those that depend on the number of devices of a node are left
-/// out where `devicesPerNode` is 0, since it is wrong itself. `hasCluster`: there is a link between
-/// nodes.
+/// Checks the rules of `device.measured`. If `devicesPerNode` is 0, because it is wrong itself,
+/// skips the rules that depend on it. `hasCluster` is true if there is a link between nodes.
 void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devicesPerNode,
                    bool hasCluster);
 

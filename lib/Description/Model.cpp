@@ -1,4 +1,4 @@
-//===- Model.cpp - a model, all defaults filled in ------------------------===//
+//===- Model.cpp - a model, with all defaults filled in -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -121,7 +121,7 @@ static void checkRotary(const proto::Rotary &rotary, Fields fields) {
   }
 }
 
-/// Of a model that is a graph, the fields of transformers say nothing.
+/// Refuses the fields of transformers in a model that is a graph, where they have no effect.
 static void checkGraph(const proto::Model &model, Fields &fields) {
   // model_r18
   std::vector<const google::protobuf::FieldDescriptor *> given;
@@ -358,7 +358,8 @@ static double scaleAsLlama3(const RotarySpec &rotary, double frequency) {
   return kept * frequency + (1 - kept) * frequency / rotary.factor;
 }
 
-/// The pair that turns so often in the original length, counted from the fastest; a real number.
+/// Returns the number, a real one, of the pair that turns this often in the original length,
+/// counted from the fastest.
 static double pairOfTurns(const RotarySpec &rotary, double size, double turns) {
   double length = double(rotary.originalMaximumLength);
   return size * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(rotary.theta));

@@ -1,4 +1,4 @@
-//===- ModelText.cpp - a model as the text of its description -------------===//
+//===- ModelText.cpp - prints a model's description -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,7 +38,7 @@ public:
       word(name, value ? "true" : "false");
     }
   }
-  /// Nothing where `fields` has written nothing.
+  /// Writes nothing if `fields` is empty.
   void message(const char *name, const FieldWriter &fields) {
     if (!fields.text.empty()) {
       text += indent + name + " {\n" + fields.text + indent + "}\n";

@@ -1,4 +1,4 @@
-//===- PinnedHeads.cpp - pins where key and value heads are few -----------===//
+//===- PinnedHeads.cpp - adapts pins to few key and value heads -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,9 @@ constexpr const char *axisName = "tp", *groupAxisName = "tp_group";
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// The part of `ways` that cuts key and value heads, so that a rank has fewest query heads to
-/// compute; of several the greatest, as what is left computes the same keys and values.
+/// Returns the part of `ways` that cuts key and value heads, such that a rank has the fewest query
+/// heads. Of several it is the greatest, because the remaining ranks compute the same keys and
+/// values.
 int64_t waysOfHeads(int64_t kvHeads, int64_t group, int64_t ways) {
   int64_t best = ways, fewest = ceilDiv(kvHeads, ways) * group;
   for (int64_t some = ways - 1; some >= 1; --some) {
@@ -31,7 +32,7 @@ int64_t waysOfHeads(int64_t kvHeads, int64_t group, int64_t ways) {
   return best;
 }
 
-/// Replaces the axis where it stands by its two parts.
+/// Replaces the axis by its two parts.
 void splitAxis(PlanSpec &plan, int64_t ways) {
   auto axis = std::find_if(plan.mesh.begin(), plan.mesh.end(),
                            [](const AxisSpec &one) { return one.name == axisName; });
@@ -48,7 +49,7 @@ void splitAxis(PlanSpec &plan, int64_t ways) {
   }
 }
 
-/// Of what cuts heads, gives the axes from `last` on to their groups.
+/// In entries that cut heads, moves the axes from `last` on to `group`.
 void giveToGroups(std::vector<ShardingSpec> &entries, const std::string &last) {
   for (size_t i = 0; i < entries.size(); ++i) {
     std::vector<std::string> &axes = entries[i].axes;
@@ -82,7 +83,7 @@ PlanSpec fitPins(PlanSpec plan, const ModelSpec &model) {
     splitAxis(plan, ways);
   }
   giveToGroups(plan.shardings, ways > 1 ? groupAxisName : axisName);
-  // Between steps they lie as matmuls cut them, where it says that they are whole otherwise.
+  // Between steps groups are cut as in matmuls: this removes the homes that leave them whole.
   std::erase_if(plan.homes, [](const ShardingSpec &entry) { return entry.dimension == "group"; });
   return plan;
 }

@@ -35,13 +35,13 @@ int64_t sizeOf(const Values &values, std::string_view name) {
 struct PinKind {
   std::string_view name;
   enum { Axis, Level, Switch } form;
-  /// The numbers that it takes; a switch takes false and true.
+  /// Its range of numbers; a switch has false and true.
   int64_t least, most;
-  /// What may stand after the number, between spaces.
+  /// Modes that may follow the number, separated by spaces.
   std::string_view modes;
-  /// The pin that it goes together with, or none.
+  /// Pins of which it needs one, separated by spaces, or none.
   std::string_view needs;
-  /// Writes what it stands for.
+  /// Writes its entries of the plan.
   void (*apply)(PlanSpec &plan, const Value &value, const Values &all);
 };
 
@@ -52,7 +52,7 @@ void shard(PlanSpec &plan, std::string value, std::string dimension, Axes axes) 
   plan.shardings.push_back({std::move(value), std::move(dimension), std::move(axes), pinned});
 }
 
-/// Those of `names` that are axes of more than one rank.
+/// Returns those of `names` that are axes of more than one rank.
 Axes present(const Values &values, std::initializer_list<const char *> names) {
   Axes axes;
   for (const char *name : names) {
@@ -67,14 +67,14 @@ void applyDataParallel(PlanSpec &plan, const Value &value, const Values &) {
   plan.mesh.push_back({"dp", value.number, pinned});
 }
 
-/// Zhao et al., PyTorch FSDP, arXiv 2304.11277, section 3.2.2: what lies between steps is cut
-/// within groups of neighbours, and beside dp each group has a copy. Gradients are reduced and
-/// scattered in groups, and the shards are summed across them.
+/// Zhao et al., PyTorch FSDP, arXiv 2304.11277, section 3.2.2: variables between steps are cut
+/// within groups of neighbours, and beside dp each group has a copy. Gradients are reduce-scattered
+/// within groups, and the shards are all-reduced across groups.
 void applyShardedData(PlanSpec &plan, const Value &value, const Values &) {
   plan.mesh.push_back({"fsdp", value.number, pinned});
 }
 
-/// The axes that cut what lies between steps.
+/// Returns the axes that cut variables between steps.
 Axes shardAxes(const Values &values) {
   return sizeOf(values, "fsdp") > 1 ? present(values, {"fsdp", "cp"})
                                     : present(values, {"dp", "cp"});
@@ -88,8 +88,8 @@ void applyExpertParallel(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// Liu et al., Ring attention with blockwise transformers, arXiv 2310.01889; Jacobs et al.,
-/// DeepSpeed Ulysses, arXiv 2309.14509, exchanges the sequence for heads; with keys gathered it is
-/// what Dubey et al., The Llama 3 herd of models, arXiv 2407.21783, do.
+/// DeepSpeed Ulysses, arXiv 2309.14509, exchanges the sequence for heads; Dubey et al., The Llama 3
+/// herd of models, arXiv 2407.21783, gather keys.
 void applyContextParallel(PlanSpec &plan, const Value &value, const Values &all) {
   plan.mesh.insert(plan.mesh.end() - std::ptrdiff_t(sizeOf(all, "tp") > 1),
                    {"cp", value.number, pinned});
@@ -114,7 +114,7 @@ void applyTensorParallel(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// Korthikanti et al., Reducing activation recomputation in large transformer models, arXiv
-/// 2205.05198: what lies between the matmuls that tp cuts is cut by tokens, or else whole.
+/// 2205.05198: the ops between the matmuls that tp cuts are cut by tokens, or else whole.
 void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all) {
   for (const char *between : {"*norm", "*residual"}) {
     if (value.number) {
@@ -128,12 +128,11 @@ void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all
 
 /// Rajbhandari et al., ZeRO: memory optimizations toward training trillion parameter models, arXiv
 /// 1910.02054, by cutting every matrix along the dimension that all of them have. Gradients need no
-/// entry: they lie where the states that they change do.
+/// entry: they have the sharding of the states that they change.
 void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   int64_t stage = value.number;
   for (std::string_view dimension : dimensionNames()) {
-    // A parameter that matmuls cut lies cut, those of experts too, and inputs are no matter of
-    // this.
+    // Parameters that matmuls cut stay cut, those of experts too. Inputs are not affected.
     bool isCut = axesFor(plan.shardings, "experts.", dimension).has_value();
     bool isOfParameters = dimension != "batch" && dimension != "sequence" && dimension != "keys";
     if (!isCut && isOfParameters && !(stage == 3 && dimension == "hidden")) {
@@ -145,16 +144,16 @@ void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   }
 }
 
-/// Micro-batches, one after the other: their gradients are added up, as Goyal et al., Accurate,
-/// large minibatch SGD, arXiv 1706.02677, do to have the batch of more ranks than there are.
+/// Micro-batches, one after the other, whose gradients are added up: Goyal et al., Accurate, large
+/// minibatch SGD, arXiv 1706.02677, use them for the batch of more ranks.
 void applyAccumulation(PlanSpec &plan, const Value &value, const Values &) {
   plan.accumulation = value.number;
   plan.accumulationLocation = pinned;
 }
 
-/// In the order of the plan's entries, of which later ones may make an exception of earlier ones.
-/// The mesh has dp, fsdp, ep, cp, tp, major to minor: tensor parallel ranks talk most, so they are
-/// nearest.
+/// The kinds of pins, in the order of their entries in a plan: later entries may override earlier
+/// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor: tensor-parallel ranks communicate most,
+/// so they are nearest to each other.
 constexpr PinKind kinds[] = {
     {"dp", PinKind::Axis, 1, maximumSize, "", "", applyDataParallel},
     {"fsdp", PinKind::Axis, 1, maximumSize, "", "", applyShardedData},
@@ -213,7 +212,7 @@ std::optional<Value> PinReader::parse(const PinKind &kind, std::string_view text
 }
 
 void PinReader::readValue(const PinKind &kind, std::string_view text) {
-  // pin_r3. A number too large to read is refused by the same words as one that is only too large.
+  // pin_r3. A number too large to parse has the same message as one out of range.
   std::optional<Value> value = parse(kind, text);
   if (!value) {
     std::string range =
@@ -278,7 +277,7 @@ void PinReader::checkTogether() {
       for (const std::string &name : needs) {
         any += (any.empty() ? "" : " or ") + name;
       }
-      error(kind.name, "pin_r5", "expected " + any + " of at least 2 beside it, got none");
+      error(kind.name, "pin_r5", "expected " + any + " of at least 2 as well, got none");
     }
   }
 }
@@ -287,7 +286,8 @@ void PinReader::checkBesideMesh() {
   for (const PinKind &kind : kinds) {
     if (kind.apply != applyAccumulation && values.contains(kind.name)) { // pin_r6
       error(kind.name, "pin_r6",
-            "expected no pin but accumulation beside a mesh, whose axes are cut by search");
+            "expected no pin but accumulation together with a mesh, for which the search chooses "
+            "shardings");
     }
   }
 }
@@ -327,7 +327,7 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_vie
   if (std::any_of(std::begin(kinds), std::end(kinds), [&](const PinKind &kind) {
         return kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) > 1;
       })) {
-    // What nothing splits is whole: an axis does what it is named for.
+    // Dimensions that no pin splits are whole: an axis splits only what its name stands for.
     shard(*plan, "*", "batch", present(reader.values, {"dp", "fsdp", "ep"}));
   }
   for (const PinKind &kind : kinds) {

@@ -59,7 +59,7 @@ std::span<const std::string_view> dimensionNames() {
   return names;
 }
 
-/// Whether `name` is `word` and one or two digits.
+/// Returns true if `name` is `word` followed by one or two digits.
 static bool isNumbered(std::string_view name, std::string_view word) {
   return name.starts_with(word) && name.size() > word.size() && name.size() <= word.size() + 2 &&
          name.find_first_not_of("0123456789", word.size()) == std::string_view::npos;
@@ -85,7 +85,7 @@ bool matchesPattern(std::string_view pattern, std::string_view name) {
   }
   name = name.substr(head.size(), name.size() - head.size() - tail.size());
   pattern = pattern.substr(star + 1, pattern.size() - star - 1 - tail.size());
-  // What stands before a star is taken where it first occurs, which leaves most to the others.
+  // Matches the text before a star at its first occurrence, which leaves most for the rest.
   while (!pattern.empty()) {
     std::string_view part = pattern.substr(0, pattern.find('*'));
     size_t at = name.find(part);
@@ -150,7 +150,7 @@ static void checkMesh(const proto::Mesh &mesh, Fields fields) {
   }
 }
 
-/// plan_r7. Sharding or home.
+/// Checks plan_r7 for a sharding or a home.
 template <typename Entry>
 static void checkAxes(const Entry &sharding, Fields &fields,
                       const std::vector<std::string> &known) {
@@ -270,8 +270,8 @@ Result<PlanSpec> parseMesh(std::string_view text) {
   return parsePlan(plan + " }", "--mesh");
 }
 
-/// Without what it is an entry of. Names hold no character that would need an escape: plan_r2,
-/// plan_r5 and plan_r6 see to it.
+/// Prints an entry without its field's name. Names need no escapes because of plan_r2, plan_r5 and
+/// plan_r6.
 static std::string textOf(const ShardingSpec &entry) {
   std::string text = "{ value: \"" + entry.value + "\" dimension: \"" + entry.dimension + "\"";
   for (const std::string &axis : entry.axes) {

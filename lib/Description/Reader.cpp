@@ -42,8 +42,8 @@ struct OpenFile {
   }
 };
 
-/// Collects what the parser says, in our words. Errors beyond a handful help nobody: they are
-/// counted, not kept.
+/// Collects the parser's messages as diagnostics. Keeps only a handful of errors; more would not
+/// help.
 class Collector : public google::protobuf::io::ErrorCollector {
 public:
   Collector(std::string_view text, const std::string &file, const Descriptor *root,
@@ -59,8 +59,8 @@ public:
     }
   }
 
-  // The parser is told to go on after an unknown field, so that all of them are found, and then
-  // reports each as a warning.
+  // The parser is set to continue after unknown fields, to find all of them, and then reports each
+  // as a warning.
   void AddWarning(int line, int column, const std::string &message) override {
     AddError(line, column, message);
   }
@@ -78,7 +78,7 @@ private:
   size_t count = 0;
 };
 
-/// What stands in the n-th pair of double quotes; empty where there are fewer.
+/// Returns the text in the n-th pair of double quotes; empty if there are fewer.
 std::string_view quoted(std::string_view message, int n) {
   for (size_t at = 0;; --n) {
     size_t open = message.find('"', at);
@@ -93,7 +93,7 @@ std::string_view quoted(std::string_view message, int n) {
   }
 }
 
-/// The message type of that full name in the tree of messages below `root`; null where it is none.
+/// Returns the message type of that full name in the tree of messages below `root`, or null.
 const Descriptor *findMessage(const Descriptor *root, std::string_view fullName) {
   if (root->full_name() == fullName) {
     return root;
@@ -108,8 +108,8 @@ const Descriptor *findMessage(const Descriptor *root, std::string_view fullName)
   return nullptr;
 }
 
-/// The type of the enumeration field `name` in the tree of messages below `root`. Every schema
-/// gives a field's name to one enumeration only, which a test checks.
+/// Returns the type of the enumeration field `name` in the tree of messages below `root`. In every
+/// schema all enumeration fields of one name have one type, as a test checks.
 const EnumDescriptor *findEnum(const Descriptor *root, std::string_view name) {
   for (int i = 0; i < root->field_count(); ++i) {
     const FieldDescriptor *field = root->field(i);
@@ -141,11 +141,11 @@ std::vector<std::string> valueNames(const EnumDescriptor *type) {
   return names;
 }
 
-/// Whether a text line of the format of a description may contain this byte.
+/// Returns true if the text of a description may contain this byte.
 bool isTextByte(unsigned char c) { return c >= ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-/// What the parser says about other errors: "Expected integer, got: x." is our "expected integer,
-/// got 'x'".
+/// Rewords the parser's other messages: "Expected integer, got: x." becomes "expected integer, got
+/// 'x'".
 std::string reword(std::string words) {
   if (!words.empty() && words.back() == '.') {
     words.pop_back();
@@ -168,7 +168,7 @@ std::string reword(std::string words) {
 
 } // namespace
 
-/// Where in the text the parser's line and column are, both counted from 0.
+/// Returns the offset in the text of the parser's line and column, both counted from 0.
 size_t Collector::offsetOf(int line, int column) const {
   size_t at = 0;
   for (int i = 0; i < line; ++i) {
@@ -185,7 +185,8 @@ size_t Collector::offsetOf(int line, int column) const {
   return at;
 }
 
-/// The last place of `word` before the parser's own, which stands behind the word it speaks of.
+/// Returns the last place of `word` before the parser's place, which is behind the word that it
+/// reports.
 Location Collector::locationOf(std::string_view word, int line, int column) const {
   size_t start = word.empty() ? text.npos : text.substr(0, offsetOf(line, column)).rfind(word);
   if (start == text.npos) {
@@ -199,7 +200,7 @@ Location Collector::locationOf(std::string_view word, int line, int column) cons
   return {file, 1 + int(std::count(before.begin(), before.end(), '\n')), 1 + reached};
 }
 
-/// The name in "name: " directly before a place.
+/// Returns the name in "name: " directly before a place.
 std::string Collector::fieldBefore(int line, int column) const {
   std::string_view before = text.substr(0, offsetOf(line, column));
   size_t colon = before.find_last_not_of(" \t-[");
@@ -258,7 +259,7 @@ Result<std::string> readTextFile(const std::string &path) {
     return failure("expected at most " + text(int64_t(maximumTextBytes)) + " bytes of text, got " +
                    text(int64_t(status.st_size)));
   }
-  // As much as there should be, and some more, which a file that grows may fill.
+  // Reads the file's size and a little more, in case the file grows.
   std::string bytes(std::min(size_t(status.st_size) + 4096, maximumTextBytes + 1), '\0');
   size_t used = 0;
   while (used < bytes.size()) {
@@ -281,7 +282,7 @@ Result<std::string> readTextFile(const std::string &path) {
   return bytes;
 }
 
-/// Says so where `text` cannot be a description, before the parser sees it.
+/// Adds a diagnostic if `text` cannot be a description, before it is parsed.
 static bool isPlausible(std::string_view text, const std::string &file, Diagnostics &diagnostics) {
   if (text.size() > maximumTextBytes) {
     diagnostics.push_back({{file, 0, 0},
@@ -323,7 +324,8 @@ bool parseText(std::string_view text, const std::string &file, Message &message,
   parser.RecordErrorsTo(&collector);
   parser.WriteLocationsTo(&tree);
   parser.AllowUnknownField(true);
-  // Our messages nest three deep; the parser recurses, so a deep file must not reach its stack.
+  // Messages nest three deep. The parser recurses, so the limit protects its stack from deeper
+  // files.
   parser.SetRecursionLimit(32);
   google::protobuf::io::ArrayInputStream stream(text.data(), int(text.size()));
   bool parsed = parser.Parse(&stream, &message);

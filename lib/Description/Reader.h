@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Stands between protobuf's parser and our diagnostics: what protobuf says in
-// terms of its own is said here in terms of the file.
+// Turns the messages of protobuf's parser into diagnostics in the terms of the file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,24 +23,25 @@
 
 namespace weft::desc::detail {
 
-/// A description is a page or two of text; what is larger than this is some other file.
+/// The size of the largest file to read. Descriptions have a page or two; a larger file is not a
+/// description.
 inline constexpr size_t maximumTextBytes = size_t(16) << 20;
 
-/// The bytes of a regular file of at most maximumTextBytes. Never waits on a pipe or device.
+/// Reads a regular file of at most maximumTextBytes. Never waits on a pipe or device.
 Result<std::string> readTextFile(const std::string &path);
 
-/// Parses `text` into `message` and says in `tree` where each field stood. On failure adds to
-/// `diagnostics` and returns false. Unknown fields are all listed; another syntax error ends the
+/// Parses `text` into `message` and records the place of each field in `tree`. On failure adds to
+/// `diagnostics` and returns false. Lists all unknown fields; any other syntax error ends the
 /// parse.
 bool parseText(std::string_view text, const std::string &file, google::protobuf::Message &message,
                google::protobuf::TextFormat::ParseInfoTree &tree, Diagnostics &diagnostics);
 
-/// In the order of the file, those without a place first; equal lines stay in the order they have.
+/// Sorts in the order of the file, diagnostics without a place first. The sort is stable.
 void sortByLine(Diagnostics &diagnostics);
 
-/// Parses `text` as a Message, lets `check` add to the diagnostics, and gives what `resolve` makes
-/// of a message without any. Where the version is wrong the rules of this version do not apply, so
-/// only that is said.
+/// Parses `text` as a Message, calls `check`, which adds to the diagnostics, and, if there are
+/// none, returns the result of `resolve`. If the version is wrong, reports only that, because the
+/// rules of this version do not apply.
 template <typename Message, typename Check, typename Resolve>
 auto readDescription(std::string_view text, const std::string &file, const char *versionRule,
                      Check check, Resolve resolve)
@@ -63,7 +63,7 @@ auto readDescription(std::string_view text, const std::string &file, const char 
   return resolve(message, fields);
 }
 
-/// Reads the file at `path` and gives its text to `parse`.
+/// Reads the file at `path` and parses its text with `parse`.
 template <typename Spec>
 Result<Spec> loadDescription(const std::string &path,
                              Result<Spec> (*parse)(std::string_view, const std::string &)) {

@@ -1,4 +1,4 @@
-//===- Recipe.cpp - how a model is trained, all defaults filled in --------===//
+//===- Recipe.cpp - a recipe of training, with all defaults filled in -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,7 @@ int bytesOf(Precision precision) {
 
 static Precision toSpec(proto::Precision precision) { return Precision(int(precision)); }
 
-/// Of a batch that is not given in tokens.
+/// Returns the number of samples of a batch that is not given in tokens.
 static int64_t samplesOf(const proto::Recipe &recipe) {
   return recipe.has_global_batch_samples() ? recipe.global_batch_samples()
                                            : recipe.global_batch_sequences();
@@ -56,7 +56,7 @@ static void checkBatch(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r5
   if (!fields.has("sequence_length") && recipe.has_global_batch_tokens()) {
     fields.error("global_batch_tokens", "recipe_r5",
-                 "expected a sequence_length beside it, which says how many sequences that is");
+                 "expected a sequence_length as well, to compute the number of sequences");
   }
   if (length && tokens && recipe.global_batch_tokens() % recipe.sequence_length() != 0) {
     fields.error("global_batch_tokens", "recipe_r5",
@@ -358,7 +358,7 @@ double learningRate(const RecipeSpec &recipe, int64_t step) {
   if (step < schedule.warmupSteps) {
     return schedule.peakLearningRate * double(step + 1) / double(schedule.warmupSteps);
   }
-  // Where all steps are warmup, every later step is past the end.
+  // If all steps are warm-up, every later step is past the end.
   int64_t decaySteps = std::max<int64_t>(recipe.steps - schedule.warmupSteps, 1);
   int64_t done = step - schedule.warmupSteps + (recipe.steps == schedule.warmupSteps ? 1 : 0);
   double x = std::min(1.0, double(done) / double(decaySteps));

@@ -1,4 +1,4 @@
-//===- Strategies.cpp - plans by the names that people know ---------------===//
+//===- Strategies.cpp - names of known strategies for plans ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ void add(Axes &axes, const Axes &more) {
   }
 }
 
-/// Those of `axes` that are in `others`, or those that are not.
+/// Returns those of `axes` that are in `others`, or those that are not.
 Axes only(const Axes &axes, const Axes &others, bool in) {
   Axes found;
   std::copy_if(axes.begin(), axes.end(), std::back_inserter(found),
@@ -136,8 +136,9 @@ private:
 
   void nameExperts() { name("expert parallelism", experts, ""); }
 
-  /// How parameters lie, or states: the share of their bytes that is cut by axes that samples are
-  /// cut by, and these axes. Experts on different ranks are no copies, and are not cut by that.
+  /// The sharding of parameters, or of states, over axes that also cut samples: the share of their
+  /// bytes that is cut, and the axes. Expert parallelism does not count as a cut here, because
+  /// experts on different ranks are not copies.
   struct Homes {
     double share = 0;
     Axes axes, ofExperts;
@@ -189,7 +190,7 @@ private:
           "ZeRO-1 over " + sized(states.axes) + ": " + percent(states.share) +
           " of optimizer states" +
           (parameters.share > 0 ? ", " + percent(parameters.share) + " of parameters" : "") +
-          copies(states) + "; gradients lie as they do (ZeRO-2)");
+          copies(states) + "; gradients are cut likewise (ZeRO-2)");
     } else {
       lines.push_back("ZeRO-0: parameters and optimizer states are " +
                       copiesOver(data, parameters.ofExperts));
@@ -231,7 +232,7 @@ private:
   std::vector<std::string> lines;
 };
 
-/// All of them over all ranks: the batch is cut by every axis, and so is what lies between steps.
+/// FSDP over all ranks: every axis cuts the batch, and variables between steps.
 PlanSpec shardedData(const PlanSpec &plan) {
   PlanSpec all;
   all.mesh = plan.mesh;

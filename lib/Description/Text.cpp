@@ -1,4 +1,4 @@
-//===- Text.cpp - small functions on text that diagnostics need -----------===//
+//===- Text.cpp - small text functions for diagnostics --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -70,7 +70,7 @@ std::string nearest(std::string_view word, const std::vector<std::string> &candi
       bestDistance = distance;
     }
   }
-  // Replacing every letter is no resemblance.
+  // A word whose letters were all replaced is not similar.
   return bestDistance < word.size() ? best : "";
 }
 

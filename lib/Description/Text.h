@@ -1,4 +1,4 @@
-//===- Text.h - small functions on text that diagnostics need -------------===//
+//===- Text.h - small text functions for diagnostics ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,23 +15,23 @@
 
 namespace weft::desc::detail {
 
-/// The shortest decimal text that reads back as `value`.
+/// Returns the shortest decimal text that reads back as `value`.
 std::string text(double value);
 std::string text(int64_t value);
 
 /// "a, b, c".
 std::string join(const std::vector<std::string> &words);
 
-/// The word in single quotes; bytes that are not printable ASCII become a question mark, and only
-/// the first 64 are kept, so that a diagnostic stays one readable line whatever the input was.
+/// Returns the word in single quotes, at most 64 bytes of it, with a question mark for each byte
+/// that is not printable ASCII, so that a diagnostic is one readable line for any input.
 std::string quote(std::string_view word);
 
-/// The candidate that `word` most likely stands for: the one it begins, or the nearest by single
-/// letters put in, left out or replaced, where that is at most 1 + a quarter of the length of
-/// `word`. Empty where none is near. The first of equally near candidates wins.
+/// Returns the candidate that `word` most likely means: one that begins with it, or the nearest by
+/// insertions, deletions and replacements of letters, if these are at most 1 + a quarter of the
+/// length of `word`. Empty if none is near. The first of equally near candidates wins.
 std::string nearest(std::string_view word, const std::vector<std::string> &candidates);
 
-/// ", did you mean 'x'?" where a candidate is near, else "; <what> are a, b, c".
+/// Returns ", did you mean 'x'?" if a candidate is near, else "; <what> are a, b, c".
 std::string suggestion(std::string_view word, const std::vector<std::string> &candidates,
                        std::string_view what);
 

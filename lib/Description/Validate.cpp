@@ -13,7 +13,7 @@
 
 namespace weft::desc {
 
-/// The dimensions that a model has by its description, with their sizes.
+/// Returns the dimensions of a model, with their sizes.
 static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec &model,
                                                                  const RecipeSpec &recipe) {
   if (model.graph) {
@@ -39,7 +39,7 @@ static std::vector<std::pair<std::string, int64_t>> dimensionsOf(const ModelSpec
   }
   if (model.experts) {
     dimensions.emplace_back("experts", model.experts->count);
-    // MLPs of different sizes have one name for what they have inside.
+    // MLPs of different sizes share one name of their inner dimension.
     dimensions.emplace_back("ffn", model.experts->ffn);
     if (model.experts->sharedFfn > 0) {
       dimensions.emplace_back("ffn", model.experts->sharedFfn);
@@ -72,7 +72,7 @@ static void checkDocuments(const ModelSpec &model, const RecipeSpec &recipe,
   };
   if (model.graph) {
     error("documents", "has no effect, as model " + model.name +
-                           " is a graph, which says itself what attention sees");
+                           " is a graph, which defines its attention itself");
   } else if (*recipe.documentEnd >= model.vocabulary) {
     error("documents.end", "expected a token of model " + model.name + ", 0 to " +
                                detail::text(model.vocabulary - 1) + ", got " +
@@ -118,14 +118,14 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
   if (model.graph && recipe.lossChunks > 1) {
     diagnostics.push_back({recipe.lossChunksLocation, "loss_chunks", "together_r6",
                            "expected no more than 1, as model " + model.name +
-                               " is a graph, whose logits may be anything, got " +
+                               " is a graph, whose logits may be those of images, got " +
                                detail::text(recipe.lossChunks)});
   }
   // together_r7
   if (model.graph && std::holds_alternative<MuonSpec>(recipe.optimizer)) {
     diagnostics.push_back({recipe.optimizerLocation, "muon", "together_r7",
                            "expected adamw or sgd, as model " + model.name +
-                               " is a graph, which does not say what its matrices are"});
+                               " is a graph, whose matrices muon does not know"});
   }
   checkDocuments(model, recipe, diagnostics);
   // together_r2
@@ -138,7 +138,7 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
   return diagnostics;
 }
 
-/// "1, 2, 4": the divisors of `size` up to `most`, in order, the first dozen of them.
+/// Returns the first dozen divisors of `size` up to `most`, in order: "1, 2, 4".
 static std::string divisors(int64_t size, int64_t most) {
   constexpr size_t longest = 12;
   std::vector<std::string> found;
@@ -160,7 +160,7 @@ bool canBePadded(std::string_view dimension) {
   return dimension != "hidden" && dimension != "head";
 }
 
-/// legal_r1 and legal_r2 for one sharding; the latter unless `isPadded`.
+/// Checks legal_r1 for one sharding, and legal_r2 unless `isPadded`.
 static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
                           const std::vector<std::pair<std::string, int64_t>> &dimensions,
                           const MachineSpec &machine, bool isPadded, Diagnostics &diagnostics) {
@@ -185,7 +185,7 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
                           ", only " + detail::join(names));
     return;
   }
-  // Unknown axes and products beyond a mesh do not pass parsePlan; a plan built by hand may have
+  // parsePlan refuses unknown axes and products beyond a mesh, but code may build plans that have
   // them.
   std::string product;
   int64_t ways = 1;

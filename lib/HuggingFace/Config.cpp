@@ -1,4 +1,4 @@
-//===- Config.cpp - config.json as a model --------------------------------===//
+//===- Config.cpp - reads config.json as a model --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ namespace {
 constexpr StringLiteral kKinds[] = {"gpt2",  "llama",   "mistral",   "qwen2",
                                     "qwen3", "mixtral", "qwen3_moe", "deepseek_v3"};
 
-/// What has no effect on training: bookkeeping, generation, and heads of other tasks.
+/// Keys without effect on training: bookkeeping, generation, and heads of other tasks.
 constexpr StringLiteral kHarmless[] = {"_attn_implementation",
                                        "_attn_implementation_autoset",
                                        "_commit_hash",
@@ -89,7 +89,7 @@ constexpr StringLiteral kHarmless[] = {"_attn_implementation",
                                        "use_return_dict",
                                        "xla_device"};
 
-/// Which key a field of our description comes from.
+/// The key of config.json that a field of the description comes from.
 struct FieldKey {
   StringLiteral field, gpt2, others;
 };
@@ -132,7 +132,7 @@ constexpr FieldKey kFieldKeys[] = {
     {"rotary.original_maximum_length", "", "original_max_position_embeddings"},
 };
 
-/// Nothing where the kind is not known, which is then said.
+/// Returns nothing, and adds an error, if the kind is not known.
 std::optional<Kind> readKind(Keys &keys, desc::Diagnostics &diagnostics) {
   std::string type = keys.word("model_type");
   auto found = llvm::find(kKinds, StringRef(type));
@@ -166,8 +166,8 @@ void readCommon(Keys &keys, desc::ModelSpec &model) {
   model.initialization.standardDeviation = keys.real("initializer_range", 0.02);
 }
 
-/// The rules of a description hold for an imported model too; what breaks them is said in the words
-/// of the config.
+/// Checks the rules of descriptions for an imported model, and reports violations by the keys of
+/// config.json.
 void checkRules(Keys &keys, Kind kind, const desc::ModelSpec &model) {
   desc::Result<desc::ModelSpec> checked = desc::parseModel(desc::printModel(model));
   for (const desc::Diagnostic &broken : checked.diagnostics()) {
@@ -184,7 +184,7 @@ void checkRules(Keys &keys, Kind kind, const desc::ModelSpec &model) {
   }
 }
 
-/// A name as descriptions have them, of any text.
+/// Makes a valid name for descriptions from any text.
 std::string modelName(std::string name, Kind kind) {
   constexpr size_t longest = 64;
   name = name.substr(0, longest);

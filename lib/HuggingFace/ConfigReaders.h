@@ -1,4 +1,4 @@
-//===- ConfigReaders.h - what each kind of model has in config.json -------===//
+//===- ConfigReaders.h - readers of config.json, one for each kind of model -===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@
 
 namespace weft::hf {
 
-// Each reads the keys that its kinds have beside those of all models, and fills in all of the model
-// that depends on them.
+// Each function reads the keys that only its kinds of models have, and fills in all fields of the
+// model that depend on them.
 
 void readGpt2(Keys &keys, desc::ModelSpec &model);
 

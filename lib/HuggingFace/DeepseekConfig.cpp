@@ -1,4 +1,4 @@
-//===- DeepseekConfig.cpp - keys of config.json that are DeepSeek's -------===//
+//===- DeepseekConfig.cpp - DeepSeek's keys of config.json ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,13 +15,13 @@ void weft::hf::readLatentAttention(Keys &keys, Config &config) {
   desc::ModelSpec &model = config.model;
   desc::LatentSpec &latent = model.latent.emplace();
   latent.keyValueRank = keys.count("kv_lora_rank");
-  // Null says that queries have none.
+  // Null means that queries have no latent vector.
   latent.queryRank = keys.isNull("q_lora_rank") ? 0 : keys.count("q_lora_rank");
   latent.rotarySize = keys.count("qk_rope_head_dim");
   latent.valueSize = keys.count("v_head_dim");
   model.headSize = latent.rotarySize + keys.count("qk_nope_head_dim");
   config.rotatesNeighbours = keys.flag("rope_interleave", true);
-  // What follows from these.
+  // Values that follow from these keys.
   keys.passOver({"q_lora_rank", "head_dim", "qk_head_dim"});
   if (double epsilon = keys.real("rms_norm_eps", 1e-6); epsilon != 1e-6) {
     keys.refuse("rms_norm_eps",
@@ -51,8 +51,8 @@ void weft::hf::readDeepseekExperts(Keys &keys, desc::ModelSpec &model) {
   if (int64_t period = keys.count("moe_layer_freq", 1); period != 1) {
     keys.refuse("moe_layer_freq", "expected 1, got " + llvm::Twine(period));
   }
-  // How training balances the load is the recipe's; the layers that predict further tokens are none
-  // of the model that transformers makes.
+  // The recipe decides how training balances the load. The model that transformers builds lacks the
+  // layers that predict further tokens.
   keys.passOver({"ep_size", "num_nextn_predict_layers", "seq_aux", "aux_loss_alpha",
                  "output_router_logits", "router_aux_loss_coef"});
 }

@@ -1,4 +1,4 @@
-//===- ExpertsConfig.cpp - keys of config.json that are about experts -----===//
+//===- ExpertsConfig.cpp - keys of config.json for experts ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@ using llvm::StringRef;
 
 namespace {
 
-/// Layers that have a plain MLP: only the first ones, of which this is the number.
+/// Returns the number of layers with a plain MLP, which must be the first ones.
 int64_t countPlainLayers(Keys &keys) {
   const llvm::json::Array *layers = keys.array("mlp_only_layers");
   int64_t count = 0;
@@ -32,9 +32,9 @@ int64_t countPlainLayers(Keys &keys) {
 
 void weft::hf::readExperts(Keys &keys, Kind kind, desc::ModelSpec &model) {
   desc::ExpertsSpec &experts = model.experts.emplace();
-  // How training balances the load is the recipe's.
+  // The recipe decides how training balances the load.
   keys.passOver({"output_router_logits", "router_aux_loss_coef"});
-  // What Qwen3Moe called them before transformers 5.
+  // The names in Qwen3Moe before transformers 5.
   StringRef count = keys.has("num_experts") ? "num_experts" : "num_local_experts";
   experts.count = keys.count(count);
   experts.perToken = keys.count("num_experts_per_tok");
@@ -42,7 +42,7 @@ void weft::hf::readExperts(Keys &keys, Kind kind, desc::ModelSpec &model) {
   if (kind == Kind::Mixtral) {
     if (double noise = keys.real("router_jitter_noise", 0.0); noise != 0.0) {
       keys.refuse("router_jitter_noise",
-                  "expected 0: what the router sees is not changed at random");
+                  "expected 0: noise on the input of routers is not supported");
     }
     return;
   }

@@ -18,10 +18,10 @@ using llvm::StringRef;
 
 namespace {
 
-/// Listing each of a thousand tensors helps nobody.
+/// The most errors to list: a list of a thousand tensors would not help.
 constexpr size_t kMostDiagnostics = 20;
 
-/// What to call the model: the folder's own name.
+/// Returns the model's name: the folder's own name.
 std::string nameOfFolder(const std::string &path) {
   llvm::SmallString<128> real;
   std::error_code code = llvm::sys::fs::real_path(path, real);
@@ -37,7 +37,7 @@ desc::Result<Config> readConfig(const std::string &path) {
   return parseConfig(*text, file, nameOfFolder(path));
 }
 
-/// Whether any tensor is named as in a whole language model.
+/// Returns true if any tensor has the name of a whole language model's tensor.
 bool hasPrefix(Kind kind, const Weights &weights) {
   return llvm::any_of(weights.tensors, [&](const auto &tensor) {
     return StringRef(tensor.first).starts_with(namePrefix(kind));

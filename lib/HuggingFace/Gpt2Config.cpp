@@ -13,8 +13,8 @@ using namespace weft;
 using namespace weft::hf;
 using llvm::StringRef;
 
-/// What has no effect on training: heads of other tasks. n_ctx is what n_positions was called
-/// before.
+/// Keys without effect on training: heads of other tasks, and n_ctx, the former name of
+/// n_positions.
 static constexpr llvm::StringLiteral kHarmless[] = {
     "n_ctx",        "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
     "summary_type", "summary_use_proj"};

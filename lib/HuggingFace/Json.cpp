@@ -1,4 +1,4 @@
-//===- Json.cpp - reads JSON that may be anything -------------------------===//
+//===- Json.cpp - reads untrusted JSON ------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,10 +18,10 @@ using namespace llvm;
 
 namespace {
 
-/// Config files are three levels deep. The parser takes the stack for each level.
+/// Config files are three levels deep. The parser recurses for each level.
 constexpr int kDeepest = 32;
 
-/// Whether brackets open to more than `kDeepest` levels; those in strings do not count.
+/// Returns true if brackets nest deeper than `kDeepest`; those in strings do not count.
 bool isTooDeep(StringRef text) {
   int depth = 0;
   bool inString = false;
@@ -43,13 +43,13 @@ bool isTooDeep(StringRef text) {
   return false;
 }
 
-/// What LLVM's parser says, "[line:column, byte=n]: Message", as a diagnostic of ours.
+/// Converts the message of LLVM's parser, "[line:column, byte=n]: Message", to a diagnostic.
 desc::Diagnostic syntaxError(Error error, const std::string &file) {
   std::string text = toString(std::move(error));
   desc::Diagnostic diagnostic{{file, 0, 0}, "", "", text};
   SmallVector<StringRef> parts;
   if (Regex("^\\[([0-9]+):([0-9]+), byte=[0-9]+\\]: (.*)$").match(text, &parts)) {
-    // The parser counts columns from 0, and has the character at fault behind it.
+    // The parser counts columns from 0, and its place is before the wrong character.
     int line = 0, column = 0;
     if (!parts[1].getAsInteger(10, line) && !parts[2].getAsInteger(10, column)) {
       diagnostic.location = {file, line, std::max(column, 1)};
@@ -213,7 +213,7 @@ void Keys::refuseOthers() {
       others.push_back(key);
     }
   }
-  // An object has no order of its own.
+  // An object's keys have no order.
   llvm::sort(others);
   for (StringRef key : others) {
     refuse(key, "unknown key, which may change what the model computes");

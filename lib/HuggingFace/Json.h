@@ -1,4 +1,4 @@
-//===- Json.h - reads JSON that may be anything ---------------------------===//
+//===- Json.h - reads untrusted JSON --------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,19 +14,19 @@
 
 namespace weft::hf {
 
-/// The object that `text` is. Fails with line and column where it is not JSON, is nested deeper
-/// than any of the files that we read, or is no object.
+/// Parses `text` as an object. Fails with line and column if it is not JSON, is nested too deep, or
+/// is not an object.
 desc::Result<llvm::json::Object> parseObject(llvm::StringRef text, const std::string &file);
 
-/// Text out of a file as a part of one readable line: cut where it is long, and with question marks
-/// for what cannot be printed.
+/// Makes text from a file fit in one readable line: cuts long text, and replaces characters that
+/// cannot be printed by question marks.
 std::string readable(llvm::StringRef text);
-/// The same of a value, as the file has it.
+/// Returns a value's text as `readable` does.
 std::string shown(const llvm::json::Value &value);
 
-/// The keys of a JSON object, each of which must be asked for: what nobody knows is refused in the
-/// end. A key with the value null counts as missing. Methods that find something wrong say so in
-/// the diagnostics and return the value for a missing key, or something harmless.
+/// The keys of a JSON object. Readers must ask for every key: refuseOthers refuses the rest. A key
+/// with the value null counts as missing. Methods that find an error add a diagnostic and return
+/// the value for a missing key, or something harmless.
 class Keys {
 public:
   /// `path` comes before each key in diagnostics, as "rope_scaling.". All references must outlive
@@ -35,37 +35,38 @@ public:
        desc::Diagnostics &diagnostics)
       : object(object), file(std::move(file)), path(std::move(path)), diagnostics(diagnostics) {}
 
-  /// Whether there is a value, null not counted.
+  /// Returns true if the key has a value other than null.
   bool has(llvm::StringRef key) const;
-  /// Whether the value is null.
+  /// Returns true if the value is null.
   bool isNull(llvm::StringRef key) const;
 
-  /// A count, 1 to 2^31 - 1: `unless` where the key is missing, which is wrong where that is empty.
+  /// Returns a count, 1 to 2^31 - 1, or `unless` if the key is missing. Without `unless`, a missing
+  /// key is an error.
   int64_t count(llvm::StringRef key, std::optional<int64_t> unless = std::nullopt);
-  /// As count, but 0 is one too.
+  /// As count, but allows 0.
   int64_t index(llvm::StringRef key, int64_t unless);
   double real(llvm::StringRef key, std::optional<double> unless = std::nullopt);
   bool flag(llvm::StringRef key, bool unless);
   std::string word(llvm::StringRef key, std::optional<llvm::StringRef> unless = std::nullopt);
-  /// The keys of `value`, which is that of `key`.
+  /// Returns the keys of `value`, the value of `key`.
   Keys inside(llvm::StringRef key, const llvm::json::Object &value) const {
     return {value, file, path + key.str() + ".", diagnostics};
   }
-  /// Null where the key is missing.
+  /// Returns null if the key is missing.
   const llvm::json::Object *nested(llvm::StringRef key);
   const llvm::json::Array *array(llvm::StringRef key);
 
-  /// Keys whose value does not matter.
+  /// Marks keys as known whose values have no effect.
   void passOver(llvm::ArrayRef<llvm::StringLiteral> keys);
-  /// Refuses any value of the flag but `wanted`, because of `reason`.
+  /// Refuses values of the flag other than `wanted`; `reason` ends the message.
   void expectFlag(llvm::StringRef key, bool wanted, llvm::StringRef reason);
-  /// "key: message".
+  /// Adds the error "key: message".
   void refuse(llvm::StringRef key, const llvm::Twine &message);
-  /// Refuses all keys that nobody has asked for.
+  /// Refuses all keys that were not asked for.
   void refuseOthers();
 
 private:
-  /// The value, marked as known; null where there is none.
+  /// Returns the value and marks the key as known; null if there is none.
   const llvm::json::Value *find(llvm::StringRef key);
   int64_t number(llvm::StringRef key, int64_t least, std::optional<int64_t> unless);
   const llvm::json::Value *findRequired(llvm::StringRef key, bool isOptional);

@@ -1,4 +1,4 @@
-//===- LlamaConfig.cpp - Llama's keys of config.json, and its kin's -------===//
+//===- LlamaConfig.cpp - keys of config.json of Llama and its relatives ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using llvm::StringRef;
 
 namespace {
 
-/// Reads the keys of Llama and of what has grown from it.
+/// Reads the keys of Llama and of the kinds derived from it.
 class LlamaReader {
 public:
   LlamaReader(Keys &keys, Config &config)
@@ -32,7 +32,8 @@ private:
   void readRotaryScaling(Keys &scaling, StringRef typeKey);
   void readYarn(Keys &scaling);
   void readWindow();
-  /// Whether all layers have a window, by the layers' types or by the first layer that has one.
+  /// Returns true if all layers have a window, by the layers' types or by the first layer that has
+  /// one.
   bool slidesInAllLayers(bool slides);
   bool slidesByTypes(const llvm::json::Array &types);
 
@@ -53,7 +54,7 @@ void LlamaReader::read() {
   }
   model.activation = desc::ActivationKind::SwiGlu;
   model.positions = desc::PositionKind::Rotary;
-  // Keys of particular checkpoints, which transformers itself does not read.
+  // Keys of some checkpoints that transformers itself ignores.
   if (kind == Kind::Llama) {
     keys.passOver({"is_llama_config", "max_sequence_length"});
     keys.expectFlag("rope_interleaved", false, "halves of a head are rotated, not neighbours");
@@ -79,8 +80,8 @@ void LlamaReader::readSizes() {
   model.layers = keys.count("num_hidden_layers");
   model.hidden = keys.count("hidden_size");
   model.heads = keys.count("num_attention_heads");
-  // Without the key, transformers takes as many as there are heads in Llama, and a number of its
-  // own in the others.
+  // Without the key, transformers takes the number of heads in Llama, and a fixed number in the
+  // others.
   model.kvHeads = kind == Kind::Llama ? keys.count("num_key_value_heads", model.heads)
                                       : keys.count("num_key_value_heads");
   model.ffn = keys.count("intermediate_size");
@@ -141,7 +142,7 @@ void LlamaReader::readRotary() {
       scaling.refuse("partial_rotary_factor", "expected 1, got " + rt::concat(part) +
                                                   ": all elements of a head are rotated");
     }
-    // What rope_type was called before.
+    // The former name of rope_type.
     readRotaryScaling(scaling, scaling.has("rope_type") ? "rope_type" : "type");
     scaling.passOver({"type"});
     scaling.refuseOthers();
@@ -196,7 +197,7 @@ void LlamaReader::readYarn(Keys &scaling) {
 
 void LlamaReader::readWindow() {
   if (kind == Kind::Mistral || kind == Kind::Mixtral) {
-    // Null says that there is none; without the key, transformers takes 4096 in Mistral.
+    // Null means that there is no window; without the key, transformers takes 4096 in Mistral.
     bool isGiven = keys.has("sliding_window");
     int64_t window = keys.count("sliding_window", 4096);
     bool isUnlimited = keys.isNull("sliding_window") || (kind == Kind::Mixtral && !isGiven);

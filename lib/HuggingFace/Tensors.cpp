@@ -1,4 +1,4 @@
-//===- Tensors.cpp - where parameters lie in a checkpoint -----------------===//
+//===- Tensors.cpp - the tensors of parameters in a checkpoint ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ using llvm::StringRef;
 
 namespace {
 
-/// A module's name here and there, without ".weight" or ".bias".
+/// A module's names in Weft and in checkpoints, without ".weight" or ".bias".
 struct ModuleName {
   StringRef ours, theirs;
 };
@@ -55,7 +55,7 @@ constexpr ModuleName kLlamaNames[] = {
     {"mlp.down", "mlp.down_proj"},
 };
 
-// Of experts; the star stands for the number of one.
+// Modules of experts; the star stands for the expert's number.
 constexpr ModuleName kMixtralNames[] = {
     {"router", "block_sparse_moe.gate"},
     {"experts.up", "block_sparse_moe.experts.*.w3"},
@@ -70,7 +70,7 @@ constexpr ModuleName kQwenExpertNames[] = {
     {"experts.down", "mlp.experts.*.down_proj"},
 };
 
-// Where it differs from Llama. Of each head, keys and values are rows of one tensor.
+// Modules that differ from Llama. The keys and values of a head are rows of one tensor.
 constexpr ModuleName kDeepseekNames[] = {
     {"attention.query_latent", "self_attn.q_a_proj"},
     {"attention.query_latent_norm", "self_attn.q_a_layernorm"},
@@ -84,7 +84,7 @@ constexpr ModuleName kDeepseekNames[] = {
     {"shared.down", "mlp.shared_experts.down_proj"},
 };
 
-/// What a module of ours is called in checkpoints of this kind.
+/// Returns the name of a module in checkpoints of this kind.
 StringRef theirName(const Config &config, StringRef module) {
   Kind kind = config.kind;
   if (module == "attention.query" && config.model.latent && config.model.latent->queryRank > 0) {
@@ -101,7 +101,8 @@ StringRef theirName(const Config &config, StringRef module) {
   return llvm::find_if(names, [&](const ModuleName &name) { return name.ours == module; })->theirs;
 }
 
-/// "layers.3.mlp" -> "layers.3." and "mlp"; nothing and the name where it is in no layer.
+/// Splits "layers.3.mlp" into "layers.3." and "mlp", and a name outside of layers into "" and the
+/// name.
 std::pair<StringRef, StringRef> splitLayer(StringRef name) {
   if (!name.starts_with("layers.")) {
     return {"", name};
@@ -110,7 +111,8 @@ std::pair<StringRef, StringRef> splitLayer(StringRef name) {
   return {name.take_front(end), name.drop_front(end)};
 }
 
-/// The tensor that holds parameter `name`, or that of expert number `expert` if it is of experts.
+/// Returns the tensor of parameter `name`, or, for a parameter of experts, that of expert number
+/// `expert`.
 std::string tensorName(const Config &config, StringRef prefix, StringRef name, int64_t expert) {
   if (name == "head.weight") {
     return kHeadName;
@@ -132,7 +134,8 @@ std::string tensorName(const Config &config, StringRef prefix, StringRef name, i
   return (prefix + llvm::Twine(theirs) + inLayer + "." + part).str();
 }
 
-/// Experts that have a tensor each for this parameter; 1 for what is not of experts.
+/// Returns the number of experts that have a tensor each for this parameter; 1 for other
+/// parameters.
 int64_t countParts(const desc::ModelSpec &model, const Parameter &parameter) {
   bool isOfExperts = splitLayer(parameter.name).second.starts_with("experts.");
   return isOfExperts ? model.experts->count : 1;
@@ -172,8 +175,8 @@ void addRotated(const Config &config, int64_t first, int64_t count, std::vector<
   }
 }
 
-/// Of a projection of latent attention whose rows lie otherwise in the checkpoint than in the
-/// parameter: where they lie, in the parameter's order. Empty for all others.
+/// For a projection of latent attention whose rows have another order in the checkpoint, returns
+/// their places there, in the parameter's order. Empty for all other parameters.
 std::vector<Rows> rowsOf(const Config &config, StringRef name) {
   if (!config.model.latent || !name.consume_front("attention.")) {
     return {};
@@ -233,7 +236,7 @@ std::vector<Slot> weft::hf::parameterSlots(const Config &config, bool hasPrefix)
       slot.outputs /= parts;
       slot.skippedOutputs = part * slot.outputs;
       slot.tensor = tensorName(config, prefix, parameter.name, part);
-      // Embeddings and the head are no Conv1D.
+      // Embeddings and the head are not Conv1D.
       bool isProjection = !slot.isVector && !splitLayer(parameter.name).first.empty();
       slot.isTransposed = config.kind == Kind::Gpt2 && isProjection;
       slot.firstOutput = outputsOf[slot.tensor];

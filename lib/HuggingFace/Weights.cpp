@@ -25,10 +25,10 @@ namespace {
 /// A config is a few KiB, an index of a thousand layers some MiB.
 constexpr uint64_t kLargestText = 64 << 20;
 
-/// Which file each tensor is in by the index.
+/// The file of each tensor by the index.
 using Index = std::map<std::string, std::string>;
 
-/// Whether `name` is that of a file beside the index, and no path to elsewhere.
+/// Returns true if `name` is that of a file beside the index, not a path to another folder.
 bool isPlainName(StringRef name) {
   return !name.empty() && name != "." && name != ".." &&
          llvm::all_of(name, [](char c) { return llvm::isPrint(c) && c != '/' && c != '\\'; });
@@ -67,7 +67,7 @@ Index readIndex(const std::string &file, desc::Diagnostics &diagnostics) {
   return index;
 }
 
-/// Refuses weights in the format of PyTorch, lest they count as none.
+/// Refuses weights in PyTorch's format, so that they are not ignored.
 void refusePickled(const std::string &folder, desc::Diagnostics &diagnostics) {
   for (StringRef name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
     if (std::string file = inFolder(folder, name); llvm::sys::fs::exists(file)) {
@@ -103,7 +103,7 @@ void listTensors(const std::string &folder, Weights &weights, desc::Diagnostics 
   }
 }
 
-/// The index and the files must say the same.
+/// Checks that the index agrees with the files.
 void checkIndex(const std::string &folder, const Index &index, const Weights &weights,
                 desc::Diagnostics &diagnostics) {
   std::string file = inFolder(folder, kIndexName);
@@ -122,7 +122,7 @@ void checkIndex(const std::string &folder, const Index &index, const Weights &we
   }
 }
 
-/// Checks that the slot's tensor is there and looks as it must.
+/// Checks that the slot's tensor exists with the right shape and a supported type.
 void checkSlot(const std::string &folder, const Slot &slot, const Weights &weights,
                desc::Diagnostics &diagnostics) {
   auto found = weights.tensors.find(slot.tensor);
@@ -184,7 +184,7 @@ std::unique_ptr<Weights> weft::hf::openWeights(const std::string &folder,
                                                desc::Diagnostics &diagnostics) {
   auto weights = std::make_unique<Weights>();
   Index index;
-  // The order in which transformers looks.
+  // transformers tries the files in this order.
   if (llvm::sys::fs::exists(inFolder(folder, kWeightsName))) {
     weights->fileNames = {kWeightsName};
   } else if (std::string file = inFolder(folder, kIndexName); llvm::sys::fs::exists(file)) {

@@ -16,7 +16,7 @@
 
 namespace weft::hf {
 
-/// The files with weights of one folder, mapped. Owns them; any thread may read.
+/// The mapped weight files of a folder. Owns them; any thread may read.
 struct Weights {
   struct Entry {
     /// Number of the file.
@@ -28,29 +28,29 @@ struct Weights {
   std::vector<std::unique_ptr<rt::SafetensorsFile>> files;
   std::map<std::string, Entry> tensors;
 
-  /// The tensor of a slot. REQUIRES: the weights have been checked.
+  /// Returns the tensor of a slot. REQUIRES: the weights have been checked.
   const rt::SafetensorsFile::Tensor &tensorOf(const Slot &slot) const {
     return *tensors.at(slot.tensor).tensor;
   }
 };
 
-/// Maps the files with weights in `folder`, if there are any, and lists their tensors; null where
-/// there are none, or where something is wrong.
+/// Maps the weight files in `folder` and lists their tensors. Returns null if there are none, or if
+/// something is wrong, which it adds to the diagnostics.
 std::unique_ptr<Weights> openWeights(const std::string &folder, desc::Diagnostics &diagnostics);
 
-/// Finds what does not fit the model: tensors that lack, are too many, or have another shape or a
-/// type that is not read.
+/// Checks that the tensors fit the model: none is missing or unknown, and all have the right shape
+/// and a supported type.
 void checkWeights(const std::string &folder, const Config &config, const std::vector<Slot> &slots,
                   const Weights &weights, desc::Diagnostics &diagnostics);
 
-/// `name` in `folder`.
+/// Returns the path of `name` in `folder`.
 std::string inFolder(const std::string &folder, llvm::StringRef name);
 
-/// A diagnostic of `field` in `file`; either may be empty.
+/// Makes a diagnostic of `field` in `file`; either may be empty.
 desc::Diagnostic inFile(const std::string &file, const std::string &field,
                         const std::string &message);
 
-/// The text of a file that is to be read as a whole.
+/// Reads a whole file.
 desc::Result<std::string> readText(const std::string &file);
 
 inline constexpr const char *kConfigName = "config.json";

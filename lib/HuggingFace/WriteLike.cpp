@@ -1,4 +1,4 @@
-//===- WriteLike.cpp - a checkpoint folder with other weights -------------===//
+//===- WriteLike.cpp - writes a checkpoint folder with new parameters -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,7 +26,7 @@ using Tensor = rt::SafetensorsFile::Tensor;
 
 namespace {
 
-/// Writes the folder. Methods give false after putting what is wrong into the diagnostics.
+/// Writes the folder. Methods return false after adding to the diagnostics.
 class LikeWriter {
 public:
   LikeWriter(const Folder &folder, const Weights &like, const std::string &source,
@@ -44,7 +44,7 @@ public:
 private:
   bool checkParameter(const Slot &slot);
   bool checkOthers();
-  /// The bytes of tensor `name` with the parameters of the source.
+  /// Returns the bytes of tensor `name` with the parameters of the source.
   bool fill(const std::string &name, const Tensor &tensor, std::vector<char> &bytes);
   bool fillSlot(const Slot &slot, const Tensor &tensor, std::vector<char> &bytes);
   bool copy(const std::string &name, const std::string &target);
@@ -142,7 +142,7 @@ bool LikeWriter::writeFile(size_t number, const std::string &target) {
   for (const auto &[name, tensor] : old.tensors) {
     tensors.emplace_back(&name, &tensor);
   }
-  // In the order in which they lie, in which those without any byte come first.
+  // In the order of their places; tensors without elements come first.
   llvm::sort(tensors, [](const auto &a, const auto &b) {
     return std::pair(a.second->data.data(), a.second->data.size()) <
            std::pair(b.second->data.data(), b.second->data.size());
@@ -170,8 +170,8 @@ bool LikeWriter::copy(const std::string &name, const std::string &target) {
          refuse(inFile("", "", error));
 }
 
-/// Whether a file belongs to a checkpoint whatever its weights: configs, tokenizers, templates. An
-/// index of weights in another format does not.
+/// Returns true for files of a checkpoint that do not depend on its weights: configs, tokenizers,
+/// templates, but not an index of weights in another format.
 bool isText(StringRef name) {
   return name == kIndexName || (llvm::is_contained({".json", ".txt", ".model", ".jinja"},
                                                    llvm::sys::path::extension(name)) &&

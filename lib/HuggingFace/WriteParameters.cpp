@@ -1,4 +1,4 @@
-//===- WriteParameters.cpp - a checkpoint's weights as our parameters -----===//
+//===- WriteParameters.cpp - writes a checkpoint's parameters for programs -===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ bool writeSlot(const Slot &slot, const Weights &weights, rt::OutputFile &file, s
   const rt::SafetensorsFile::Tensor &tensor = weights.tensorOf(slot);
   rt::FloatType type = *rt::floatTypeOf(tensor.dtype);
   const char *first = tensor.data.data() + slot.offset() * rt::sizeOf(type);
-  // Enough rows at a time to make few calls of the system.
+  // Enough rows at a time for few system calls.
   constexpr int64_t batchElements = 1 << 18;
   std::vector<float> batch;
   for (int64_t row = 0; row < slot.outputs; ++row) {

@@ -1,4 +1,4 @@
-//===- Constants.cpp - which initializers are no parameters ---------------===//
+//===- Constants.cpp - guesses which initializers are constants -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ namespace weft::onnx {
 
 namespace {
 
-/// Follows initializers to where they meet something that depends on the input.
+/// Follows initializers to their first uses together with values that depend on the input.
 class Uses {
 public:
   explicit Uses(const Graph &graph);
@@ -23,9 +23,9 @@ public:
 
 private:
   bool isStatic(std::string_view name) const { return !dynamic.contains(name); }
-  /// Whether some use of `name`, or of what it is turned into, is that of a parameter.
+  /// Returns true if a use of `name`, or of a value computed from it alone, is that of a parameter.
   bool isTrained(const std::string &name, int64_t wideDimensions) const;
-  /// Whether `node` is such a use.
+  /// Returns true if `node` uses `name` like a parameter.
   static bool trains(const Node &node, int64_t wideDimensions);
 
   std::set<std::string, std::less<>> dynamic;
@@ -48,7 +48,7 @@ Uses::Uses(const Graph &graph) {
   }
 }
 
-/// Whether the op only moves the elements of its first input.
+/// Returns true if the op only moves the elements of its first input.
 bool movesElements(const std::string &op) {
   static const std::set<std::string> ops = {"Transpose", "Reshape", "Unsqueeze", "Squeeze",
                                             "Identity",  "Cast",    "CastLike",  "Slice",
@@ -68,7 +68,7 @@ bool Uses::trains(const Node &node, int64_t wideDimensions) {
                                                 "Add",
                                                 "Sub",
                                                 "Concat"};
-  // A table is multiplied with, too; a scale has one dimension.
+  // Tables are multiplied as well; a scale has one dimension.
   bool isScale = (node.op == "Mul" || node.op == "Div") && wideDimensions <= 1;
   return isScale || weights.contains(node.op);
 }

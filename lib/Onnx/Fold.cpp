@@ -1,4 +1,4 @@
-//===- Fold.cpp - arithmetic that is done at compile time -----------------===//
+//===- Fold.cpp - evaluates nodes at compile time -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +27,7 @@ enum class Gives { Same, Truth };
 struct Arithmetic {
   Scalars code;
   Gives gives = Gives::Same;
-  /// Whether the batch may take part.
+  /// True if the batch may be an operand.
   bool ofBatch = false;
 };
 
@@ -69,7 +69,7 @@ const std::map<std::string, double (*)(double)> &unaries() {
   return table;
 }
 
-/// One fold. Functions return false with an error.
+/// Evaluates one node. Functions return false after setting the error.
 class Folder {
 public:
   Folder(const Node &node, const std::vector<const Constant *> &inputs, std::string &error)
@@ -140,7 +140,7 @@ bool Folder::elementwise() {
     if (!isFloat(type)) {
       value = std::trunc(value);
     }
-    // n * batch / m must come out even.
+    // n * batch / m must be a whole multiple of the batch.
     bool isOdd =
         isPerSample(x) && node.op == "Div" && std::fmod(value, kBatch) != 0 && isPerSample(value);
     *next++ = value;
@@ -189,7 +189,7 @@ bool Folder::cast() {
                                         ? std::optional(inputs[1]->type)
                                         : elementTypeOfNumber(integerAttribute(node, "to", 0));
   if (!type) {
-    return fail("casts to an element type that is not read");
+    return fail("casts to an element type that is not supported");
   }
   result = *inputs[0];
   result.type = *type;
@@ -220,7 +220,7 @@ bool Folder::constant() {
     } else if (const auto *reals = std::get_if<std::vector<double>>(&attribute)) {
       result = {ElementType::F32, {static_cast<int64_t>(reals->size())}, *reals};
     } else {
-      return fail("attribute '" + name + "' is not read");
+      return fail("attribute '" + name + "' is not supported");
     }
     return true;
   }
@@ -244,7 +244,7 @@ bool Folder::constantOfShape() {
   return true;
 }
 
-/// Along the batch a constant is the same for all samples: there it stays of length 1.
+/// A constant is the same for all samples: along the batch it keeps length 1.
 bool Folder::expand() {
   if (!takes(2)) {
     return false;
@@ -306,7 +306,7 @@ bool Folder::trilu() {
   return true;
 }
 
-/// The outer product of two vectors, which tables of positions are made by.
+/// Computes the outer product of two vectors, as tables of positions need.
 bool Folder::einsum() {
   if (!takes(2) || inputs[0]->rank() != 1 || inputs[1]->rank() != 1) {
     return fail("of constants, only the outer product of two vectors is taken");

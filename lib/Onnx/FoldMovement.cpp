@@ -1,4 +1,4 @@
-//===- FoldMovement.cpp - constants are cut, joined and turned ------------===//
+//===- FoldMovement.cpp - evaluates ops that move elements of constants ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ namespace {
 using Shape = std::vector<int64_t>;
 using Outputs = std::vector<Constant>;
 
-/// The integers of an input that may be left out.
+/// Returns the integers of an optional input.
 std::optional<Shape> integersOf(const std::vector<const Constant *> &inputs, size_t number) {
   if (number >= inputs.size() || !inputs[number]) {
     return std::nullopt;
@@ -106,7 +106,7 @@ bool Movement::flatten() {
                                     ? std::optional(input.rank())
                                     : axisOf(integerAttribute(node, "axis", 1), input.rank());
   if (!axis) {
-    return fail("has no such axis");
+    return fail("has an axis out of range");
   }
   Shape outer(input.shape.begin(), input.shape.begin() + *axis);
   return giveReshaped({elementCount(outer), static_cast<int64_t>(input.values.size()) /
@@ -120,7 +120,7 @@ bool Movement::unsqueeze() {
   }
   std::vector<bool> isNew;
   if (!newAxes(*axes, input.rank(), isNew)) {
-    return fail("has no such axis");
+    return fail("has an axis out of range");
   }
   Shape shape;
   auto old = input.shape.begin();
@@ -192,7 +192,7 @@ bool Movement::gather() {
 bool Movement::concat() {
   std::optional<int64_t> axis = axisOf(integerAttribute(node, "axis", 0), input.rank());
   if (!axis) {
-    return fail("has no such axis");
+    return fail("has an axis out of range");
   }
   auto at = static_cast<size_t>(*axis);
   Constant result{input.type, input.shape, {}};
@@ -261,7 +261,7 @@ bool Movement::split() {
   Shape lengths;
   if (!axis || !splitLengths(node, integersOf(inputs, 1), input.shape[static_cast<size_t>(*axis)],
                              lengths, error)) {
-    return fail(error.empty() ? "has no such axis" : error);
+    return fail(error.empty() ? "has an axis out of range" : error);
   }
   Shape shape = input.shape, offsets(shape.size(), 0), strides(shape.size(), 1);
   for (int64_t length : lengths) {

@@ -1,4 +1,4 @@
-//===- FoldParts.h - what folding has in common ---------------------------===//
+//===- FoldParts.h - helpers of folding -----------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,30 +14,30 @@
 
 namespace weft::onnx {
 
-/// The most that a constant may have.
+/// The largest number of elements of a constant.
 inline constexpr int64_t kMostElements = int64_t(1) << 26;
 
 /// "[2, 3]".
 std::string textOf(const std::vector<int64_t> &shape);
 
-/// Makes room for the elements of `constant`'s shape. Fails where they are too many.
+/// Allocates the elements of `constant` by its shape. Fails if there are too many.
 bool allocateValues(Constant &constant, std::string &error);
 
-/// The shape that all of `shapes` are spread to; false where there is none.
+/// Computes the shape to which all of `shapes` are broadcast; returns false if there is none.
 bool broadcastShapes(const std::vector<const std::vector<int64_t> *> &shapes,
                      std::vector<int64_t> &result);
 
-/// The numbers of `constant` as lengths. Fails where one is negative, too large or unknown.
+/// Converts the numbers of `constant` to lengths. Fails if one is negative, too large or unknown.
 bool lengthsOf(const Constant &constant, std::vector<int64_t> &lengths, std::string &error);
 
-/// How far neighbours along each dimension lie from one another.
+/// Returns the distance, in elements, between neighbours along each dimension.
 std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape);
-/// The same of a tensor of `shape` that is spread over one of `over`, as `broadcastShapes` says.
+/// Returns the strides of a tensor of `shape` that is broadcast to the shape `over`.
 std::vector<int64_t> spreadStrides(const std::vector<int64_t> &shape,
                                    const std::vector<int64_t> &over);
 
-/// Calls `code` for every index of `shape`, row-major, with its place in each of N tensors, which
-/// begin at `places` and have these strides.
+/// Calls `code` for every index of `shape`, row-major, with the positions of its element in N
+/// tensors, whose first positions are `places` and whose strides are `strides`.
 template <size_t N, typename Code>
 void forEachPlace(const std::vector<int64_t> &shape,
                   const std::array<std::vector<int64_t>, N> &strides, std::array<int64_t, N> places,
@@ -58,10 +58,11 @@ void forEachPlace(const std::vector<int64_t> &shape,
   }
 }
 
-/// The type that an attribute of an ONNX node numbers so.
+/// Returns the element type that has this number in attributes of ONNX nodes.
 std::optional<ElementType> elementTypeOfNumber(int64_t number);
 
-/// The ops that move elements and compute nothing: Reshape, Slice, Concat and their like.
+/// Returns true for ops that only move elements, such as Reshape, Slice and Concat, which
+/// foldMovement evaluates as `fold` does.
 bool canFoldMovement(const std::string &op);
 std::optional<std::vector<Constant>>
 foldMovement(const Node &node, const std::vector<const Constant *> &inputs, std::string &error);

@@ -1,4 +1,4 @@
-//===- Graph.cpp - a model as an ONNX file has it -------------------------===//
+//===- Graph.cpp - an ONNX model after it is read and checked -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -140,7 +140,7 @@ std::vector<const Node *> liveNodes(const Graph &graph) {
 }
 
 desc::Diagnostic problem(const std::string &path, std::string where, std::string message) {
-  // Names may be anything; a message is one line.
+  // Names may have any characters, but a message is one line.
   for (std::string *text : {&where, &message}) {
     std::replace_if(
         text->begin(), text->end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');

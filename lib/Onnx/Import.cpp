@@ -1,4 +1,4 @@
-//===- Import.cpp - an ONNX file as a folder of ours ----------------------===//
+//===- Import.cpp - splits an ONNX file into graph and parameters ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,8 +22,8 @@ namespace {
 
 using Proto = ::onnx::TensorProto;
 
-/// Takes parameters apart that the exporter has merged because all of their elements are the same
-/// number: each use gets a tensor of its own, named after the value that is computed from it.
+/// Splits parameters that the exporter has merged because all of their elements are the same
+/// number: each use gets its own tensor, named after the value that is computed from it.
 class Parting {
 public:
   Parting(::onnx::GraphProto &graph, const Graph &read) : graph(graph), read(read) {}
@@ -58,7 +58,7 @@ void Parting::addCopy(const std::string &of, const std::string &name) {
 }
 
 int64_t Parting::run() {
-  // The TorchScript exporter names what it has merged by Identity nodes.
+  // The TorchScript exporter merges tensors by Identity nodes.
   google::protobuf::RepeatedPtrField<::onnx::NodeProto> kept;
   for (::onnx::NodeProto &node : *graph.mutable_node()) {
     if (node.op_type() == "Identity" && node.input_size() == 1 && isUniform(node.input(0))) {
@@ -82,7 +82,7 @@ int64_t Parting::run() {
   return parted;
 }
 
-/// Writes `tensors` of `graph` one after another, and notes in their messages where they lie.
+/// Writes `tensors` of `graph` one after another, and records their places in their messages.
 bool writeWeights(const std::string &path, const std::vector<Proto *> &tensors, const Graph &graph,
                   std::string &error) {
   std::vector<rt::TensorHeader> headers;
@@ -119,7 +119,7 @@ bool writeWeights(const std::string &path, const std::vector<Proto *> &tensors, 
   return file.commit(error);
 }
 
-/// Puts the elements of `tensor` into the file itself, wherever they lay.
+/// Moves the elements of `tensor` into the message itself.
 void writeInside(Proto &tensor, const Initializer &initializer) {
   std::string bytes(initializer.bytes.begin(), initializer.bytes.end());
   clearElements(tensor);
@@ -136,7 +136,7 @@ bool writeModel(const std::string &path, const ::onnx::ModelProto &model, std::s
   return rt::writeFile(path, bytes, error);
 }
 
-/// Tensors that the program keeps: parameters, and the statistics of batch norms.
+/// Finds the tensors for the safetensors file: parameters, and the statistics of batch norms.
 std::vector<Proto *> keptTensors(::onnx::GraphProto &to, const Graph &graph,
                                  const std::vector<std::string> &constants) {
   std::set<std::string, std::less<>> used, statistics;

@@ -47,18 +47,19 @@ bool parseModel(const std::string &path, ::onnx::ModelProto &model, std::string 
     FirstError first;
     google::protobuf::TextFormat::Parser parser;
     parser.RecordErrorsTo(&first);
-    // As in binary files: the parser recurses, and a deep file must not reach its stack.
+    // The limit of binary files. The parser recurses, so the limit protects its stack from deep
+    // files.
     parser.SetRecursionLimit(100);
     if (!parser.Parse(&stream, &model)) {
-      error = "is no text of an ONNX model: " + first.text;
+      error = "is not the text of an ONNX model: " + first.text;
       return false;
     }
   } else if (!model.ParseFromZeroCopyStream(&stream)) {
-    error = "is no ONNX model";
+    error = "is not an ONNX model";
     return false;
   }
   if (!model.has_graph()) {
-    error = "is no ONNX model: it has no graph";
+    error = "is not an ONNX model: it has no graph";
     return false;
   }
   return true;

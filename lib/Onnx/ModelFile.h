@@ -14,14 +14,14 @@
 
 namespace weft::onnx {
 
-/// Parses the file at `path`: as text where its name ends in .textproto, else as ONNX files are.
+/// Parses the file at `path`: as text if its name ends in .textproto, else as binary ONNX.
 bool parseModel(const std::string &path, ::onnx::ModelProto &model, std::string &error);
 
-/// The graph of `model`, which was read from `path`, and is kept by the graph.
+/// Reads the graph of `model`, which was parsed from `path`. The graph shares ownership of `model`.
 desc::Result<Graph> readGraph(const std::string &path,
                               const std::shared_ptr<const ::onnx::ModelProto> &model);
 
-/// Takes the elements out of `tensor`, and the names of files that have them.
+/// Removes the elements of `tensor`, and the names of their external files.
 void clearElements(::onnx::TensorProto &tensor);
 
 } // namespace weft::onnx

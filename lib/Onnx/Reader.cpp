@@ -12,7 +12,7 @@ namespace weft::onnx {
 
 namespace {
 
-/// Makes a Graph of one file, and lists what is wrong with it.
+/// Reads the Graph of one file, and lists its errors.
 class Reader {
 public:
   Reader(const std::string &path, Graph &graph, desc::Diagnostics &problems)
@@ -45,10 +45,10 @@ void Reader::read(const std::shared_ptr<const ::onnx::ModelProto> &model) {
   const ::onnx::GraphProto &from = model->graph();
   if (model->functions_size() > 0) {
     error("", "has functions of its own ('" + model->functions(0).name() +
-                  "'), which are not read; inline them with onnx.inliner");
+                  "'), which are not supported; inline them with onnx.inliner");
   }
   if (from.sparse_initializer_size() > 0) {
-    error("", "has sparse initializers, which are not read");
+    error("", "has sparse initializers, which are not supported");
   }
   readInitializers(from);
   readPorts(from);
@@ -141,7 +141,7 @@ void Reader::readInitializers(const ::onnx::GraphProto &from) {
     } else if (!tensors.read(tensor, initializer, message)) {
       error("initializer '" + tensor.name() + "'", message);
     } else if (!graph.initializers.emplace(tensor.name(), initializer).second) {
-      error("initializer '" + tensor.name() + "'", "stands twice in the file");
+      error("initializer '" + tensor.name() + "'", "occurs twice in the file");
     } else {
       graph.order.push_back(tensor.name());
     }
@@ -179,7 +179,7 @@ void Reader::readAttribute(const ::onnx::AttributeProto &from, Node &node) {
   }
   default:
     error(node.describe(), "attribute '" + from.name() + "' of type " +
-                               Proto::AttributeType_Name(from.type()) + " is not read");
+                               Proto::AttributeType_Name(from.type()) + " is not supported");
   }
 }
 
@@ -192,7 +192,8 @@ void Reader::readNodes(const ::onnx::GraphProto &from) {
     node.inputs.assign(proto.input().begin(), proto.input().end());
     node.outputs.assign(proto.output().begin(), proto.output().end());
     if (!proto.domain().empty() && proto.domain() != "ai.onnx") {
-      error(node.describe(), "ops of domain '" + proto.domain() + "' are not read, only ai.onnx");
+      error(node.describe(),
+            "ops of domain '" + proto.domain() + "' are not supported, only those of ai.onnx");
     }
     if (node.outputs.empty()) {
       error(node.describe(), "has no output");
@@ -204,12 +205,12 @@ void Reader::readNodes(const ::onnx::GraphProto &from) {
   }
 }
 
-/// Every value is given once, before it is used.
+/// Checks that every value is defined once, before its uses.
 void Reader::checkNames() {
   std::set<std::string, std::less<>> known(graph.order.begin(), graph.order.end());
   auto define = [&](const std::string &name, const std::string &where) {
     if (!name.empty() && !known.insert(name).second) {
-      error(where, "value '" + name + "' is given twice");
+      error(where, "value '" + name + "' is defined twice");
     }
   };
   for (const Port &port : graph.inputs) {
@@ -218,7 +219,7 @@ void Reader::checkNames() {
   for (const Node &node : graph.nodes) {
     for (const std::string &name : node.inputs) {
       if (!name.empty() && !known.contains(name)) {
-        error(node.describe(), "uses value '" + name + "', which nothing before it gives");
+        error(node.describe(), "uses value '" + name + "', which no earlier node computes");
       }
     }
     for (const std::string &name : node.outputs) {
@@ -227,7 +228,7 @@ void Reader::checkNames() {
   }
   for (const Port &port : graph.outputs) {
     if (!known.contains(port.name)) {
-      error("output '" + port.name + "'", "nothing gives this value");
+      error("output '" + port.name + "'", "no node computes this value");
     }
   }
 }

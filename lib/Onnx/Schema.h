@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From Debian's libonnx-dev. Fields of newer versions of the format are kept by
-// protobuf and not looked at.
+// The messages are those of Debian's libonnx-dev. Protobuf keeps fields of newer versions of the
+// format; Weft ignores them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +22,9 @@
 
 namespace weft::onnx {
 
-/// The type that an ONNX file numbers so; none where we do not read it.
+/// Returns the element type of this number in ONNX files; none if Weft does not support it.
 std::optional<ElementType> elementTypeOf(int number);
-/// "FLOAT16": what ONNX calls it.
+/// Returns ONNX's name of the type: "FLOAT16".
 std::string typeName(int number);
 
 } // namespace weft::onnx

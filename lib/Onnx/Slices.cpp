@@ -1,4 +1,4 @@
-//===- Slices.cpp - what ONNX means by its shapes and slices --------------===//
+//===- Slices.cpp - ONNX's rules for shapes and slices --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -212,8 +212,8 @@ bool slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &sta
         axisOf(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(shape.size()));
     int64_t step = steps ? (*steps)[i] : 1;
     if (!axis || step < 1) {
-      error =
-          axis ? "expected steps of at least 1, got " + std::to_string(step) : "has no such axis";
+      error = axis ? "expected steps of at least 1, got " + std::to_string(step)
+                   : "has an axis out of range";
       return false;
     }
     auto at = static_cast<size_t>(*axis);

@@ -40,7 +40,7 @@ std::string typeName(int number) {
              : "number " + std::to_string(number);
 }
 
-/// Bytes of `numbers`, each converted to T.
+/// Returns the bytes of `numbers`, each converted to T.
 template <typename T, typename Field>
 static std::shared_ptr<std::vector<char>> pack(Field numbers) {
   auto bytes = std::make_shared<std::vector<char>>(numbers.size() * sizeof(T));
@@ -105,7 +105,7 @@ bool TensorReader::readBytes(const Proto &from, Initializer &to, std::string &) 
   return true;
 }
 
-/// The number that `text` is, from 0 on.
+/// Parses `text` as a number of at least 0.
 static std::optional<uint64_t> parseNumber(const std::string &text) {
   uint64_t number = 0;
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -14,14 +14,14 @@
 
 namespace weft::onnx {
 
-/// Reads tensors of the file at `path`. What their bytes refer to besides the messages themselves
-/// is put into `storage`: converted numbers, and files beside it, each mapped once.
+/// Reads tensors of the file at `path`. Their bytes lie in the messages themselves or in `storage`,
+/// which gets converted numbers and external files, each mapped once.
 class TensorReader {
 public:
   TensorReader(const std::string &path, std::vector<std::shared_ptr<const void>> &storage)
       : path(path), storage(storage) {}
 
-  /// Reads type, shape and bytes of `from`, which must live as long as `to`. On failure says why.
+  /// Reads type, shape and bytes of `from`, which must outlive `to`. On failure sets `error`.
   bool read(const ::onnx::TensorProto &from, Initializer &to, std::string &error);
 
 private:

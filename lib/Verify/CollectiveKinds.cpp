@@ -1,4 +1,4 @@
-//===- CollectiveKinds.cpp - what kinds of collectives a program has ------===//
+//===- CollectiveKinds.cpp - counts the collectives of a program by kind --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Counterparts.cpp - which op of one program is which of another -----===//
+//===- Counterparts.cpp - pairs the ops of two programs of one model ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -76,7 +76,7 @@ namespace {
 
 bool hasTensor(TypeRange types) { return llvm::any_of(types, llvm::IsaPred<RankedTensorType>); }
 
-/// What an op itself says of where in the model it is.
+/// Returns the name of an op's place in the model from its attributes.
 StringRef nameIn(Operation *op) {
   if (auto read = dyn_cast<ReadOp>(op)) {
     return read.getVariable();
@@ -93,11 +93,11 @@ StringRef nameIn(Operation *op) {
   return "";
 }
 
-/// The producer of a value, past what only moves or rounds it.
+/// Returns the producer of a value, past ops that only move or round it.
 Operation *sourceOf(Value value) { return originOf(value).getDefiningOp(); }
 
-/// Tells ops apart that are alike but for the layer they are for: the first name among those of the
-/// sources of its operands that has the number of a layer.
+/// Distinguishes ops that differ only by their layer: returns the first name with the number of a
+/// layer among the sources of the op's operands.
 StringRef nameBefore(Operation *op) {
   for (Value operand : op->getOperands()) {
     Operation *source = sourceOf(operand);
@@ -109,10 +109,10 @@ StringRef nameBefore(Operation *op) {
   return "";
 }
 
-/// What a call is for, forward as backward: "head.0" of "head.0 backward".
+/// Returns the label of a call without its pass: "head.0" for "head.0 backward".
 StringRef partOf(CallOp call) { return call.getLabel().split(' ').first; }
 
-/// What calls that use `value` are for, past what only moves or rounds it.
+/// Collects the labels of calls that use `value`, past ops that only move or round it.
 void findCalls(Value value, std::set<StringRef> &parts) {
   for (Operation *user : value.getUsers()) {
     if (auto call = dyn_cast<CallOp>(user)) {
@@ -123,8 +123,8 @@ void findCalls(Value value, std::set<StringRef> &parts) {
   }
 }
 
-/// Tells ops apart that are alike but for the part of each sequence that they are of: what the
-/// calls before and behind them are for, so far as that is one thing.
+/// Distinguishes ops that differ only by their part of each sequence: returns the label of the
+/// calls before the op and that of the calls after it, each if it is the only one.
 std::string callsAround(Operation *op) {
   std::set<StringRef> before, behind;
   for (Value operand : op->getOperands()) {
@@ -142,13 +142,13 @@ std::string callsAround(Operation *op) {
   return text;
 }
 
-/// How much of what is around ops tells them apart.
+/// The surroundings by which ops are distinguished.
 enum class Detail { Place, Operands, Calls };
 
 using Classes = std::map<std::string, SmallVector<Operation *>>;
 
-/// The ops on tensors of a function, alike in name and place, in order. With `names`, of the large
-/// model, whose layers take the numbers that they have in the small one.
+/// Groups the ops on tensors of a function by name and place, in order. With `names`, the function
+/// is of the large model, and its layers get their numbers in the small one.
 Classes classesOf(func::FuncOp function, const LayerNames *names, Detail detail) {
   Classes classes;
   auto add = [&](std::string &key, StringRef name) {
@@ -172,7 +172,8 @@ Classes classesOf(func::FuncOp function, const LayerNames *names, Detail detail)
   return classes;
 }
 
-/// Pairs the ops of classes that have as many in both, or, if `mayBeFewer`, at most as many.
+/// Pairs the ops of classes that have the same number of ops in both models, or, with `mayBeFewer`,
+/// fewer in the small one.
 void pair(const Classes &small, const Classes &large, bool mayBeFewer, Counterparts &counterparts) {
   for (const auto &[key, ops] : small) {
     auto it = large.find(key);
@@ -200,15 +201,14 @@ FailureOr<Counterparts> findCounterparts(func::FuncOp ofSmall, func::FuncOp ofLa
          counterparts);
   };
   pairBy(Detail::Place, false);
-  // What is there once for each layer has its layer from what it works on, and what is there once
-  // for each part of a sequence its part from the call that it works for.
+  // The operands of an op tell its layer, and the calls around it its part of a sequence.
   pairBy(Detail::Operands, false);
   pairBy(Detail::Calls, false);
   pairBy(Detail::Operands, true);
   for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place)) {
     for (Operation *op : ops) {
       if (!counterparts.contains(op) && !isOfMask(op)) {
-        return op->emitError("stands for no op of @") << ofLarge.getSymName();
+        return op->emitError("has no counterpart in @") << ofLarge.getSymName();
       }
     }
   }

@@ -1,4 +1,4 @@
-//===- Counterparts.h - which op of one program is which of another -------===//
+//===- Counterparts.h - pairs the ops of two programs of one model --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,30 +21,30 @@
 
 namespace weft::verify {
 
-/// Whether an op changes how a value lies, and not what it is: a reshard, a collective, a slice or
+/// Returns true if an op changes only the sharding of a value: a reshard, a collective, a slice or
 /// a partial sum.
 bool isMovement(mlir::Operation *op);
 
-/// Whether an op only changes the element type.
+/// Returns true if an op only changes the element type.
 bool isCast(mlir::Operation *op);
 
-/// What `value` is, past ops that only move or round it.
+/// Returns the value from which ops that only move or round it made `value`.
 mlir::Value originOf(mlir::Value value);
 
-/// Whether an op is a mask of padding, or there for nothing else.
+/// Returns true if an op is a mask of padding, or an iota that only masks use.
 bool isOfMask(mlir::Operation *op);
 
-/// The name that a place in the model has; empty for none.
+/// Returns the name of a place in the model; empty if it has none.
 llvm::StringRef placeOf(mlir::Location loc);
 
-/// The numbers of layers, from those of the large model to those of the small one.
+/// Translates numbers of layers between the large and the small model.
 class LayerNames {
 public:
   /// Layer i of the small model stands for layer `layers[i]` of the large one.
   explicit LayerNames(const std::vector<int64_t> &layers);
 
-  /// "layers.7.mlp" of the large model by the number in the small one: "layers.1.mlp". None for a
-  /// layer that nothing stands for.
+  /// Returns a name of the large model with the layer's number in the small one: "layers.1.mlp" for
+  /// "layers.7.mlp". None for a layer without counterpart.
   std::optional<std::string> toSmall(llvm::StringRef name) const;
   std::string toLarge(llvm::StringRef name) const;
 
@@ -56,9 +56,9 @@ private:
 
 using Counterparts = llvm::DenseMap<mlir::Operation *, mlir::Operation *>;
 
-/// For each op on tensors of the function `ofSmall`, that of `ofLarge` it stands for, by name,
-/// place and order. Fails with a diagnostic where there is none. A mask of padding may have none:
-/// of values of another precision others are masked.
+/// Returns the counterpart in `ofLarge` of each op on tensors of the function `ofSmall`, by name,
+/// place and order. Fails with a diagnostic if an op has none. Only a mask of padding may have
+/// none, because masks depend on the precision.
 llvm::FailureOr<Counterparts> findCounterparts(mlir::func::FuncOp ofSmall,
                                                mlir::func::FuncOp ofLarge, const LayerNames &names);
 

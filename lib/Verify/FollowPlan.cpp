@@ -1,4 +1,4 @@
-//===- FollowPlan.cpp - one program split as another one is ---------------===//
+//===- FollowPlan.cpp - shards one program like another -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,7 @@ public:
       }
       auto counterpart = planned.lookupSymbol<func::FuncOp>(function.getSymName());
       if (!counterpart) {
-        return function.emitError("stands for no function of the plan");
+        return function.emitError("has no counterpart among the functions of the plan");
       }
       if (failed(follow(function, counterpart))) {
         return failure();
@@ -47,20 +47,20 @@ public:
   }
 
 private:
-  /// The sharding of `like`, on the mesh of the small model.
+  /// Returns the sharding of `like`, on the mesh of the small model.
   ShardingAttr shardingOf(Type like) {
     ShardingAttr sharding = getSharding(like);
     return ShardingAttr::get(mesh, sharding.getDims(), sharding.getUnreduced(),
                              sharding.getReduction());
   }
 
-  /// `type` with the sharding of `like`.
+  /// Returns `type` with the sharding of `like`.
   Type sharded(Type type, Type like) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor ? withSharding(tensor, shardingOf(like)) : type;
   }
 
-  /// Whether a value of `type` can lie as one of type `of` does.
+  /// Returns true if a value of `type` can have the sharding of one of type `of`.
   static bool isLike(Type type, Type of) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     auto like = dyn_cast<RankedTensorType>(of);
@@ -112,9 +112,10 @@ private:
     return success();
   }
 
-  /// Which of the arguments of `counterpart` one stands for. Where there are as many, it is that of
-  /// its number. A function with one for something of each layer has fewer here: then it is the one
-  /// that the counterpart of its user takes in the same place.
+  /// Returns the number of an argument's counterpart. If both functions have equally many
+  /// arguments, it is the argument's own number. Functions with arguments for each layer have fewer
+  /// in the small model: then the counterpart is the operand, in the same place, of the counterpart
+  /// of the argument's user.
   static std::optional<unsigned> findArgument(BlockArgument argument, func::FuncOp counterpart,
                                               const Counterparts &counterparts) {
     if (argument.getOwner()->getNumArguments() == counterpart.getNumArguments()) {
@@ -129,15 +130,15 @@ private:
         }
       }
     }
-    // A number, as that of the micro-batch, comes first.
+    // An index, such as that of the micro-batch, is the first argument.
     bool isFirst = argument.getArgNumber() == 0 && counterpart.getNumArguments() > 0;
     return isFirst && argument.getType() == counterpart.getArgument(0).getType()
                ? std::optional<unsigned>(0)
                : std::nullopt;
   }
 
-  /// What a function gives lies as what the counterpart of its maker makes, where there is more of
-  /// it in the large model.
+  /// Shards the results of a function. If the large function has more results, each follows the
+  /// result of its producer's counterpart.
   LogicalResult followEnd(Operation *end, Operation *like, const Counterparts &counterparts) {
     if (end->getNumOperands() == like->getNumOperands()) {
       return follow(end, like);
@@ -151,7 +152,7 @@ private:
                other.getResultNumber() == made.getResultNumber();
       });
       if (of == like->operand_end() || !isLike(operand.get().getType(), (*of).getType())) {
-        return end->emitError("gives something else than in the plan");
+        return end->emitError("has other results than in the plan");
       }
       bring(operand, *of, (*of).getType());
     }
@@ -163,7 +164,7 @@ private:
       return follow(call, cast<CallOp>(like));
     }
     auto refuse = [&] { return op->emitError("is another op than in the plan"); };
-    // Of several parts of a sequence there are fewer here.
+    // The small model may have fewer parts of a sequence.
     if (op->getNumResults() > like->getNumResults() ||
         (op->getNumOperands() > 0 && like->getNumOperands() == 0)) {
       return refuse();
@@ -175,7 +176,7 @@ private:
       result.setType(sharded(result.getType(), of.getType()));
     }
     for (OpOperand &operand : op->getOpOperands()) {
-      // A sum over all layers has fewer terms here, which are alike.
+      // A sum over all layers has fewer terms in the small model; all terms have one sharding.
       unsigned number = std::min(operand.getOperandNumber(), like->getNumOperands() - 1);
       Value of = like->getOperand(number);
       if (!isLike(operand.get().getType(), of.getType())) {
@@ -188,8 +189,8 @@ private:
     return success();
   }
 
-  /// A mask that only the small model has lies as what it masks, and its numbers as the dimension
-  /// that they are of.
+  /// Shards a mask that only the small model has like the value that it masks, and its iota like
+  /// the masked dimension.
   void followOperand(Operation *op) {
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     if (isa<IotaOp>(op)) {
@@ -207,15 +208,15 @@ private:
 
   ShardingAttr lyingAs(ArrayRef<ArrayAttr> dims) { return ShardingAttr::get(mesh, dims); }
 
-  /// Whether of two variables that are read the one stands for the other.
+  /// Returns false if both values are read from variables that are not counterparts.
   bool readSame(Value value, Value of) const {
     auto read = originOf(value).getDefiningOp<ReadOp>();
     auto other = originOf(of).getDefiningOp<ReadOp>();
     return !read || !other || names.toLarge(read.getVariable()) == other.getVariable();
   }
 
-  /// What a call gets must be what its function takes: another call has decided that, where the
-  /// large model has one function for each.
+  /// Reshards the operands of a call to the arguments of its function. An earlier call has decided
+  /// these shardings if several functions of the large model are one in the small model.
   LogicalResult follow(CallOp call, CallOp like) {
     auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
     auto counterpart = planned.lookupSymbol<func::FuncOp>(like.getCallee());
@@ -241,8 +242,8 @@ private:
     return success();
   }
 
-  /// Moves the value of `operand` as `of` was moved in the large model, to the sharding of
-  /// `wanted`.
+  /// Repeats for `operand` the movements by which the large model made `of`, and reshards the
+  /// result to the sharding of `wanted`.
   void bring(OpOperand &operand, Value of, Type wanted) {
     SmallVector<Operation *> moves;
     for (Operation *op = of.getDefiningOp(); op && (isMovement(op) || isCast(op));
@@ -260,8 +261,9 @@ private:
     operand.set(reshard(builder, value, wanted));
   }
 
-  /// `value` in the sharding of `like`, by what is cheapest here: where the large model has no
-  /// movement between just these, or a permutation, which depends on the sizes of the mesh.
+  /// Reshards `value` to the sharding of `like` in the cheapest way for the small model. Used if
+  /// the large model has no movement between these shardings, or a permutation, which depends on
+  /// the sizes of the mesh.
   Value reshard(OpBuilder &builder, Value value, Type like) {
     Type type = sharded(value.getType(), like);
     if (type == value.getType()) {
@@ -274,7 +276,8 @@ private:
     return moved;
   }
 
-  /// The movement `move` of the large model, of `value`, which lies as its operand does.
+  /// Repeats the movement `move` of the large model for `value`, which has the sharding of its
+  /// operand.
   Value repeat(OpBuilder &builder, Value value, Operation *move) {
     if (isa<ReshardOp, PermuteOp>(move)) {
       return reshard(builder, value, move->getResult(0).getType());
@@ -294,7 +297,8 @@ private:
   ModuleOp module, planned;
   LayerNames names;
   MeshAttr mesh;
-  /// Of each function, that of the large model, and which of its arguments its own stand for.
+  /// For each function its counterpart in the large model, and the numbers of its arguments'
+  /// counterparts.
   DenseMap<Operation *, func::FuncOp> followed;
   DenseMap<Operation *, SmallVector<unsigned>> arguments;
   DenseMap<std::pair<Value, Type>, Value> reshards;

@@ -1,4 +1,4 @@
-//===- ObserveValues.cpp - every value of a step, for the outside to see --===//
+//===- ObserveValues.cpp - makes every value of a step observable ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,8 +21,8 @@ using namespace mlir;
 namespace weft::verify {
 namespace {
 
-/// Puts the body of a layer in the place of its call. What is in it has the call's label in its
-/// name, and so have the calls in it.
+/// Replaces a call by the body of its layer. Names of the ops and labels of the calls in the body
+/// get the call's label as a prefix.
 void inlineCall(CallOp call, func::FuncOp callee) {
   OpBuilder builder(call);
   IRMapping mapping;
@@ -43,7 +43,7 @@ void inlineCall(CallOp call, func::FuncOp callee) {
   call.erase();
 }
 
-/// Until there are no calls: layers may be made of layers.
+/// Inlines calls until there are none: layers may call layers.
 void inlineCalls(ModuleOp module, func::FuncOp function) {
   while (true) {
     SmallVector<CallOp> calls(function.getBody().getOps<CallOp>());
@@ -73,8 +73,8 @@ public:
   }
 
 private:
-  /// What decides whether the run goes on is shown as any other value: values that are not finite
-  /// are to be seen.
+  /// Removes the checks that end a run, such as that the loss is finite, so that the values after
+  /// them are observed as well.
   void goOnWhereNotFinite() {
     for (auto observe : llvm::make_early_inc_range(step.getBody().getOps<ObserveOp>())) {
       if (observe.getName() == "loss" || observe.getName() == "gradient_norm") {
@@ -86,7 +86,7 @@ private:
     }
   }
 
-  /// Whether what `op` gives is what it takes, but for where it lies and for padding.
+  /// Returns true if `op` changes only the sharding or the padding of its operand.
   static bool keepsValue(Operation *op) { return isMovement(op) || isPaddingMask(op); }
 
   static std::string describe(Operation *op) {
@@ -99,7 +99,8 @@ private:
     return type && isa<FloatType>(type.getElementType());
   }
 
-  /// What is not shown has no number: masks count elements, and split programs have more of them.
+  /// Observes the results of `op`. Only observed values are numbered, because sharded programs have
+  /// more masks.
   void show(Operation *op) {
     if (llvm::none_of(op->getResults(), isShown)) {
       return;

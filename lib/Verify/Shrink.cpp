@@ -1,4 +1,4 @@
-//===- Shrink.cpp - a model small enough to run here, split the same way --===//
+//===- Shrink.cpp - makes a model small enough to run here ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,21 +21,22 @@ using desc::AxisSpec;
 /// Layers of one kind in the small model.
 constexpr int64_t kLayersOfAKind = 2;
 
-/// Heads of keys that are asked for: the first, and if sides of matrices do not find room, the
-/// last.
+/// Numbers of key heads to try: the least first, and more, up to the most, if there is no room for
+/// the sides of matrices.
 constexpr int64_t kLeastHeads = 2, kMostHeads = 8;
 
-/// Micro-batches, and parts of a sequence whose logits follow one another, in the small model.
+/// Micro-batches, and parts of a sequence whose logits are computed one after the other, in the
+/// small model.
 constexpr int64_t kParts = 2;
 
-/// Rates at which the loss of the small model moves in kSteps steps, and which no weight is thrown
-/// far by.
+/// Learning rates that change the loss of the small model in kSteps steps, but no weight by much.
 constexpr double kAdamWRate = 0.05, kMuonRate = 0.05, kSgdRate = 0.2;
 
-/// Weights of small layers have to be larger, that what each layer adds is no rounding.
+/// Weights of small layers are larger, so that each layer's contribution is more than rounding.
 constexpr double kStandardDeviation = 0.08;
 
-/// Below this, an element whose gradient is all rounding would move as far as others.
+/// With a smaller epsilon, an element whose gradient is only rounding errors would change as much
+/// as others.
 constexpr double kLeastEpsilon = 1e-8;
 
 template <typename T> std::string text(T value) {
@@ -46,19 +47,20 @@ template <typename T> std::string text(T value) {
 
 class Shrinker {
 public:
-  /// With at least `leastHeads` heads of keys, where the model has so many.
+  /// Keeps at least `leastHeads` heads of keys, if the model has that many.
   Shrinker(const desc::ModelSpec &model, const desc::RecipeSpec &recipe, const desc::PlanSpec &plan,
            int64_t leastHeads)
       : model(model), recipe(recipe), small(withSmallMesh({model, recipe, plan, {}, {}, {}})),
         sizes(plan, small.plan), leastHeads(leastHeads) {}
 
-  /// Pairs of sides of matrices, if those are compared, of which the shorter is no longer so.
+  /// Returns the number of pairs of sides of matrices of which the shorter has become the longer; 0
+  /// if sides do not matter.
   int64_t sidesTurned() const { return turned; }
 
   Shrunk run() {
     shrinkRecipe();
     if (model.graph) {
-      small.notKept.push_back("sizes of a graph stand in its file: only its batch is smaller");
+      small.notKept.push_back("sizes of a graph, which its file fixes: only its batch is smaller");
       chooseSizes();
     } else {
       chooseLayers();
@@ -78,14 +80,14 @@ private:
     }
   }
 
-  /// A dimension to make smaller, which `field` has the size of; one element is left as it is.
+  /// Adds a dimension to make smaller, whose size is `field`; a size of 1 does not change.
   void addSize(const std::string &what, int64_t &field, LargeDimension dimension) {
     dimension.size = field;
     if (field > 1) {
       dimensions.push_back({what, &field, std::move(dimension), false});
     }
   }
-  /// The same of one that is a side of matrices by itself.
+  /// Adds a dimension that is a side of matrices by itself.
   void addWidth(const std::string &what, int64_t &field, LargeDimension dimension) {
     addSize(what, field, std::move(dimension));
     if (field > 1) {
@@ -101,11 +103,11 @@ private:
   };
 
   static Shrunk withSmallMesh(Shrunk small);
-  /// Of a size that is chosen, what has changed and what is not kept.
+  /// Records the change to a chosen size, and the properties that it does not keep.
   void tell(const std::string &what, const LargeDimension &dimension, int64_t chosen);
   void chooseLayers();
   void chooseSizes();
-  /// Of a side of matrices the size before and after.
+  /// The size of a side of matrices, in the large and in the small model.
   using Side = std::pair<int64_t, int64_t>;
   std::vector<Side> sidesOfHeads() const;
   void chooseWidths(const std::vector<Choice *> &bySize);
@@ -126,11 +128,11 @@ private:
   std::vector<Choice> dimensions;
   int64_t leastHeads, turned = 0;
   int64_t group = 1, microBatch = 1;
-  /// Of a head, the elements that are not rotated.
+  /// Number of elements of a head that are not rotated.
   int64_t plain = 0;
 };
 
-/// The largest divisor of `size` below it; 2 for a prime.
+/// Returns the largest proper divisor of `size`; 2 for a prime.
 int64_t smallerAxis(int64_t size) {
   for (int64_t divisor = 2; divisor * divisor <= size; ++divisor) {
     if (size % divisor == 0) {
@@ -161,8 +163,8 @@ Shrunk Shrinker::withSmallMesh(Shrunk small) {
   return small;
 }
 
-/// Two layers of each kind, as far as there are so many, those of plain MLPs as they stand between
-/// the others: before all of them, or before each.
+/// Chooses two layers of each kind, if there are that many. Layers with plain MLPs keep their
+/// place: before all layers with experts, or before each.
 void Shrinker::chooseLayers() {
   std::array<std::vector<int64_t>, 2> ofKind;
   for (int64_t layer = 0; layer < model.layers; ++layer) {
@@ -174,14 +176,14 @@ void Shrinker::chooseLayers() {
   }
   if (model.experts) {
     desc::ExpertsSpec &experts = *small.model.experts;
-    // The plain layers first, then the others: the order has no part in how a layer is split.
+    // The plain layers first, then the others: the order does not affect shardings.
     set("experts.first_layer", experts.firstLayer, int64_t(ofKind[false].size()));
     set("experts.layer_period", experts.layerPeriod, int64_t(1));
   }
   set("layers", small.model.layers, int64_t(small.layers.size()));
 }
 
-/// Those that have little room before those that have much, which can evade them.
+/// Chooses sizes with little room first, because those with much room can avoid them.
 void Shrinker::chooseSizes() {
   std::vector<Choice *> bySize;
   for (Choice &choice : dimensions) {
@@ -219,8 +221,8 @@ std::vector<Shrinker::Side> Shrinker::sidesOfHeads() const {
           {model.heads * model.headSize, heads * small.model.headSize}};
 }
 
-/// Muon multiplies a matrix from its shorter side: of two sides of matrices the same one stays the
-/// shorter, or both as long. Those that are no widths are chosen by now.
+/// Chooses widths. Muon multiplies a matrix from its shorter side, so of two sides the same one
+/// stays the shorter, or both stay equal. The sides that are not widths are chosen already.
 void Shrinker::chooseWidths(const std::vector<Choice *> &bySize) {
   std::vector<Side> sides = sidesOfHeads();
   if (model.experts) { // Of the router.
@@ -275,7 +277,7 @@ void Shrinker::addModelSizes() {
   }
 }
 
-/// Rotations take pairs of elements: of a head, or with latent attention of a part of it.
+/// Rotations need pairs of elements: of a head, or with latent attention of a part of it.
 void Shrinker::addHeadSizes() {
   if (!model.latent) {
     int64_t pair = model.positions == desc::PositionKind::Rotary ? 2 : 1;
@@ -292,7 +294,7 @@ void Shrinker::addHeadSizes() {
   addWidth("latent_attention.query_rank", latent.queryRank, {.name = "query_latent", .least = 4});
 }
 
-/// What follows from the sizes.
+/// Sets the fields that follow from the sizes.
 void Shrinker::shrinkRest() {
   desc::ModelSpec &to = small.model;
   to.heads = to.kvHeads * group;
@@ -304,7 +306,7 @@ void Shrinker::shrinkRest() {
   set("initialization.standard_deviation", to.initialization.standardDeviation, kStandardDeviation);
 }
 
-/// What is measured in tokens.
+/// Sets the fields that count tokens.
 void Shrinker::shrinkLengths() {
   desc::ModelSpec &to = small.model;
   int64_t sequence = small.recipe.sequenceLength;
@@ -322,7 +324,7 @@ void Shrinker::shrinkLengths() {
         std::clamp<int64_t>(sequence * 2 / 3, 1, model.attentionWindow));
   }
   if (std::optional<int64_t> &end = small.recipe.documentEnd) {
-    // Of made-up data, in which small numbers are frequent: documents end within a small sequence.
+    // The made-up data has many small numbers, so documents end within a small sequence.
     set("documents.end", *end, std::min<int64_t>(*end, 1));
   }
   shrinkBuffers();
@@ -342,7 +344,8 @@ void Shrinker::shrinkExperts(desc::ExpertsSpec &experts) {
   addWidth("experts.shared_ffn", experts.sharedFfn, {.name = "ffn", .least = 4});
 }
 
-/// Few tokens are spread less evenly than many: a small sequence has room in every buffer.
+/// Gives every expert's buffer room for a small sequence: few tokens are spread less evenly than
+/// many.
 void Shrinker::shrinkBuffers() {
   std::optional<double> &factor = small.recipe.routing.bufferFactor;
   if (factor) {
@@ -400,7 +403,7 @@ void Shrinker::shrinkOptimizer() {
 
 Shrunk shrink(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
               const desc::PlanSpec &plan) {
-  // Hidden is often as long as all heads: with more of them other sides have room below it.
+  // Hidden is often as large as all heads: more heads leave other sides room below it.
   Shrunk best;
   std::optional<int64_t> fewest;
   int64_t most = std::clamp<int64_t>(model.kvHeads, kLeastHeads, kMostHeads);

@@ -1,4 +1,4 @@
-//===- ShrunkSizes.cpp - small sizes that divide as the large ones do -----===//
+//===- ShrunkSizes.cpp - small sizes with the divisibilities of large ones -===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +12,7 @@
 
 namespace weft::verify {
 
-/// What is no larger need not be smaller.
+/// Sizes up to this need not become smaller.
 static constexpr int64_t kSmall = 64;
 
 ShrunkSizes::ShrunkSizes(const desc::PlanSpec &large, const desc::PlanSpec &small)
@@ -27,12 +27,12 @@ ShrunkSizes::ShrunkSizes(const desc::PlanSpec &large, const desc::PlanSpec &smal
   }
 }
 
-/// As pad-dimensions reads a plan: by any entry that names the dimension.
+/// Finds the cuts like pad-dimensions: by any entry that names the dimension.
 ShrunkSizes::Cuts ShrunkSizes::cutsOf(const std::string &name) const {
   Cuts cuts;
   for (const auto *entries : {&large.shardings, &large.homes}) {
     for (const desc::ShardingSpec &entry : *entries) {
-      // Keys are the sequence beside its queries.
+      // Keys are the sequence of attention's keys and values.
       if ((entry.dimension == "keys" ? "sequence" : entry.dimension) != name) {
         continue;
       }
@@ -99,8 +99,8 @@ int64_t ShrunkSizes::choose(const LargeDimension &dimension) {
       most = std::max(most, after);
     }
   }
-  // Two elements on each rank, that one for another be a mistake that shows, of which padding may
-  // be one; at worst a small size that stays as it is, and at the very worst one that more axes
+  // Tries two elements on each rank, so that a swap is a visible mistake; one of them may be
+  // padding. Failing that, keeps a small size as it is, and failing that, takes one that more axes
   // divide than should.
   int64_t least = dimension.least, two = padded == dimension.size ? 2 * most : most + 1;
   int64_t chosen = find(dimension, cuts, std::max(least, two), true);
@@ -122,7 +122,7 @@ int64_t ShrunkSizes::choose(const LargeDimension &dimension) {
 
 int64_t ShrunkSizes::find(const LargeDimension &dimension, const Cuts &cuts, int64_t least,
                           bool exactly, bool mayBeTaken) const {
-  // Enough to miss what must not divide, and what is taken.
+  // Enough tries to avoid forbidden divisors and sizes that are taken.
   constexpr int64_t tries = 1024;
   int64_t step = std::lcm(dimension.multipleOf, dimension.smallParts);
   int64_t chosen = (least + step - 1) / step * step;

@@ -1,4 +1,4 @@
-//===- ShrunkSizes.h - small sizes that divide as the large ones do -------===//
+//===- ShrunkSizes.h - small sizes with the divisibilities of large ones --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,45 +19,46 @@
 
 namespace weft::verify {
 
-/// A dimension that is to become smaller.
+/// A dimension to make smaller.
 struct LargeDimension {
-  /// What a plan calls it.
+  /// Its name in plans.
   std::string name;
   int64_t size = 0;
-  /// What the small size must be at least and, if it can be, at most, and what it is a multiple of.
+  /// The small size is at least `least`, a multiple of `multipleOf` and, if possible, at most
+  /// `most`.
   int64_t least = 1, most = std::numeric_limits<int64_t>::max(), multipleOf = 1;
-  /// Whether the shards of ranks have halves where they had.
+  /// True if shards of the small model must be divisible by 2 if and only if large ones are.
   bool halves = false;
-  /// Parts that it is dealt into, one after the other, which are cut as the whole is: before and
-  /// after.
+  /// Number of parts of the dimension that are computed one after the other, each cut like the
+  /// whole: in the large and in the small model.
   int64_t largeParts = 1, smallParts = 1;
 };
 
 /// Chooses sizes of dimensions, no two alike where they may differ. For one thread.
 ///
-/// A small size is divided by a product of axes where the large one is. A size that the plan cuts
-/// and its axes do not divide is padded; then so is the small one, and what is said of the large
-/// size holds of both with their padding.
+/// A product of axes divides a small size if and only if it divides the large size. If the plan
+/// pads the large size, it pads the small one too, and the rule applies to both sizes with their
+/// padding.
 class ShrunkSizes {
 public:
-  /// The plan before and after; only sizes of axes differ.
+  /// The plans of the large and of the small model; only sizes of axes differ.
   ShrunkSizes(const desc::PlanSpec &large, const desc::PlanSpec &small);
 
-  /// A size for `dimension`, never above what it has: as near as there is one to what is said
-  /// above.
+  /// Returns a size for `dimension`, at most its large size, that fulfils the rules above as far as
+  /// possible.
   int64_t choose(const LargeDimension &dimension);
 
-  /// A sentence on what is not the same of `chosen`; empty if all is.
+  /// Returns a sentence on the rules that `chosen` violates; empty if it violates none.
   std::string difference(const LargeDimension &dimension, int64_t chosen) const;
 
 private:
-  /// A product of axes, before and after.
+  /// A product of axes, in the large and in the small plan.
   using Product = std::pair<int64_t, int64_t>;
   /// How a plan cuts a dimension.
   struct Cuts {
     /// Numbers of shards.
     std::set<Product> shards;
-    /// The least common multiple of all of them, which padded sizes are multiples of.
+    /// The least common multiple of `shards`; padded sizes are multiples of it.
     Product unit = {1, 1};
 
     int64_t padLarge(int64_t size) const {
@@ -73,7 +74,8 @@ private:
                     bool exactly) const;
   static bool isPaddedAlike(const LargeDimension &dimension, const Cuts &cuts, int64_t chosen,
                             bool exactly);
-  /// The first such size of at least `least` that is not taken, or may be; 0 if none is.
+  /// Returns the first suitable size of at least `least` that is not taken yet, or, with
+  /// `mayBeTaken`, any; 0 if there is none.
   int64_t find(const LargeDimension &dimension, const Cuts &cuts, int64_t least, bool exactly,
                bool mayBeTaken = false) const;
 

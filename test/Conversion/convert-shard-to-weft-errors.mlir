@@ -92,7 +92,7 @@ module {
     %whole = shard.sharding @g split_axes = [[]] : !shard.sharding
     %a = weft.read @w : tensor<4xf64>
     %as = shard.shard %a to %cut : tensor<4xf64>
-    // expected-error @+1 {{convert-shard-to-weft: variable @w is said to lie as}}
+    // expected-error @+1 {{convert-shard-to-weft: variable @w has the shardings}}
     %b = weft.read @w : tensor<4xf64>
     %bs = shard.shard %b to %whole : tensor<4xf64>
     return
@@ -151,7 +151,7 @@ module {
   func.func @f(%x: tensor<4xf64>) {
     %whole = shard.sharding @g split_axes = [[]] : !shard.sharding
     %xs = shard.shard %x to %whole : tensor<4xf64>
-    // expected-error @+1 {{convert-shard-to-weft: 'shard.all_reduce' says nothing of how it may be sharded}}
+    // expected-error @+1 {{convert-shard-to-weft: 'shard.all_reduce' does not say how it may be sharded}}
     %y = shard.all_reduce %xs on @g grid_axes = [0] : tensor<4xf64> -> tensor<4xf64>
     return
   }
@@ -176,7 +176,7 @@ module {
 module {
   shard.grid @g(shape = 2)
   func.func @f(%x: tensor<4xf64>) {
-    // expected-error @+1 {{convert-shard-to-weft: axis 5 is none of the 1 of the grid}}
+    // expected-error @+1 {{convert-shard-to-weft: axis 5 does not exist, the grid has 1}}
     %s = shard.sharding @g split_axes = [[5]] : !shard.sharding
     %xs = shard.shard %x to %s : tensor<4xf64>
     return

@@ -1,6 +1,6 @@
 // RUN: weft-opt --convert-weft-to-shard=refuse-pending --split-input-file --verify-diagnostics %s
 
-// expected-error @+1 {{convert-weft-to-shard: the module has no mesh, expected what phase plan makes}}
+// expected-error @+1 {{convert-weft-to-shard: the module has no mesh, expected a module after phase plan}}
 module {
 }
 
@@ -14,7 +14,7 @@ module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
 // -----
 
 module attributes {weft.mesh = #weft.mesh<"tp"=2>} {
-  // expected-error @+1 {{convert-weft-to-shard: 'tensor<4xf64>' has no sharding, expected what phase plan makes}}
+  // expected-error @+1 {{convert-weft-to-shard: 'tensor<4xf64>' has no sharding, expected a module after phase plan}}
   func.func @plain(%x: tensor<4xf64>) {
     return
   }

@@ -141,9 +141,9 @@ TEST(Pins, ShardedData) {
 
 TEST(Pins, R5WhatTheyNeed) {
   EXPECT_EQ(pinErrors({"tp=1,sp=true"}),
-            "pin_r5: --pin: sp: expected tp of at least 2 beside it, got none\n");
+            "pin_r5: --pin: sp: expected tp of at least 2 as well, got none\n");
   EXPECT_EQ(pinErrors({"zero=1,tp=2"}),
-            "pin_r5: --pin: zero: expected dp or fsdp or cp of at least 2 beside it, got none\n");
+            "pin_r5: --pin: zero: expected dp or fsdp or cp of at least 2 as well, got none\n");
   // What asks for nothing needs nothing.
   EXPECT_EQ(pinErrors({"zero=0", "sp=false"}), "");
 }
@@ -155,7 +155,7 @@ TEST(Pins, R6BesideMesh) {
   EXPECT_EQ(plan->ranks(), 8);
   EXPECT_TRUE(plan->shardings.empty());
   EXPECT_NE(errors(applyPins({"zero=0"}, "dp=2"))
-                .find("pin_r6: --pin: zero: expected no pin but accumulation beside a mesh"),
+                .find("pin_r6: --pin: zero: expected no pin but accumulation together with a mesh"),
             std::string::npos);
   EXPECT_NE(errors(applyPins({}, "dp=1")).find("plan_r3"), std::string::npos);
 }

@@ -197,10 +197,9 @@ TEST(Recipe, R5TokensAreWholeSequences) {
 }
 
 TEST(Recipe, R5TokensNeedALength) {
-  EXPECT_EQ(
-      changed("sequence_length: 128\nglobal_batch_sequences: 12", "global_batch_tokens: 12"),
-      "recipe_r5: r:2:1: global_batch_tokens: expected a sequence_length beside it, which says "
-      "how many sequences that is\n");
+  EXPECT_EQ(changed("sequence_length: 128\nglobal_batch_sequences: 12", "global_batch_tokens: 12"),
+            "recipe_r5: r:2:1: global_batch_tokens: expected a sequence_length as well, to "
+            "compute the number of sequences\n");
 }
 
 TEST(Recipe, SamplesAreSequencesOrImages) {

@@ -99,7 +99,7 @@ TEST_F(Validate, TogetherR6NoChunksOfAGraph) {
   model.graph.emplace();
   EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
             "together_r6: r: loss_chunks: expected no more than 1, as model m is a graph, whose "
-            "logits may be anything, got 2\n");
+            "logits may be those of images, got 2\n");
 }
 
 TEST_F(Validate, TogetherR7MuonNeedsMatrices) {
@@ -107,8 +107,8 @@ TEST_F(Validate, TogetherR7MuonNeedsMatrices) {
   EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
   model.graph.emplace();
   EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
-            "together_r7: muon: expected adamw or sgd, as model m is a graph, which does not say "
-            "what its matrices are\n");
+            "together_r7: muon: expected adamw or sgd, as model m is a graph, whose matrices "
+            "muon does not know\n");
 }
 
 TEST_F(Validate, TogetherR9DocumentsEndWithATokenOfTheModel) {
@@ -120,10 +120,9 @@ TEST_F(Validate, TogetherR9DocumentsEndWithATokenOfTheModel) {
   EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
             "together_r9: r:6:12: documents.end: expected a token of model m, 0 to 254, got 255\n");
   model.graph.emplace();
-  EXPECT_EQ(
-      lines(validateTogether(model, recipe, machine)),
-      "together_r9: r:6:12: documents: has no effect, as model m is a graph, which says itself "
-      "what attention sees\n");
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
+            "together_r9: r:6:12: documents: has no effect, as model m is a graph, which defines "
+            "its attention itself\n");
 }
 
 TEST_F(Validate, LegalPlans) {

@@ -198,7 +198,7 @@ TEST(Config, ExpertsOfMixtral) {
   EXPECT_EQ(model.rotary.theta, 1e6);
   EXPECT_EQ(read(llamaText("mixtral", keys + R"(, "sliding_window": 7)")).attentionWindow, 7);
   EXPECT_EQ(errors(llamaText("mixtral", keys + R"(, "router_jitter_noise": 0.1)")),
-            "c: router_jitter_noise: expected 0: what the router sees is not changed at random\n");
+            "c: router_jitter_noise: expected 0: noise on the input of routers is not supported\n");
   EXPECT_EQ(errors(llamaText("mixtral", R"(, "num_local_experts": 8, "num_experts_per_tok": 9)")),
             "c: num_experts_per_tok: expected at most 8, the experts, got 9\n");
   EXPECT_EQ(errors(llamaText("mixtral")), "c: num_local_experts: missing\n"

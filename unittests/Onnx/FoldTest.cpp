@@ -51,7 +51,7 @@ TEST(Fold, CastsRoundAsTheirTypesDo) {
   EXPECT_EQ(foldOne(makeNode("Cast", {{"to", kBool}}), {input}).values, Numbers({1, 0, 1}));
   EXPECT_EQ(foldOne(makeNode("Cast", {{"to", kFloat}}), {input}).values[2], double(0.1f));
   EXPECT_EQ(errorOf(makeNode("Cast", {{"to", kHalf}}), {input}),
-            "casts to an element type that is not read");
+            "casts to an element type that is not supported");
 }
 
 TEST(Fold, MasksAndTables) {

@@ -61,12 +61,12 @@ TEST(Reader, NodesPortsAndTensors) {
 TEST(Reader, EveryValueIsGivenOnceBeforeItIsUsed) {
   Files files;
   std::string ports = kPorts;
-  EXPECT_EQ(files.errorOf(ports + kNode + kNode), "node 1 (Relu): value 'y' is given twice\n");
+  EXPECT_EQ(files.errorOf(ports + kNode + kNode), "node 1 (Relu): value 'y' is defined twice\n");
   EXPECT_EQ(files.errorOf(ports + R"(node { op_type: "Relu" input: "z" output: "y" })"),
-            "node 0 (Relu): uses value 'z', which nothing before it gives\n");
+            "node 0 (Relu): uses value 'z', which no earlier node computes\n");
   EXPECT_EQ(files.errorOf(ports + R"(node { op_type: "Relu" input: "y" output: "y" })"),
-            "node 0 (Relu): uses value 'y', which nothing before it gives\n");
-  EXPECT_EQ(files.errorOf(ports), "output 'y': nothing gives this value\n");
+            "node 0 (Relu): uses value 'y', which no earlier node computes\n");
+  EXPECT_EQ(files.errorOf(ports), "output 'y': no node computes this value\n");
   EXPECT_EQ(files.errorOf(ports + kNode + R"(node { op_type: "Identity" input: "x" })"),
             "node 1 (Identity): has no output\n");
 }

@@ -56,7 +56,7 @@ TEST(Slices, BoundsAreCountedFromTheEndAndCut) {
   EXPECT_FALSE(slicesOf({10}, {0, 1}, {2}, std::nullopt, std::nullopt, slices, error));
   EXPECT_EQ(error, "expected equally many starts, ends, axes and steps");
   EXPECT_FALSE(slicesOf({10}, {0}, {2}, Shape({1}), std::nullopt, slices, error));
-  EXPECT_EQ(error, "has no such axis");
+  EXPECT_EQ(error, "has an axis out of range");
 }
 
 TEST(Slices, SplitsAreEvenButForTheLast) {

@@ -141,7 +141,8 @@ TEST_F(FollowPlanTest, FunctionsHaveTheShardingsOfTheirCalls) {
 TEST_F(FollowPlanTest, AnotherOpIsRefused) {
   auto large = parse(planned);
   auto module = parse(text(small, "loc(\"matmul\")", "loc(\"another\")"));
-  EXPECT_NE(follow(*module, *large, {0, 1}).find("stands for no op of @layer"), std::string::npos);
+  EXPECT_NE(follow(*module, *large, {0, 1}).find("has no counterpart in @layer"),
+            std::string::npos);
 }
 
 TEST_F(FollowPlanTest, ALayerThatIsNotThereIsRefused) {

@@ -335,7 +335,7 @@ TEST(ShrinkTest, OfAGraphOnlyTheBatchIsSmaller) {
   EXPECT_EQ(small.recipe.sequenceLength, 1024);
   EXPECT_TRUE(small.layers.empty());
   ASSERT_EQ(small.notKept.size(), 1u);
-  EXPECT_EQ(small.notKept[0], "sizes of a graph stand in its file: only its batch is smaller");
+  EXPECT_EQ(small.notKept[0], "sizes of a graph, which its file fixes: only its batch is smaller");
 }
 
 TEST(ShrinkTest, EveryChangeIsTold) {

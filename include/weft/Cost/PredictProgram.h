@@ -13,21 +13,22 @@
 
 namespace weft::cost {
 
-/// Gives every instruction its predicted time on one rank of `machine`, from its operations and
-/// bytes. Ranks fill one node after another. REQUIRES: the program is well-formed, and has at most
-/// as many ranks as the machine has devices.
+/// Sets every instruction's predicted time on one rank of `machine`, from its operations and bytes.
+/// Ranks fill one node after another. REQUIRES: the program is well-formed, and has at most as many
+/// ranks as the machine has devices.
 void predictProgram(rt::Program &program, const desc::MachineSpec &machine);
 
-/// Gives the program what the machine's file, its own collectives and its inputs say of a device's
-/// memory beside the arena; its code and the stacks of that are not known before they are emitted.
-/// Where ranks agree to go on they do so once for all that the host of a device looks at together.
+/// Sets the program's predicted device memory besides the arena, from the machine's file and the
+/// program's collectives and inputs. The memory of its code and of stacks is not known before the
+/// code is emitted. When ranks agree to continue, they do so once for all values that the host
+/// reads together.
 void predictDevice(rt::Program &program, const desc::CudaSpec &cuda);
 
-/// What a step takes one rank: the sum over its instructions, but for what runs beside other things
-/// on another stream (`weft/Schedule/Timeline.h`).
+/// Returns the time of a step on one rank: the sum over its instructions, without the time that
+/// streams overlap (`weft/Schedule/Timeline.h`).
 double stepSeconds(const rt::Program &program);
 
-/// The sum over all instructions of a step.
+/// Returns the sum of the times of all instructions of a step.
 double serialSeconds(const rt::Program &program);
 
 } // namespace weft::cost

@@ -1,32 +1,31 @@
-//===- Predictor.h - how long work takes on a machine ---------------------===//
+//===- Predictor.h - predicted times of kernels and collectives -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Seconds from what ops say of themselves (operations, bytes) and from what a machine's
-// file says of the machine. Where `device.measured` has something of the kind it is
-// taken, where not, the data sheet's numbers:
+// Predicts seconds from an op's operations and bytes and from a machine's file: from its
+// measurements, `device.measured`, if it has any of the kind, else from its data sheet:
 //
-//   matmul      operations / rate(m, n, k), where the rate is interpolated between
-//                measured shapes, else the peak; at least bytes / memory rate. In FP8,
-//                where only bf16 was measured, that rate times the ratio of their peaks
-//   kernel       the larger of operations / rate(kind, what it reads), where that was
-//                measured, else the peak, and bytes / memory rate(bytes); what reads
-//                bf16 computes in float32, unless it was measured
+//   matmul       operations / rate(m, n, k), where the rate is interpolated between
+//                measured shapes, else the peak; at least bytes / memory rate. In FP8, if
+//                only BF16 was measured, that rate times the ratio of the two peaks
+//   kernel       the larger of operations / rate(kind, precision), where the rate is
+//                measured, else the peak, and bytes / memory rate(bytes); kernels that
+//                read BF16 have the rate of float32, in which they compute, unless measured
 //   both         plus `launch_seconds`
-//   collective   time(kind, group, bytes) between measured sizes; below the smallest
-//                its time, beyond the largest in proportion to bytes. For a group that
-//                was not measured, that of the nearest number of ranks, scaled as the
-//                formulas below scale: within a node by what a rank sends, across nodes
-//                by all of the formula, and then of a group with as many ranks on a node
+//   collective   time(kind, group, bytes), interpolated between measured sizes; below the
+//                smallest its time, beyond the largest in proportion to bytes. For other
+//                groups, the time of the group with the nearest number of ranks, scaled like
+//                the formulas below: within a node by the bytes that a rank sends, across
+//                nodes by the whole formula, for a group with equally many ranks on a node
 //
-// Where no such group was measured, one of n ranks with operands of b bytes takes
-// `rendezvous_seconds`, where these were measured, and the following. Within a node, where every
-// device reaches every other over a link of latency a and bandwidth w, by recursive halving and
-// doubling (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication
-// operations in MPICH, 2005; the factors of b / w are those of nccl-tests' bus bandwidth):
+// If no such group was measured, a collective of n ranks with operands of b bytes takes
+// `rendezvous_seconds`, if measured, and the following. Within a node, where every device reaches
+// every other over a link of latency a and bandwidth w, by recursive halving and doubling (R.
+// Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH,
+// 2005; the factors of b / w are those of nccl-tests' bus bandwidth):
 //
 //   reduce-scatter   ceil(log2 n) a + (n - 1) / n b / w
 //   all-gather       ceil(log2 n) a + (n - 1) b / w
@@ -51,8 +50,8 @@
 //
 //   2 ceil(log2 N) A + the longer of all-reduce(m, b) within and 2 (N - 1) / N b / (m W) between
 //
-// A permute between nodes takes the link between them. docs/Machines.md says how near this comes. A
-// Predictor is immutable: any number of threads may ask it.
+// A permute between nodes takes the link between them. docs/Machines.md compares predictions with
+// measurements. A Predictor is immutable: any number of threads may call it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,7 +71,7 @@ namespace weft::cost {
 /// A group of ranks that communicate.
 struct Group {
   int64_t ranks = 1;
-  /// Nodes that it has ranks on, as many on each.
+  /// Nodes that its ranks are spread over, evenly.
   int64_t nodes = 1;
 
   bool operator==(const Group &) const = default;
@@ -80,8 +79,9 @@ struct Group {
   double ranksPerNode() const { return double(ranks) / double(nodes); }
 };
 
-/// The largest group over `axes` of a mesh whose ranks fill one node of `devicesPerNode` after
-/// another, the last axis varying fastest: all have as many ranks, but some may lie on more nodes.
+/// Returns the group over `axes` of a mesh that lies on the most nodes. Ranks fill one node of
+/// `devicesPerNode` after another, the last axis varying fastest, so groups of the same number of
+/// ranks may lie on different numbers of nodes.
 Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
                  int64_t devicesPerNode);
 
@@ -89,22 +89,24 @@ class Predictor {
 public:
   explicit Predictor(const desc::MachineSpec &machine);
 
-  /// `batch` matmuls of m x k and k x n matrices that read and write `bytes` in all.
+  /// Returns the seconds of `batch` matmuls of m x k and k x n matrices that read and write `bytes`
+  /// in all.
   double matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
                 double bytes) const;
 
-  /// A kernel of the op `kind` that reads `precision`.
+  /// Returns the seconds of a kernel of the op `kind` that reads `precision`.
   double kernel(std::string_view kind, desc::Precision precision, double flops, double bytes) const;
 
-  /// A collective in which each rank has an operand of `bytes`; 0 for a group of one.
+  /// Returns the seconds of a collective in which each rank has an operand of `bytes`; 0 for a
+  /// group of one.
   double collective(desc::CollectiveKind kind, Group group, double bytes) const;
 
-  /// A group that meets and moves nothing.
+  /// Returns the seconds of a rendezvous of the group without moving data.
   double rendezvous(Group group) const;
 
   int64_t devicesPerNode() const { return machine.devicesPerNode; }
   double memoryBytes() const { return double(machine.device.memoryBytes); }
-  /// Whether there is a rate for FP8 matmuls.
+  /// Returns true if there is a rate for FP8 matmuls.
   bool multipliesBytes() const { return machine.device.peakFlopsF8.has_value(); }
 
 private:
@@ -114,7 +116,7 @@ private:
   double byLinks(desc::CollectiveKind kind, Group group, double bytes) const;
 
   desc::MachineSpec machine;
-  /// What was measured of one kind of collective in one group.
+  /// The measurements of one kind of collective in one group.
   struct Curve {
     Group group;
     std::vector<Point> points; ///< Seconds over bytes, ascending.

@@ -1,14 +1,14 @@
-//===- Diagnostic.h - what is wrong with a description, and where ---------===//
+//===- Diagnostic.h - errors in descriptions, with their places -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Everything that reads a description answers with a Result: either the value,
-// or the list of all that is wrong with it. Nothing here throws, prints or exits.
+// Functions that read a description return a Result: either the value, or the list of all errors in
+// the description. Nothing here throws, prints or exits.
 //
-// All types are plain values: copy them freely; no two threads may write one.
+// All types are plain values. Threads may share one as long as none writes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,28 +31,28 @@ struct Location {
   int column = 0;
 };
 
-/// One thing that is wrong.
+/// One error.
 struct Diagnostic {
   Location location;
-  /// The field at fault by its path in the message ("device.memory_bytes", "links[1].scope");
-  /// empty where the whole text is at fault.
+  /// The path of the wrong field in the message ("device.memory_bytes", "links[1].scope"); empty if
+  /// the error concerns the whole text.
   std::string field;
   /// The number of the violated rule in docs/Descriptions.md ("model_r4"); empty for syntax errors
   /// and for files that cannot be read.
   std::string rule;
-  /// What was expected and what was found; lower case, no final period.
+  /// The expected and the found value; lower case, no final period.
   std::string message;
 
-  /// "file:line:column: field: message", leaving out what is not known.
+  /// Returns "file:line:column: field: message", without the parts that are not known.
   std::string str() const;
 };
 
 using Diagnostics = std::vector<Diagnostic>;
 
-/// One diagnostic per line, each line ended.
+/// Returns one line for each diagnostic, the last one ended as well.
 std::string str(const Diagnostics &diagnostics);
 
-/// A value of type T, or at least one diagnostic that says why there is none.
+/// Either a value of type T or at least one diagnostic.
 template <typename T> class [[nodiscard]] Result {
 public:
   Result(T value) : value(std::move(value)) {}
@@ -60,7 +60,7 @@ public:
     assert(!errors.empty() && "a failure must say why");
   }
 
-  /// True where there is a value.
+  /// Returns true if there is a value.
   explicit operator bool() const { return value.has_value(); }
 
   /// REQUIRES: there is a value.
@@ -69,7 +69,7 @@ public:
   T *operator->() { return &*value; }
   const T *operator->() const { return &*value; }
 
-  /// Empty exactly where there is a value.
+  /// Empty if and only if there is a value.
   const Diagnostics &diagnostics() const { return errors; }
 
 private:

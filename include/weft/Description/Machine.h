@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// MachineSpec is what proto/weft/machine.proto means once every rule of
-// docs/Descriptions.md holds. The compiler never asks a device anything: what it
-// knows about the machine is written here.
+// A MachineSpec holds the contents of a proto/weft/machine.proto that fulfils every rule of
+// docs/Descriptions.md. The compiler never queries a device: it knows the machine only from here.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -49,8 +48,8 @@ struct KernelRate {
 
 enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
 
-/// A collective in which each of `ranks` devices has an operand of `bytes`; as many of them are on
-/// each of `nodes` nodes.
+/// The time of a collective of `ranks` devices with an operand of `bytes` each. The devices are
+/// spread evenly over `nodes` nodes.
 struct CollectiveTime {
   CollectiveKind kind = CollectiveKind::AllReduce;
   int64_t ranks = 0, bytes = 0;
@@ -58,8 +57,8 @@ struct CollectiveTime {
   int64_t nodes = 1;
 };
 
-/// What a device reaches while the others of its node do the same. Each list may be empty; no entry
-/// stands twice, and all are in the order of the file.
+/// Rates and times measured on a device while the other devices of its node do the same work. Each
+/// list may be empty; entries are unique and in the order of the file.
 struct MeasuredSpec {
   std::vector<MatmulRate> matmuls;
   std::vector<MemoryRate> memory;
@@ -69,8 +68,8 @@ struct MeasuredSpec {
   std::optional<double> rendezvousSeconds;
 };
 
-/// What CUDA takes of a device's memory beside what a program asks for; none where the description
-/// gives no number. proto/weft/machine.proto says what each is.
+/// Device memory that CUDA takes besides the program's own; none if the description gives no
+/// number. proto/weft/machine.proto explains each field.
 struct CudaSpec {
   std::optional<int64_t> multiprocessors, contextBytes, libraryBytes, communicatorBytes;
 };
@@ -78,7 +77,7 @@ struct CudaSpec {
 /// One device; all devices of a machine are alike. One rank runs on one device.
 struct DeviceSpec {
   std::string name;
-  /// Floating point operations per second at best, a multiply-add counting as two; none where the
+  /// Peak floating-point operations per second, a multiply-add counting as two; none if the
   /// description gives no number for that precision.
   std::optional<double> peakFlopsF64;
   std::optional<double> peakFlopsF32;
@@ -93,9 +92,10 @@ struct DeviceSpec {
   MeasuredSpec measured;
   CudaSpec cuda;
 
-  /// The one of these that is of `precision`.
+  /// Returns the member above for `precision`.
   static std::optional<double> DeviceSpec::*peakOf(Precision precision);
-  /// Where TF32 or F16 is not given, that of float32, in which it is then computed.
+  /// Returns the peak rate of `precision`. Without a rate for TF32 or F16, returns that of float32,
+  /// in which these are then computed.
   std::optional<double> peakFlops(Precision precision) const;
 };
 
@@ -111,25 +111,26 @@ struct MachineSpec {
   int64_t nodes = 1;
   int64_t devicesPerNode = 1;
   DeviceSpec device;
-  /// Between devices of one node; present where a node has several devices.
+  /// Between devices of one node; present if nodes have several devices.
   std::optional<LinkSpec> nodeLink;
-  /// Between devices of different nodes; present where there are several nodes or may be.
+  /// Between devices of different nodes; present if there are several nodes or may be (see
+  /// withNodes).
   std::optional<LinkSpec> clusterLink;
-  /// What it was parsed from, empty if it was not.
+  /// The text that this was parsed from, or empty.
   std::string text;
 
   int64_t devices() const { return nodes * devicesPerNode; }
 };
 
-/// Reads a text file of proto/weft/machine.proto. Fails where the file cannot be read, does not
-/// parse or violates a rule; then lists everything that is wrong.
+/// Reads a text file of proto/weft/machine.proto. Fails if the file cannot be read, does not parse
+/// or violates a rule, and then lists all errors.
 Result<MachineSpec> loadMachine(const std::string &path);
 
-/// As loadMachine, from text; `file` is only for diagnostics.
+/// As loadMachine, but reads `text`; `file` is only for diagnostics.
 Result<MachineSpec> parseMachine(std::string_view text, const std::string &file = "machine");
 
-/// The same machine, and its text, with as many nodes. Fails where that is no number from 1 to
-/// 65536, and where nodes would have no link between them.
+/// Returns `machine`, and its text, with `nodes` nodes. Fails if `nodes` is not from 1 to 65536, or
+/// if several nodes would have no link between them.
 Result<MachineSpec> withNodes(MachineSpec machine, int64_t nodes);
 
 } // namespace weft::desc

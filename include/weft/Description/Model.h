@@ -1,13 +1,13 @@
-//===- Model.h - a model, all defaults filled in --------------------------===//
+//===- Model.h - a model, with all defaults filled in ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// ModelSpec is what proto/weft/model.proto means once every default is filled in
-// and every rule of docs/Descriptions.md holds. Passes read only this struct, so
-// none of them asks whether a field is present.
+// A ModelSpec holds the contents of a proto/weft/model.proto that fulfils every rule of
+// docs/Descriptions.md, with every default filled in. Passes read only this struct, so they need
+// not check whether a field is present.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -33,7 +33,7 @@ enum class NormKind { LayerNorm, RmsNorm };
 /// Gelu uses erf; GeluTanh is its approximation by tanh; SwiGlu is silu(gate) * up.
 enum class ActivationKind { Gelu, GeluTanh, SwiGlu };
 
-/// How a token's place enters the model.
+/// How a token's position enters the model.
 enum class PositionKind { Learned, Rotary, None };
 
 /// How rotary frequencies are stretched to reach longer sequences.
@@ -44,43 +44,45 @@ enum class RotaryScaling { None, Linear, Llama3, Yarn };
 struct RotarySpec {
   double theta = 10000.0;
   RotaryScaling scaling = RotaryScaling::None;
-  /// Unless None: how many times longer sequences may get; 1 with None.
+  /// The factor by which sequences may become longer; 1 with None.
   double factor = 1.0;
-  /// Llama3 only: wave lengths above original / low are stretched by the whole factor, those below
-  /// original / high not at all, and those between by a mix.
+  /// Llama3 only: with the length L = originalMaximumLength, wave lengths above L /
+  /// lowFrequencyFactor are stretched by the whole factor, those below L / highFrequencyFactor not
+  /// at all, and those between by a mix.
   double lowFrequencyFactor = 1.0;
   double highFrequencyFactor = 4.0;
   /// Llama3 and Yarn.
   int64_t originalMaximumLength = 0;
-  /// Yarn only: pairs that turn as often as fastTurns in the original length are kept, those that
-  /// turn as seldom as slowTurns are stretched by the whole factor, with a mix between.
+  /// Yarn only: pairs that turn at least fastTurns times in the original length are kept, those
+  /// that turn at most slowTurns times are stretched by the whole factor, and those between by a
+  /// mix.
   double fastTurns = 32.0;
   double slowTurns = 1.0;
-  /// Whether the mix begins and ends at whole numbers of pairs.
+  /// True if the mix begins and ends at whole numbers of pairs.
   bool wholePairs = true;
-  /// What rotated elements, and what scores of attention, are multiplied with; 1 but with Yarn.
+  /// Factors on rotated elements and on scores of attention; 1 without Yarn.
   double rotatedScale = 1.0;
   double scoreScale = 1.0;
 
   bool operator==(const RotarySpec &) const = default;
 };
 
-/// Keys and values made of a latent vector; proto/weft/model.proto has the formulas.
+/// Keys and values computed from a latent vector; proto/weft/model.proto has the formulas.
 struct LatentSpec {
   int64_t keyValueRank = 0;
-  /// 0 where queries have no latent vector.
+  /// 0 if queries have no latent vector.
   int64_t queryRank = 0;
-  /// Of the elements of a head those that are rotated, the first.
+  /// Number of rotated elements of a head; these come first.
   int64_t rotarySize = 0;
   int64_t valueSize = 0;
 
   bool operator==(const LatentSpec &) const = default;
 };
 
-/// What makes scores of a router's logits: softmax over all experts, or the logistic function.
+/// How a router's logits become scores: by softmax over all experts, or by the logistic function.
 enum class ScoringKind { Softmax, Sigmoid };
 
-/// A mixture of experts in the place of the MLP; proto/weft/model.proto has the formula.
+/// A mixture of experts that replaces the MLP; proto/weft/model.proto has the formula.
 struct ExpertsSpec {
   int64_t count = 0;
   /// Experts that a token goes to.
@@ -94,13 +96,14 @@ struct ExpertsSpec {
   int64_t firstLayer = 0;
   int64_t layerPeriod = 1;
   ScoringKind scoring = ScoringKind::Softmax;
-  /// Never true with one expert for each token: its weight would be constant.
+  /// True if a token's weights are divided by their sum. False with one expert for each token,
+  /// whose weight would be constant.
   bool normalizes = true;
   double scale = 1.0;
-  /// Groups of neighbours of which a token uses only keptGroups.
+  /// Groups of neighbouring experts, of which a token uses only keptGroups.
   int64_t groups = 1;
   int64_t keptGroups = 1;
-  /// Whether scores have a bias where experts are picked.
+  /// True if a bias is added to scores when experts are picked.
   bool selectionBias = false;
 
   bool operator==(const ExpertsSpec &) const = default;
@@ -117,16 +120,16 @@ struct InitializationSpec {
 
 /// A model whose forward pass is an ONNX file.
 struct GraphSpec {
-  /// The file, from where the user stands.
+  /// The file's path, relative to the current directory.
   std::string path;
   /// Names of initializers that are not trained.
   std::vector<std::string> constants;
   /// Samples that share statistics in a batch norm; 0 for all of the global batch.
   int64_t batchNormGroup = 0;
-  /// Where the group was written, for what is wrong only together with a recipe.
+  /// The place of the group's size, for errors that show only together with a recipe.
   Location groupLocation;
 
-  /// Equal in everything but where it was written.
+  /// Returns true if both are equal in everything but groupLocation.
   bool operator==(const GraphSpec &other) const {
     return path == other.path && constants == other.constants &&
            batchNormGroup == other.batchNormGroup;
@@ -136,7 +139,7 @@ struct GraphSpec {
 /// A decoder-only transformer with pre-norm residual blocks. Sizes are counts of elements.
 struct ModelSpec {
   std::string name;
-  /// Then the model is this graph, and nothing below means anything.
+  /// If given, the model is this graph, and the members below have no meaning.
   std::optional<GraphSpec> graph;
   int64_t layers = 0;
   int64_t hidden = 0;
@@ -165,8 +168,8 @@ struct ModelSpec {
   int64_t attentionWindow = 0;
   /// Biases of up, gate and down.
   bool mlpBiases = false;
-  /// Probability of dropping an element after the embedding and of what a block adds to the
-  /// residual stream, in [0, 1).
+  /// Probability of dropping an element of the embedding and of a block's output that is added to
+  /// the residual stream, in [0, 1).
   double dropout = 0.0;
   /// Probability of dropping an attention probability, in [0, 1).
   double attentionDropout = 0.0;
@@ -174,11 +177,11 @@ struct ModelSpec {
   bool tiedEmbeddings = false;
   /// Never with biases of attention, with LayerNorm, or with fewer kvHeads than heads.
   std::optional<LatentSpec> latent;
-  /// In the place of the MLP of some or all layers.
+  /// Replaces the MLP of some or all layers.
   std::optional<ExpertsSpec> experts;
   InitializationSpec initialization;
 
-  /// Whether layer number `layer` has experts, and not a plain MLP.
+  /// Returns true if layer number `layer` has experts instead of a plain MLP.
   bool hasExperts(int64_t layer) const {
     return experts && layer >= experts->firstLayer && (layer + 1) % experts->layerPeriod == 0;
   }
@@ -186,7 +189,7 @@ struct ModelSpec {
   int64_t expertLayers() const;
   /// Query heads that share one key and value head.
   int64_t group() const { return heads / kvHeads; }
-  /// Elements of a head that are rotated, and those of a head's value.
+  /// Rotated elements of a head, and elements of a head's value.
   int64_t rotarySize() const { return latent ? latent->rotarySize : headSize; }
   int64_t valueSize() const { return latent ? latent->valueSize : headSize; }
   bool hasGate() const { return activation == ActivationKind::SwiGlu; }
@@ -194,27 +197,27 @@ struct ModelSpec {
   bool operator==(const ModelSpec &) const = default;
 };
 
-/// Reads a text file of proto/weft/model.proto. Fails where the file cannot be read, does not parse
-/// or violates a rule; then lists everything that is wrong.
+/// Reads a text file of proto/weft/model.proto. Fails if the file cannot be read, does not parse or
+/// violates a rule, and then lists all errors.
 Result<ModelSpec> loadModel(const std::string &path);
 
-/// As loadModel, from text; `file` is only for diagnostics.
+/// As loadModel, but reads `text`; `file` is only for diagnostics.
 Result<ModelSpec> parseModel(std::string_view text, const std::string &file = "model");
 
-/// The text of proto/weft/model.proto that parseModel reads back as an equal model. Fields that
-/// have their defaults are left out.
+/// Prints `model` as a text of proto/weft/model.proto, which parseModel reads as an equal model.
+/// Leaves out fields that have their defaults.
 std::string printModel(const ModelSpec &model);
 
-/// Number of trainable elements; a tied head counts once.
+/// Returns the number of trainable elements; a tied head counts once.
 int64_t parameterCount(const ModelSpec &model);
 
-/// Radians per position of each rotated pair, rotarySize() / 2 of them, with scaling applied:
-/// theta^(-2i / rotarySize()), as in RoFormer (arXiv 2104.09864). Linear scaling divides all of
-/// them by the factor; Llama3 and Yarn scaling as RotarySpec says. REQUIRES: model.positions is
-/// Rotary.
+/// Returns the radians per position of each of the rotarySize() / 2 rotated pairs, with scaling
+/// applied: theta^(-2i / rotarySize()), as in RoFormer (arXiv 2104.09864). Linear scaling divides
+/// all of them by the factor; RotarySpec explains Llama3 and Yarn scaling. REQUIRES:
+/// model.positions is Rotary.
 std::vector<double> rotaryFrequencies(const ModelSpec &model);
 
-/// RotarySpec::rotatedScale of Yarn where it is not given.
+/// Returns the default of RotarySpec::rotatedScale with Yarn.
 double defaultRotatedScale(double factor);
 
 } // namespace weft::desc

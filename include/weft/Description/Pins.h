@@ -5,25 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A pin is what a user types to fix part of a plan: "dp=2". This is the only
-// place that knows the names of strategies; from here on there are only axes and
-// shardings of logical dimensions.
+// A pin is a user's short form of a part of a plan, such as "dp=2". Beside Strategies.h, only this
+// code knows the names of strategies; all other code knows only axes and shardings of logical
+// dimensions.
 //
 //   dp=N  data parallelism: axis "dp" of size N splits batch
-//   fsdp=N  data parallelism without copies: axis "fsdp" splits batch beside dp, and zero, which
-//         is 3 then unless it is given, cuts over fsdp in the place of dp
+//   fsdp=N  data parallelism without copies: axis "fsdp" splits batch beside dp, and zero, by
+//         default 3 then, cuts over fsdp instead of dp
 //   ep=N  expert parallelism: axis "ep" splits experts, and batch beside dp
 //   tp=N  tensor parallelism: axis "tp" splits kv_heads, ffn and vocab
 //   cp=N  context parallelism: axis "cp" splits the sequence; cp=N:ring, cp=N:gather and
-//         cp=N:all-to-all say how attention gets keys
+//         cp=N:all-to-all choose how attention gets keys
 //   sp=B  sequence parallelism: beside tp, norms and residuals are split by sequence over tp
 //         (true), or are whole but for dp and cp (false)
 //   accumulation=N  micro-batches, one after the other, whose gradients are added up
-//   zero=N  what lies cut by hidden over dp, or fsdp, and cp between steps: nothing (0),
-//         optimizer states (1, and 2, which also cuts gradients, as they are cut anyway),
-//         parameters too (3); variables are cut by nothing else but tp and ep
+//   zero=N  the variables that are cut by hidden over dp, or fsdp, and cp between steps: none (0),
+//         optimizer states (1 and 2, which are the same, as gradients are always cut), parameters
+//         too (3); otherwise only tp and ep cut variables
 //
-// What no pin decides is left to the search.
+// The search decides everything that no pin decides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,25 +42,25 @@ namespace weft::desc {
 /// The help of the option `--pin`, in lines.
 std::string_view pinsHelp();
 
-/// The plan that `pins` stand for; each string is one pin or several with commas between them
-/// ("dp=2,tp=2"). Mesh axes come out as dp, fsdp, ep, cp, tp, major to minor, in whatever order the
-/// pins are given; a pin of size 1 leaves no trace, and no pins give the plan of one rank.
+/// Returns the plan that `pins` stand for; each string is one pin or several with commas between
+/// them ("dp=2,tp=2"). The order of mesh axes is always dp, fsdp, ep, cp, tp, major to minor. A pin
+/// of size 1 has no effect; no pins give the plan of one rank.
 ///
-/// With `mesh`, as parseMesh takes it, the axes are those, what they cut is left to the search, and
-/// only `accumulation` may be pinned.
+/// If `mesh` is given, in the form of parseMesh, the plan has these axes, the search decides which
+/// dimensions they cut, and only `accumulation` may be pinned.
 ///
-/// Fails on what parseMesh does, an unknown name, a repeated pin, a value out of range, and a pin
-/// without the one that it needs; lists all of it. Whether a model can be split so is for
-/// validatePlan to say.
+/// Fails on an unknown name, a repeated pin, a value out of range, a pin without the pin that it
+/// requires, and an invalid mesh; lists all errors. validatePlan checks whether a model can be
+/// split by the plan.
 ///
 /// Safe to call from any thread.
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh = {});
 
-/// `plan`, which applyPins made, for a model whose key and value heads tp does not divide: where
-/// that leaves less to compute, tp cuts query heads that share a key and value head (`group`)
-/// instead, or becomes two axes, "tp" that cuts kv_heads and "tp_group" that cuts group. With
-/// tp=4, two key and value heads of two query heads each become one query head on each rank, and
-/// each key and value head is on two ranks.
+/// Adapts `plan`, which applyPins made, to a model whose number of key and value heads tp does not
+/// divide. If that means less computation, tp cuts the query heads that share a key and value head
+/// (`group`) instead, or becomes two axes, "tp", which cuts kv_heads, and "tp_group", which cuts
+/// group. Example: with tp=4 and two key and value heads of two query heads each, every rank has
+/// one query head, and each key and value head is on two ranks.
 PlanSpec fitPins(PlanSpec plan, const ModelSpec &model);
 
 } // namespace weft::desc

@@ -1,12 +1,12 @@
-//===- Recipe.h - how a model is trained, all defaults filled in ----------===//
+//===- Recipe.h - a recipe of training, with all defaults filled in -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// RecipeSpec is what proto/weft/recipe.proto means once every default is filled
-// in and every rule of docs/Descriptions.md holds.
+// A RecipeSpec holds the contents of a proto/weft/recipe.proto that fulfils every rule of
+// docs/Descriptions.md, with every default filled in.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -44,7 +44,7 @@ struct SgdSpec {
   double weightDecay = 0.0;
 };
 
-/// By which numbers an update's matrix is multiplied; see MuonSpec.
+/// The factor on an update's matrix; see MuonSpec.
 enum class MuonScale { Spectral, Rms };
 
 /// Momentum made orthogonal, for the projections of layers (arXiv 2502.16982):
@@ -58,7 +58,7 @@ struct MuonSpec {
   int64_t iterations = 5;
   MuonScale scale = MuonScale::Rms;
   double adamwRate = 1.0;
-  /// Its weight decay is that of all.
+  /// Its weight decay applies to all parameters.
   AdamWSpec adamw;
 };
 
@@ -69,48 +69,49 @@ struct ScheduleSpec {
   double peakLearningRate = 0.0;
   int64_t warmupSteps = 0;
   DecayKind decay = DecayKind::Cosine;
-  /// Rate that the decay ends at, as a share of the peak; 1 with Constant.
+  /// Final rate of the decay, as a share of the peak; 1 with Constant.
   double finalLearningRateFraction = 0.1;
 };
 
 /// FP8, by bits of exponent and mantissa.
 enum class Float8 { E4M3, E5M2 };
 
-/// What the linear matmuls of layers multiply.
+/// FP8 formats of the operands of layers' linear matmuls.
 struct Fp8Spec {
-  /// Of activations and weights.
+  /// Format of activations and weights.
   Float8 values = Float8::E4M3;
-  /// Of gradients of the matmuls' results.
+  /// Format of gradients of the matmuls' results.
   Float8 gradients = Float8::E5M2;
-  /// Steps that scales look back; 0 where a scale is that of the tensor itself.
+  /// Number of earlier steps that scales are computed from; 0 if from the tensor itself.
   int64_t history = 0;
 };
 
-/// What the loss is multiplied by where gradients have 16 bits with a short exponent.
+/// Scaling of the loss with F16, whose exponent has few bits.
 struct LossScaleSpec {
   double initial = 65536;
-  /// Steps without a skip until the scale grows by `factor`; 0 means that it stays.
+  /// Steps in a row without a skip until the scale is multiplied by `factor`; 0 means never.
   int64_t growthInterval = 2000;
   double factor = 2;
 };
 
-/// What statistics and capacities of a mixture of experts are of.
+/// The tokens over which statistics and capacities of a mixture of experts are computed.
 enum class RoutingGroup { Sequence, GlobalBatch };
 
-/// What training adds to a mixture of experts; proto/weft/recipe.proto has the formulas.
+/// Losses and capacities of a mixture of experts in training; proto/weft/recipe.proto has the
+/// formulas.
 struct RoutingSpec {
-  /// Weights in the loss; 0 means none.
+  /// Weight in the loss; 0 means no such loss.
   double loadBalanceLoss = 0.0;
   RoutingGroup loadBalanceGroup = RoutingGroup::GlobalBatch;
   double routerZLoss = 0.0;
-  /// Of the tokens that each expert would get if all got the same; none means that nothing is
-  /// dropped.
+  /// An expert's capacity over its tokens if all experts got equally many; none means that nothing
+  /// is dropped.
   std::optional<double> capacityFactor;
   RoutingGroup capacityGroup = RoutingGroup::Sequence;
-  /// What an expert's buffer holds of a sequence, in the same unit; none means that all of it has
-  /// room. Never given with capacityFactor.
+  /// Tokens of a sequence for which an expert's buffer has room, in the same unit; none means room
+  /// for a whole sequence. Never given with capacityFactor.
   std::optional<double> bufferFactor;
-  /// What a step adds to or takes from selection biases; 0 means nothing.
+  /// Change of selection biases by a step; 0 means that they stay.
   double biasUpdateSpeed = 0.0;
 
   bool hasLoss() const { return loadBalanceLoss > 0.0 || routerZLoss > 0.0; }
@@ -123,14 +124,14 @@ struct RecipeSpec {
   /// Samples (sequences or images) in one optimizer step, over all ranks. A batch given in tokens
   /// is already divided.
   int64_t globalBatch = 0;
-  /// Of activations, and with F64 and F32 of everything; with the others parameters, optimizer
-  /// state and sums are of F32.
+  /// Precision of activations. With F64 and F32 it is that of everything; with the others,
+  /// parameters, optimizer state and sums are F32.
   Precision precision = Precision::F32;
-  /// Of what ranks exchange to add it up: that of sums, or BF16.
+  /// Precision of the terms of sums that ranks exchange: that of sums, or BF16.
   Precision reduction = Precision::F32;
-  /// Given with F16, and only then.
+  /// Given if and only if `precision` is F16.
   std::optional<LossScaleSpec> lossScale;
-  /// None means that matmuls multiply what `precision` says.
+  /// If not given, operands of matmuls have `precision`.
   std::optional<Fp8Spec> fp8;
   std::variant<AdamWSpec, SgdSpec, MuonSpec> optimizer;
   ScheduleSpec schedule;
@@ -139,38 +140,40 @@ struct RecipeSpec {
   /// Weight of the mean over tokens of log(sum(exp(logits)))^2 in the loss; 0 means none.
   double zLoss = 0.0;
   RoutingSpec routing;
-  /// Parts of each sequence whose logits are in memory one after the other.
+  /// Number of parts of each sequence whose logits are computed one after the other, to save
+  /// memory.
   int64_t lossChunks = 1;
-  /// The token that documents end with; none where they play no role.
+  /// The last token of each document; none if documents are ignored.
   std::optional<int64_t> documentEnd;
   int64_t steps = 0;
   uint64_t seed = 0;
-  /// Where these were written, for what is wrong only together with a model or machine.
+  /// Places in the text, for errors that show only together with a model or machine.
   Location sequenceLengthLocation;
   Location precisionLocation;
   Location lossChunksLocation;
   Location documentsLocation;
   Location optimizerLocation;
-  /// None where no routing was written.
+  /// None if the recipe has no routing.
   std::optional<Location> routingLocation;
 
   int64_t globalBatchTokens() const { return globalBatch * sequenceLength; }
 };
 
-/// Reads a text file of proto/weft/recipe.proto. Fails where the file cannot be read, does not
-/// parse or violates a rule; then lists everything that is wrong.
+/// Reads a text file of proto/weft/recipe.proto. Fails if the file cannot be read, does not parse
+/// or violates a rule, and then lists all errors.
 Result<RecipeSpec> loadRecipe(const std::string &path);
 
-/// As loadRecipe, from text; `file` is only for diagnostics.
+/// As loadRecipe, but reads `text`; `file` is only for diagnostics.
 Result<RecipeSpec> parseRecipe(std::string_view text, const std::string &file = "recipe");
 
-/// The learning rate of step `step`, counted from 0. With w = warmupSteps, f the final fraction:
+/// Returns the learning rate of step `step`, counted from 0. With w = warmupSteps, f the final
+/// fraction:
 ///   step < w:  peak * (step + 1) / w
 ///   else, x = (step - w) / (steps - w), at most 1:
 ///     Constant: peak;  Linear: peak * (1 - (1 - f) * x)
 ///     Cosine: peak * (f + (1 - f) * (1 + cos(pi * x)) / 2)
-/// The last step's x is just below 1, so no step is spent at a rate of zero. Past the last step the
-/// rate stays at the end value.
+/// The last step's x is just below 1, so no step has a rate of zero. After the last step the rate
+/// keeps its final value.
 double learningRate(const RecipeSpec &recipe, int64_t step);
 
 } // namespace weft::desc

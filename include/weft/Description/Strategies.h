@@ -1,13 +1,13 @@
-//===- Strategies.h - plans by the names that people know -----------------===//
+//===- Strategies.h - names of known strategies for plans -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What Pins.h does, the other way round: reports call by name what a plan comes to. Beside the
-// parser of pins this is the only place that knows the names of strategies, and it decides nothing:
-// it looks at axes of logical dimensions, whoever chose them.
+// The reverse of Pins.h: finds the names of the strategies in a plan, for reports. Beside the
+// parser of pins, only this code knows the names of strategies. It decides nothing: it only looks
+// at the axes of logical dimensions.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -20,27 +20,26 @@
 
 namespace weft::desc {
 
-/// A variable of a model; of an optimizer state the name is that of its parameter behind a slash,
-/// and of an input there is no weight.
+/// A variable of a model. An optimizer state is named by its kind, a slash and its parameter.
 struct VariableShape {
   std::string name;
   std::vector<std::string> dimensions;
   double bytes = 0;
 };
 
-/// What `plan`, which leaves nothing open, is called, a line for each strategy in it: "tensor
-/// parallelism over tp=8, with sequence parallelism". `variables` are parameters and optimizer
-/// states.
+/// Returns one line for each strategy in `plan`: "tensor parallelism over tp=8, with sequence
+/// parallelism". `variables` are parameters and optimizer states. REQUIRES: the plan leaves nothing
+/// open.
 std::vector<std::string> recognize(const PlanSpec &plan,
                                    const std::vector<VariableShape> &variables);
 
-/// A strategy that people use, as a plan that leaves the rest open.
+/// A common strategy, as a plan that leaves everything else open.
 struct Strategy {
   std::string name;
   PlanSpec plan;
 };
 
-/// Those on the mesh of `plan`; none if it has axes that no pin makes.
+/// Returns the common strategies on the mesh of `plan`; none if it has axes that no pin makes.
 std::vector<Strategy> knownStrategies(const PlanSpec &plan);
 
 } // namespace weft::desc

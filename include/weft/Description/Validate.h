@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rules inside one description hold as soon as it is loaded; these are the
-// rules between them. Each function lists all that is violated and is silent
-// where everything holds. They keep no state: any number of threads may call
-// them.
+// Loading a description checks its own rules; the functions here check the rules between
+// descriptions. Each returns a diagnostic for every violation, none if all rules hold. They keep no
+// state: any number of threads may call them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,24 +25,24 @@
 
 namespace weft::desc {
 
-/// Elements of a logical dimension before it is split; none where the model has no such dimension
-/// (positions of a model without learned positions) or the name is not a dimension. Of "ffn", which
-/// experts have in another size than plain MLPs, that of the latter.
+/// Returns the size of a logical dimension before it is split; none if the model has no such
+/// dimension (positions of a model without learned positions) or the name is not a dimension. For
+/// "ffn" it is the size of plain MLPs, from which that of experts may differ.
 std::optional<int64_t> dimensionSize(const ModelSpec &model, const RecipeSpec &recipe,
                                      std::string_view dimension);
 
-/// Whether the model can be trained by this recipe on this machine at all (together_r1 to
-/// together_r2 of docs/Descriptions.md). Empty where it can.
+/// Checks that the model can be trained by this recipe on this machine (together_r1 to together_r2
+/// of docs/Descriptions.md).
 Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                              const MachineSpec &machine);
 
-/// Whether a model's dimension can be padded, so that it divides.
+/// Returns true if a model's dimension can be padded to a size that its axes divide.
 bool canBePadded(std::string_view dimension);
 
-/// Whether the plan splits this model legally (legal_r1 to legal_r3 of docs/Descriptions.md): every
-/// split dimension exists and is divisible by the product of its axes, unless the plan may pad it
-/// and it can be padded, and the mesh has no more ranks than the machine has devices. Empty where
-/// it does.
+/// Checks that the plan can split this model (legal_r1 to legal_r3 of docs/Descriptions.md): every
+/// split dimension exists and is divisible by the product of its axes, unless the plan allows
+/// padding and the dimension can be padded; and the mesh has at most as many ranks as the machine
+/// has devices.
 Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                          const MachineSpec &machine, const PlanSpec &plan);
 

@@ -1,13 +1,13 @@
-//===- Config.h - config.json as a model ----------------------------------===//
+//===- Config.h - reads config.json as a model ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a checkpoint folder of Hugging Face transformers says of its model. Every
-// key of config.json is either used, known to have no effect on training, or
-// refused by name: docs/HuggingFace.md lists them.
+// Reads the description of a model from a checkpoint folder of Hugging Face transformers. Every key
+// of config.json is either used, known to have no effect on training, or refused by name:
+// docs/HuggingFace.md lists them.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -29,15 +29,14 @@ const char *nameOf(Kind kind);
 struct Config {
   Kind kind = Kind::Llama;
   desc::ModelSpec model;
-  /// Pairs of elements that are rotated are neighbours in the checkpoint, not a half apart as in
-  /// our parameters.
+  /// True if rotated pairs of elements are neighbours in the checkpoint; in Weft's parameters they
+  /// are half a head apart.
   bool rotatesNeighbours = false;
 };
 
-/// Reads the text of a config.json. `name` is any text to make the model's name of; `file` is only
-/// for diagnostics. Fails where the text is no JSON, a key is missing, unknown or of the wrong
-/// type, or where its value asks for a model that we do not have; then lists everything that is
-/// wrong.
+/// Reads the text of a config.json. The model's name is made from `name`, which may be any text;
+/// `file` is only for diagnostics. Fails if the text is not JSON, a key is missing, unknown or of
+/// the wrong type, or its value asks for an unsupported model, and then lists all errors.
 desc::Result<Config> parseConfig(std::string_view text, const std::string &file,
                                  const std::string &name);
 

@@ -22,13 +22,12 @@ namespace weft::hf {
 
 struct Weights;
 
-/// A checkpoint that has been read and checked. Plain to read for any number of threads; owns the
-/// files that it maps.
+/// A checkpoint that has been read and checked. Owns the files that it maps. Any number of threads
+/// may read it.
 class Folder {
 public:
   /// Reads config.json, and, if there are weights, checks that each parameter has its tensor of the
-  /// right shape and of a type that we read, and that there is no other tensor. Fails with all that
-  /// is wrong.
+  /// right shape and of a supported type, and that there is no other tensor. Fails with all errors.
   static desc::Result<Folder> open(const std::string &path);
 
   Folder(Folder &&) noexcept;
@@ -37,23 +36,23 @@ public:
 
   const std::string &getPath() const { return path; }
   const Config &getConfig() const { return config; }
-  /// False where there is only a description.
+  /// False if the folder has no weights, only config.json.
   bool hasWeights() const { return weights != nullptr; }
-  /// The places of all parameters, see parameterSlots.
+  /// Returns the places of all parameters, see parameterSlots.
   const std::vector<Slot> &getSlots() const { return slots; }
   size_t countTensors() const;
   size_t countFiles() const;
 
-  /// Writes all parameters to `path` in float32, as compiled programs load them, whole or not at
-  /// all. Empty if all went well.
+  /// Writes all parameters to `path` in float32, as compiled programs load them. Leaves no
+  /// incomplete file. Returns the errors, none on success.
   /// REQUIRES: hasWeights().
   desc::Diagnostics writeParameters(const std::string &path) const;
 
-  /// Writes this folder anew into the empty folder `target`, with the parameters of the file
-  /// `source`, which a compiled program or writeParameters has saved, in the place of its own:
-  /// names, shapes, types, and the order and the split into files stay. Optimizer state in `source`
-  /// is passed over. config.json and what else there is in text are copied. Empty if all went well;
-  /// else the target is to be thrown away.
+  /// Copies this folder into the empty folder `target`, with its parameters replaced by those of
+  /// the file `source`, which a compiled program or writeParameters has saved. Names, shapes and
+  /// types of tensors, their order and the split into files stay the same. Optimizer state in
+  /// `source` is ignored. config.json and other text files are copied. Returns the errors, none on
+  /// success; after an error `target` is incomplete.
   /// REQUIRES: hasWeights().
   desc::Diagnostics writeLike(const std::string &source, const std::string &target) const;
 

@@ -1,13 +1,12 @@
-//===- Graph.h - a model as an ONNX file has it ---------------------------===//
+//===- Graph.h - an ONNX model after it is read and checked ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What is left of an ONNX model once it has been read and checked: nodes in an
-// order in which each is after those it uses, and tensors of numbers by name.
-// Nothing here says what an op computes; lib/Pipeline/Import knows that.
+// The nodes of an ONNX model, each after the nodes that it uses, and its tensors by name. Nothing
+// here defines the meaning of ops; lib/Pipeline/Import does.
 //
 // https://github.com/onnx/onnx/blob/main/docs/IR.md defines the format.
 //
@@ -36,21 +35,20 @@ struct Node {
   /// Its number in the file, from 0, and its name, which may be empty.
   int64_t number = 0;
   std::string op, name;
-  /// Names of values; an input or output that is left out is empty.
+  /// Names of values; empty for an omitted input or output.
   std::vector<std::string> inputs, outputs;
   std::map<std::string, Attribute> attributes;
 
-  /// "node 12 (Conv '/conv1/Conv')".
+  /// Returns "node 12 (Conv '/conv1/Conv')".
   std::string describe() const;
-  /// Name of input `index`; empty where it is left out.
+  /// Returns the name of input `index`; empty if it is omitted.
   std::string_view input(size_t index) const;
 };
 
 /// A dimension of an input or output: its length, or a name that stands for it.
 using Dimension = std::variant<int64_t, std::string>;
 
-/// An input or output of the graph. An output whose shape the file does not tell has no
-/// dimensions.
+/// An input or output of the graph. An output whose shape is not in the file has no dimensions.
 struct Port {
   std::string name;
   ElementType type = ElementType::F32;
@@ -68,7 +66,7 @@ struct Initializer {
   int64_t elementCount() const;
   /// The elements as numbers.
   Constant read() const;
-  /// Whether all elements are the same number.
+  /// Returns true if all elements are the same number.
   bool isUniform() const;
 };
 
@@ -77,31 +75,31 @@ struct Graph {
   /// The file, as the user gave it.
   std::string path;
   int64_t opset = 0;
-  /// Without the initializers, which older files list among the inputs.
+  /// Inputs do not include initializers, which older files list among them.
   std::vector<Port> inputs, outputs;
   std::vector<Node> nodes;
   std::map<std::string, Initializer, std::less<>> initializers;
   /// Names of `initializers` in the order of the file.
   std::vector<std::string> order;
-  /// Keeps what the bytes of initializers refer to.
+  /// Owns the bytes of initializers.
   std::vector<std::shared_ptr<const void>> storage;
 
   const Initializer *initializer(std::string_view name) const;
 };
 
-/// The nodes that the first output depends on, in the order of the file.
+/// Returns the nodes that the first output depends on, in the order of the file.
 /// REQUIRES: there is an output.
 std::vector<const Node *> liveNodes(const Graph &graph);
 
-/// The operator sets that are read: versions of ai.onnx from `kOldestOpset` to `kNewestOpset`.
+/// The operator sets that Weft reads: versions of ai.onnx from `kOldestOpset` to `kNewestOpset`.
 inline constexpr int64_t kOldestOpset = 13, kNewestOpset = 23;
 
-/// Reads an ONNX file and what it keeps in files beside it. Fails where a file cannot be read, is
-/// damaged, is larger than protobuf can hold, or has parts that we do not read: functions,
-/// quantized or sparse tensors, ops of other domains; then lists everything that is wrong.
+/// Reads an ONNX file and its external data. Fails if a file cannot be read, is damaged, is too
+/// large for protobuf, or has unsupported parts: functions, quantized or sparse tensors, ops of
+/// other domains. Then lists all errors.
 desc::Result<Graph> loadGraph(const std::string &path);
 
-/// What is wrong with the file `path` at `where` ("node 12 (Conv '/conv1/Conv')").
+/// Makes an error in the file `path` at `where` ("node 12 (Conv '/conv1/Conv')").
 desc::Diagnostic problem(const std::string &path, std::string where, std::string message);
 
 } // namespace weft::onnx

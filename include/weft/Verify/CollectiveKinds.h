@@ -1,4 +1,4 @@
-//===- CollectiveKinds.h - what kinds of collectives a program has --------===//
+//===- CollectiveKinds.h - counts the collectives of a program by kind ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,11 +16,11 @@
 
 namespace weft::verify {
 
-/// "all-reduce sum over tp": what a collective does and over which axes.
+/// Returns the kind of a collective and its axes: "all-reduce sum over tp".
 std::string collectiveKind(mlir::Operation *op);
 
-/// How many collectives of each kind stand in the functions of a module, whatever calls them.
-/// REQUIRES: the module is as Partition leaves it.
+/// Returns the number of collectives of each kind in the functions of a module, each function
+/// counted once. REQUIRES: the module is as Partition leaves it.
 std::map<std::string, int64_t> collectiveKinds(mlir::ModuleOp module);
 
 } // namespace weft::verify

@@ -1,17 +1,16 @@
-//===- FollowPlan.h - one program split as another one is -----------------===//
+//===- FollowPlan.h - shards one program like another ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A search that prices a small model splits it in another way than the large model that it was made
-// of. `weft verify` wants the large one's way: every op of the small program gets the sharding that
-// the op it stands for has in the large one, and what moves a value between ranks there moves it
-// here.
+// `weft verify` runs a small model in place of a large one. A search for the small model would
+// choose other shardings. So each op of the small program gets the sharding of its counterpart in
+// the large program, and the same collectives and reshards.
 //
-// Ops are told by their names and places in the model. The two modules may have different sizes,
-// numbers of layers, precisions and sizes of mesh axes; nothing else of them may differ.
+// Counterparts have equal names and places in the model. The two modules may differ only in sizes,
+// numbers of layers, precisions and sizes of mesh axes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,14 +24,14 @@
 
 namespace weft::verify {
 
-/// Writes shardings into the types of `module`, and what moves values between ranks into its
-/// functions, as they are in `planned`. Layer i of `module` stands for layer `layers[i]` of
-/// `planned`; a model without layers has none.
+/// Copies the shardings of `planned` to the types of `module`, and its collectives and reshards to
+/// the functions of `module`. Layer i of `module` stands for layer `layers[i]` of `planned`;
+/// `layers` is empty for a model without layers.
 ///
 /// REQUIRES: `module` is as apply-plan leaves it, with a mesh of the same axes, and `planned` as
 /// search-shardings or reshard-to-collectives leave it; both are of one context.
 ///
-/// Fails, with a diagnostic, where an op of `module` stands for none of `planned`; `module` is then
+/// Fails, with a diagnostic, if an op of `module` has no counterpart in `planned`; `module` is then
 /// unspecified.
 llvm::LogicalResult followPlan(mlir::ModuleOp module, mlir::ModuleOp planned,
                                const std::vector<int64_t> &layers);

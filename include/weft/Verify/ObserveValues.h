@@ -1,14 +1,13 @@
-//===- ObserveValues.h - every value of a step, for the outside to see ----===//
+//===- ObserveValues.h - makes every value of a step observable -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Two programs of one model, split in different ways, compute the same values in the same order,
-// and one of them moves values between ranks besides. With every value observed, the first that
-// differs names the op that made it, and where a value is right before it is moved and wrong after,
-// the movement.
+// Two programs of one model with different shardings compute the same values in the same order,
+// apart from reshards and collectives. If every value is observed, the first difference shows which
+// op, reshard or collective is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,23 +21,25 @@
 
 namespace weft::verify {
 
-/// A value that a program shows.
+/// An observed value of a program.
 struct ObservedValue {
-  /// What the program calls it: a name in the file of its gradients.
+  /// The value's name in the program's file of gradients.
   std::string name;
-  /// What any program of the model calls the value that it must be: the same, or if something has
-  /// moved it, that before.
+  /// The name, in any program of the model, of the value that it must be equal to: its own, or, for
+  /// the result of a reshard or collective, that of the value before the movement.
   std::string original;
-  /// "layers.0/mlp.down (contract)", or "all-reduce sum over tp of layers.0/mlp.down (contract)".
+  /// The op that made it: "layers.0/mlp.down (contract)", or "all-reduce sum over tp of
+  /// layers.0/mlp.down (contract)".
   std::string maker;
-  /// Whether it is rounded to so few bits that a number between two of them may become either.
+  /// True if it is rounded to so few bits that tiny differences before rounding may become large
+  /// ones.
   bool isCoarse = false;
 };
 
-/// Lets the step of `module` show all its values of floating-point numbers, and lists them in the
-/// order of the step. Layers become part of the step: each use has its own values. What is a
-/// pending sum is summed for this, by a reshard. The step no longer ends where its loss or gradient
-/// norm is not finite.
+/// Makes the step of `module` observe all its floating-point values, and returns them in the order
+/// of the step. Layers are inlined, so that each use has its own values. Reshards reduce pending
+/// sums before they are observed. The step no longer ends if its loss or gradient norm is not
+/// finite.
 ///
 /// REQUIRES: every tensor has a sharding.
 std::vector<ObservedValue> observeValues(mlir::ModuleOp module);

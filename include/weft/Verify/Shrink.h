@@ -1,13 +1,13 @@
-//===- Shrink.h - a model small enough to run here, split the same way ----===//
+//===- Shrink.h - makes a model small enough to run here ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a plan does to a model depends on which dimensions its axes divide, on which parts the model
-// has, and on the recipe: hardly on sizes. So a model of a few layers of small sizes, with the same
-// parts and the same divisibilities, tells whether the plan computes what one rank does.
+// The program of a plan depends on the parts of the model, on which dimensions the mesh axes
+// divide, and on the recipe, but hardly on sizes. So a small model of a few layers, with the same
+// parts and divisibilities, shows whether the plan computes the same as one rank.
 //
 // The functions keep no state: any number of threads may call them.
 //
@@ -26,15 +26,15 @@
 
 namespace weft::verify {
 
-/// Ranks that the small model has at most, unless it has more than four axes: none gets less
-/// than 2.
+/// Most ranks of the small model. More than four axes may give more, because each has at least 2
+/// ranks.
 inline constexpr int64_t kMostRanks = 16;
 
-/// Steps that it is trained: one of warm-up, with states of zeros; one with states that the first
-/// has made; and two behind them.
+/// Steps of training: one of warm-up, with optimizer states of zeros; one with the states of the
+/// first; and two more.
 inline constexpr int64_t kSteps = 4;
 
-/// Something that is not as in the original.
+/// A difference from the original.
 struct Change {
   /// "hidden", "axis tp", "steps".
   std::string what;
@@ -45,11 +45,11 @@ struct Shrunk {
   desc::ModelSpec model;
   desc::RecipeSpec recipe;
   desc::PlanSpec plan;
-  /// Layer i stands for layer `layers[i]` of the original. Empty for a graph.
+  /// Layer i of the small model stands for layer `layers[i]` of the original. Empty for a graph.
   std::vector<int64_t> layers;
   /// In the order of the descriptions.
   std::vector<Change> changes;
-  /// What a check of the small model says nothing about, a sentence each.
+  /// Properties of the original that a check of the small model does not cover, a sentence each.
   std::vector<std::string> notKept;
 };
 
@@ -57,17 +57,16 @@ struct Shrunk {
 ///
 ///   axes       keep their names and order; while there are more than kMostRanks ranks, the longest
 ///              gets its largest proper divisor, or 2 for a prime
-///   layers     two of each kind, as far as there are, in the same order of kinds
-///   dimensions the least size that some product of axes divides exactly where it divides the
-///              original, of at least two elements on each rank, and no two dimensions alike; one
-///              that was 1 stays 1. The sizes of a graph stand in its file: only its batch is
-///              smaller. With Muon, what is the shorter side of a matrix stays it.
-///   padding    a size that the plan cuts unevenly stays such a size, and ranks with nothing but
-///              padding stay if there were any
-///   parts      two micro-batches, and two parts of a sequence whose logits come in parts, if there
-///              were more
-///   recipe     float64, kSteps steps, a learning rate that moves the loss; optimizer, clipping,
-///              losses, dropout and routing are kept
+///   layers     two of each kind, if there are that many, in the same order of kinds
+///   dimensions the least size that a product of axes divides if and only if it divides the
+///              original, with at least two elements on each rank, and no two sizes equal; a size
+///              of 1 does not change. The file of a graph fixes its sizes: only its batch is
+///              smaller. With Muon, the shorter side of a matrix is still the shorter
+///   padding    a size that the plan pads is still padded, and ranks have nothing but padding if
+///              any had in the original
+///   parts      two micro-batches, and two parts of a sequence for logits, if there were more
+///   recipe     float64, kSteps steps, a learning rate that changes the loss; optimizer, clipping,
+///              losses, dropout and routing do not change
 ///
 /// REQUIRES: the descriptions are valid together.
 Shrunk shrink(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,

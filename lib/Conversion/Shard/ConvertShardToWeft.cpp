@@ -1,4 +1,4 @@
-//===- ConvertShardToWeft.cpp - writes into types what shard.shard says -===//
+//===- ConvertShardToWeft.cpp - shard.shard ops to shardings in types ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ namespace weft {
 namespace {
 
 constexpr StringLiteral kPass = "convert-shard-to-weft: ";
-/// As many as a plan may have.
+/// The most ranks of a plan.
 constexpr int64_t mostRanks = 1 << 20;
 using ErrorEmitter = llvm::function_ref<InFlightDiagnostic()>;
 
@@ -61,7 +61,7 @@ private:
   LogicalResult visitShardable(ShardableOpInterface op);
   LogicalResult visitCall(CallOp call);
 
-  /// `value` as it shall lie, by a reshard where it does not.
+  /// Returns `value` in the given sharding, by a reshard if it has another.
   Value bring(Value value, ShardingAttr sharding) {
     auto type = cast<RankedTensorType>(value.getType());
     return getSharding(type) == sharding
@@ -77,7 +77,7 @@ private:
   OpBuilder builder;
   shard::GridOp grid;
   MeshAttr mesh;
-  /// The mesh's name of each axis of the grid; null where that has one rank.
+  /// The mesh's name of each axis of the grid; null for an axis of one rank.
   SmallVector<StringAttr> axes;
   DenseSet<Operation *> begun, done;
 };
@@ -120,7 +120,7 @@ LogicalResult Conversion::readGrid() {
   return success(mesh != nullptr);
 }
 
-/// A variable lies as what is read of it.
+/// Gives a variable the sharding of its reads.
 LogicalResult Conversion::readVariables() {
   WalkResult walk = module.walk([&](ReadOp read) {
     auto variable = symbols.lookup<VariableOp>(read.getVariable());
@@ -130,8 +130,8 @@ LogicalResult Conversion::readVariables() {
     }
     ShardingAttr known = getSharding(variable.getTensorType());
     if (*sharding && known && known != *sharding) {
-      read.emitError(kPass) << "variable " << read.getVariableAttr() << " is said to lie as "
-                            << known << " and as " << *sharding;
+      read.emitError(kPass) << "variable " << read.getVariableAttr() << " has the shardings "
+                            << known << " and " << *sharding;
       return WalkResult::interrupt();
     }
     if (*sharding) {
@@ -158,7 +158,7 @@ FailureOr<ShardingAttr> Conversion::readSharding(shard::ShardOp op) {
     for (int16_t number : numbers.asArrayRef()) {
       if (number < 0 || number >= static_cast<int64_t>(axes.size())) {
         return sharding.emitError(kPass)
-               << "axis " << number << " is none of the " << axes.size() << " of the grid";
+               << "axis " << number << " does not exist, the grid has " << axes.size();
       }
       if (StringAttr name = axes[number]) {
         names.push_back(name);
@@ -166,7 +166,7 @@ FailureOr<ShardingAttr> Conversion::readSharding(shard::ShardOp op) {
     }
     dims.push_back(ArrayAttr::get(module.getContext(), names));
   }
-  // A scalar has one list, which is empty, as every sharding has one.
+  // A scalar has one list, which is empty, because every sharding has at least one.
   while (static_cast<int64_t>(dims.size()) > type.getRank() && dims.back().empty()) {
     dims.pop_back();
   }
@@ -185,7 +185,7 @@ FailureOr<ShardingAttr> Conversion::readSharding(shard::ShardOp op) {
   return attr;
 }
 
-/// How `value` is said to lie where it is defined; null where nothing is said.
+/// Returns the sharding that a shard.shard states for `value` at its definition, or null.
 FailureOr<ShardingAttr> Conversion::said(Value value) {
   for (Operation *user : value.getUsers()) {
     auto op = dyn_cast<shard::ShardOp>(user);
@@ -267,12 +267,12 @@ LogicalResult Conversion::visit(Operation &op) {
   }
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   if (llvm::any_of(op.getResultTypes(), isTensor) || op.getDialect() == grid->getDialect()) {
-    return op.emitError(kPass) << "'" << op.getName() << "' says nothing of how it may be sharded";
+    return op.emitError(kPass) << "'" << op.getName() << "' does not say how it may be sharded";
   }
   return success();
 }
 
-/// From here on the value lies as is said.
+/// From here on the value has the stated sharding.
 LogicalResult Conversion::visitShard(shard::ShardOp op) {
   FailureOr<ShardingAttr> sharding = readSharding(op);
   if (failed(sharding)) {
@@ -305,7 +305,7 @@ LogicalResult Conversion::visitShardable(ShardableOpInterface op) {
     }
     for (auto [dim, factor] : llvm::enumerate(dims)) {
       if (!axesOf[factor]) {
-        // Axes that cut another factor come to this one only behind the op.
+        // Axes that cut another factor can cut this one only after the op.
         ArrayAttr cut = *sharding ? sharding->getDims()[dim] : none;
         bool isTaken = llvm::any_of(axesOf, [&](ArrayAttr other) {
           return other &&

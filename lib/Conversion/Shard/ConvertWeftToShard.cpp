@@ -1,4 +1,4 @@
-//===- ConvertWeftToShard.cpp - says by shard.shard what types say ------===//
+//===- ConvertWeftToShard.cpp - shardings in types to shard.shard ops ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -60,7 +60,7 @@ private:
     return success();
   }
 
-  /// What was resharded lies otherwise for the users of the result.
+  /// A reshard changes the sharding for the users of its result.
   LogicalResult convertReshard(ReshardOp reshard) {
     ShardingAttr target = getSharding(reshard.getOutput().getType());
     if (!target.isReduced() && failed(reportPending(reshard, target))) {
@@ -78,7 +78,8 @@ private:
     return success();
   }
 
-  /// Takes the sharding from the type of `value`, which `op` gives, and says it behind it.
+  /// Removes the sharding from the type of `value`, a result of `op`, and states it by a
+  /// shard.shard after `op`.
   LogicalResult describe(Value value, Operation *op) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type) {
@@ -87,7 +88,7 @@ private:
     ShardingAttr sharding = getSharding(type);
     if (!sharding) {
       return op->emitError("convert-weft-to-shard: ")
-             << type << " has no sharding, expected what phase plan makes";
+             << type << " has no sharding, expected a module after phase plan";
     }
     if (!sharding.isReduced()) {
       if (ShardingAttr next = onlyReshard(value)) {
@@ -104,8 +105,7 @@ private:
     return success();
   }
 
-  /// The sharding, not pending, that the only user of `value` brings it to; null where there is
-  /// none.
+  /// Returns the sharding, not pending, to which the only user of `value` reshards it, or null.
   ShardingAttr onlyReshard(Value value) {
     auto reshard = value.hasOneUse() ? dyn_cast<ReshardOp>(*value.user_begin()) : nullptr;
     ShardingAttr target = reshard ? getSharding(reshard.getOutput().getType()) : ShardingAttr();
@@ -127,7 +127,7 @@ private:
     return failure(refusePending);
   }
 
-  /// The one op of this function that says `sharding`.
+  /// Returns the one op of this function that defines `sharding`.
   Value shardingOp(ShardingAttr sharding) {
     auto splitAxes = shard::GridAxesArrayAttr::get(function.getContext(), splitAxesOf(sharding));
     Operation *&op = shardings[splitAxes];
@@ -145,7 +145,8 @@ private:
     return op->getResult(0);
   }
 
-  /// The numbers of the axes of each dimension up to the last that is cut, but of one at least.
+  /// Returns the numbers of the axes of each dimension up to the last that is cut, and of at least
+  /// one.
   SmallVector<shard::GridAxesAttr> splitAxesOf(ShardingAttr sharding) {
     SmallVector<shard::GridAxesAttr> dims;
     for (ArrayAttr axes : sharding.getDims()) {
@@ -167,7 +168,7 @@ private:
   shard::GridOp grid;
   bool refusePending;
   OpBuilder builder;
-  /// How what shard.shard ops give is said to lie.
+  /// The shardings of results of shard.shard ops.
   DenseMap<Value, ShardingAttr> lies;
   DenseMap<Attribute, Operation *> shardings;
   Operation *last = nullptr;
@@ -180,8 +181,8 @@ struct ConvertWeftToShardPass : impl::ConvertWeftToShardPassBase<ConvertWeftToSh
     ModuleOp module = getOperation();
     auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttrName);
     if (!mesh) {
-      module.emitError("convert-weft-to-shard: the module has no mesh, expected what phase plan "
-                       "makes");
+      module.emitError("convert-weft-to-shard: the module has no mesh, expected a module after "
+                       "phase plan");
       return signalPassFailure();
     }
     shard::GridOp grid = createGrid(module, mesh);
@@ -199,7 +200,7 @@ struct ConvertWeftToShardPass : impl::ConvertWeftToShardPassBase<ConvertWeftToSh
     }
   }
 
-  /// One rank is a grid of one axis, as a grid has at least one.
+  /// One rank becomes a grid of one axis, because a grid has at least one.
   shard::GridOp createGrid(ModuleOp module, MeshAttr mesh) {
     SmallVector<int64_t> shape(mesh.getSizes());
     OpBuilder builder(module.getBodyRegion());

@@ -1,4 +1,4 @@
-//===- ScalarOpModels.cpp - what arith and math ops say of themselves ---===//
+//===- ScalarOpModels.cpp - linearity and derivatives of scalar ops -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -44,7 +44,7 @@ Scalar operator*(Scalar a, Scalar b) { return binary<arith::MulFOp>(a, b); }
 Scalar operator/(Scalar a, Scalar b) { return binary<arith::DivFOp>(a, b); }
 Scalar operator-(Scalar a) { return unary<arith::NegFOp>(a); }
 
-/// `a` where `condition` holds, else `b`.
+/// Returns `a` if `condition` holds, else `b`.
 Scalar select(Value condition, Scalar a, Scalar b) {
   return {a.builder, arith::SelectOp::create(a.builder, a.loc(), condition, a.value, b.value)};
 }
@@ -53,7 +53,7 @@ Scalar select(Value condition, Scalar a, Scalar b) {
 // Models
 //===----------------------------------------------------------------------===//
 
-/// A function without a derivative here: integers, comparisons, constants.
+/// An op without derivative: of integers, a comparison, a constant.
 template <typename ConcreteOp>
 struct NoGradient : public ScalarOpInterface::ExternalModel<NoGradient<ConcreteOp>, ConcreteOp> {
   void buildScalarGradient(Operation *, OpBuilder &, Value, SmallVectorImpl<Value> &) const {}
@@ -112,7 +112,7 @@ struct CosDerivative {
   static Scalar of(Scalar x, Scalar) { return -unary<math::SinOp>(x); }
 };
 
-/// All operands are added, each by its sign.
+/// A sum of all operands, each with its sign.
 Linearity joinAdditive(ArrayRef<Linearity> operands) {
   // A sum is additive only if every term is: a term that does not depend on the chosen
   // operands would be counted once for each pending part.
@@ -183,7 +183,7 @@ struct DivModel : public ScalarOpInterface::ExternalModel<DivModel, arith::DivFO
   }
 };
 
-/// maximum and minimum; where the operands are equal the first one takes the gradient.
+/// Maximum and minimum. If the operands are equal, the first one gets the gradient.
 template <typename ConcreteOp, arith::CmpFPredicate takesFirst>
 struct ChoiceModel
     : public ScalarOpInterface::ExternalModel<ChoiceModel<ConcreteOp, takesFirst>, ConcreteOp> {

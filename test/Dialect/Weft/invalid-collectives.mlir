@@ -131,7 +131,7 @@ func.func @whole_shape_changes(%x: tensor<4x8xf32, #pending>) {
 
 #mesh = #weft.mesh<"dp"=2, "tp"=2>
 func.func @number_of_dimensions(%x: tensor<4x8xf32>, %i: index) {
-  // expected-error @+1 {{input and output must have as many dimensions}}
+  // expected-error @+1 {{input and output must have the same number of dimensions}}
   %0 = weft.slice %x dim 1 over ["tp"] of #mesh index %i : tensor<4x8xf32> -> tensor<4xf32>
   return
 }
@@ -392,7 +392,7 @@ func.func @permute_shards(%x: tensor<4x8xf32, #rows>) {
 #pending = #weft.sharding<#mesh, [{"tp"}, {}], unreduced = sum{"dp"}>
 func.func @permute_pending(%x: tensor<4x8xf32, #pending>) {
   // permute_c2
-  // expected-error @+1 {{input and output must be pending alike}}
+  // expected-error @+1 {{input and output must have the same unreduced axes}}
   %0 = weft.permute %x over ["tp"] of #mesh from [0, 1] : tensor<4x8xf32, #pending> -> tensor<4x8xf32, #rows>
   return
 }

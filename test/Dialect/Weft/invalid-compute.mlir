@@ -162,7 +162,7 @@ func.func @map_holds_other_op(%x: tensor<4xf32>) {
   %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
   ^bb0(%a: f32):
     // map_c4
-    // expected-error @+1 {{is no scalar op that a weft.map may hold}}
+    // expected-error @+1 {{is not a scalar op that a weft.map may contain}}
     %b = math.floor %a : f32
     weft.yield %b : f32
   }
@@ -366,7 +366,7 @@ func.func @map_sum_keeps_last(%x: tensor<8x4xf32>) {
 
 func.func @map_sum_result(%x: tensor<8x4xf32>) {
   // map_sum_c2
-  // expected-error @+1 {{must give wide tensors of the sizes that are kept, got 'tensor<4xf32>'}}
+  // expected-error @+1 {{must result in wide tensors with the sizes of the kept dimensions, got 'tensor<4xf32>'}}
   %0 = weft.map_sum ins(%x : tensor<8x4xf32>) maps [affine_map<(i, j) -> (i, j)>] over [8, 4] to [0] -> tensor<4xf32> {
   ^bb0(%a: f32):
     weft.yield %a : f32
@@ -390,7 +390,7 @@ func.func @map_sum_region(%x: tensor<8x4xf32>) {
 
 func.func @map_sum_narrow(%x: tensor<8x4xbf16>) {
   // map_sum_c4
-  // expected-error @+1 {{must give wide tensors of the sizes that are kept, got 'tensor<8xbf16>'}}
+  // expected-error @+1 {{must result in wide tensors with the sizes of the kept dimensions, got 'tensor<8xbf16>'}}
   %0 = weft.map_sum ins(%x : tensor<8x4xbf16>) maps [affine_map<(i, j) -> (i, j)>] over [8, 4] to [0] -> tensor<8xbf16> {
   ^bb0(%a: bf16):
     weft.yield %a : bf16
@@ -450,7 +450,7 @@ func.func @matmul_bias(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>, %c: tensor<8
 
 func.func @matmul_keeps(%a: tensor<8x32xf32>, %b: tensor<16x32xf32>) {
   // matmul_c4
-  // expected-error @+1 {{expected GELU or its gradient, and something kept only of GELU}}
+  // expected-error @+1 {{expected GELU or its gradient, not both, and a kept value only with GELU}}
   %0, %1 = weft.matmul "bk,nk->bn"(%a, %b)
       : tensor<8x32xf32>, tensor<16x32xf32> -> tensor<8x16xf32> keeps tensor<8x16xf32>
   return

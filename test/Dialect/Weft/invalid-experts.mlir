@@ -20,7 +20,7 @@ func.func @top_k_element(%x: tensor<2x4xf32>, %b: tensor<4xf64>) {
 
 func.func @top_k_groups(%x: tensor<2x8xf32>) {
   // top_k_c2
-  // expected-error @+1 {{expected groups that divide a row of 8, of which 1 to all are kept, got 3 and 1}}
+  // expected-error @+1 {{expected groups that divide a row of 8, and 1 to all groups kept, got 3 and 1}}
   %0 = weft.top_k 1 of %x {groups = 3 : i64} : tensor<2x8xf32> -> tensor<2x8xf32>
   return
 }
@@ -29,7 +29,7 @@ func.func @top_k_groups(%x: tensor<2x8xf32>) {
 
 func.func @top_k_kept_groups(%x: tensor<2x8xf32>) {
   // top_k_c2
-  // expected-error @+1 {{of which 1 to all are kept, got 4 and 5}}
+  // expected-error @+1 {{and 1 to all groups kept, got 4 and 5}}
   %0 = weft.top_k 1 of %x {groups = 4 : i64, kept_groups = 5 : i64}
       : tensor<2x8xf32> -> tensor<2x8xf32>
   return
@@ -48,7 +48,7 @@ func.func @top_k_columns(%x: tensor<2x8xf32>) {
 
 func.func @top_k_groups_of_columns(%x: tensor<2x8xf32>) {
   // top_k_c2
-  // expected-error @+1 {{expected groups that divide a row of 6, of which 1 to all are kept, got 4 and 1}}
+  // expected-error @+1 {{expected groups that divide a row of 6, and 1 to all groups kept, got 4 and 1}}
   %0 = weft.top_k 1 of %x columns [6] {groups = 4 : i64} : tensor<2x8xf32> -> tensor<2x8xf32>
   return
 }

@@ -29,7 +29,7 @@ func.func @not_turned(%x: tensor<4x8xf32>, %m: tensor<f32>) {
 
 func.func @nothing_leads(%x: tensor<4x8xf32>, %m: tensor<f32>) {
   // encode_c3
-  // expected-error @+1 {{expected bytes that are turned where some, not all, dimensions lead, got 2 of 'tensor<4x8xf32>'}}
+  // expected-error @+1 {{expected turned bytes if and only if some, not all, dimensions lead, got 2 of 'tensor<4x8xf32>'}}
   %0, %1 = weft.encode e4m3 %x by %m lead 2 : tensor<4x8xf32> -> turned tensor<4x8xf8E4M3FN>
   return
 }
@@ -58,7 +58,7 @@ func.func @both_of_e5m2(%x: tensor<16x16xf8E5M2>, %f: tensor<f32>) {
 
 func.func @wide_bias(%x: tensor<16x16xf8E4M3FN>, %f: tensor<f32>, %b: tensor<16xf32>) {
   // fp8_matmul_c3
-  // expected-error @+1 {{expected what is added, and the last dimensions of a bias, to be of 'tensor<16x16xf32>'}}
+  // expected-error @+1 {{expected an addend and the last dimensions of a bias of type 'tensor<16x16xf32>'}}
   %0 = weft.fp8_matmul "bk,nk->bn"(%x, %x) factors(%f, %f) bias %b : tensor<16xf32>
       : tensor<16x16xf8E4M3FN>, tensor<16x16xf8E4M3FN> -> tensor<16x16xf32>
   return

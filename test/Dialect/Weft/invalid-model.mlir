@@ -217,7 +217,7 @@ func.func @attention_starts(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>, 
 
 func.func @attention_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
   // attention_c2
-  // expected-error @+1 {{seed, step and layer are given exactly when there is dropout}}
+  // expected-error @+1 {{expected seed, step and layer if and only if there is dropout}}
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.5
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
       -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
@@ -229,7 +229,7 @@ func.func @attention_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>) {
 func.func @attention_key_without_dropout(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
                                          %s: tensor<i64>, %l: index) {
   // attention_c2
-  // expected-error @+1 {{seed, step and layer are given exactly when there is dropout}}
+  // expected-error @+1 {{expected seed, step and layer if and only if there is dropout}}
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0
       key(%s, %s, %l : tensor<i64>, tensor<i64>)
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
@@ -295,7 +295,7 @@ func.func @attention_too_few_offsets(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2
 func.func @attention_grad_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
                               %l: tensor<2x2x3x4xf32>) {
   // attention_c2
-  // expected-error @+1 {{seed, step and layer are given exactly when there is dropout}}
+  // expected-error @+1 {{expected seed, step and layer if and only if there is dropout}}
   %0:3 = weft.attention_grad(%q, %k, %k) output(%q, %l) gradient(%q) scale = 0.5 dropout = 0.5
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x3x8xf32>,
         tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xf32>
@@ -307,7 +307,7 @@ func.func @attention_grad_key(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>
 
 func.func @attention_lengths(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x8x2x8xf32>) {
   // attention_c7
-  // expected-error @+1 {{has 4 queries and 8 keys, expected as many of both unless it is bidirectional}}
+  // expected-error @+1 {{has 4 queries and 8 keys, expected equal numbers unless it is bidirectional}}
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0
       : tensor<2x4x2x3x8xf32>, tensor<2x8x2x8xf32>, tensor<2x8x2x8xf32>
       -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>
@@ -405,7 +405,7 @@ func.func @reorder_output(%x: tensor<4x8xf32>) {
 func.func @attention_turns_without_a_turn(%q: tensor<2x4x2x3x8xf32>, %k: tensor<2x4x2x8xf32>,
                                           %i: index) {
   // attention_c8
-  // expected-error @+1 {{has a number of turns, but is none of them}}
+  // expected-error @+1 {{has a number of turns, but no turn}}
   %0:2 = weft.attention(%q, %k, %k) scale = 0.5 dropout = 0.0 offsets(%i, %i) of [7, 7] turns 2
       : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
       -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>

@@ -229,7 +229,7 @@ func.func @norm_of_pending_sum(%x: tensor<2x4xf32, #pending>, %s: tensor<4xf32, 
 #pending = #weft.sharding<#weft.mesh<"tp"=2>, [{}], unreduced = max{"tp"}>
 func.func @pending_maximum(%x: tensor<4xf32, #pending>) {
   // rule_c6
-  // expected-error @+1 {{operand #0 is pending by max, which only a reshard may take}}
+  // expected-error @+1 {{operand #0 is pending by max, but only a reshard may have such an operand}}
   %0 = weft.contract "a->a" (%x) : (tensor<4xf32, #pending>) -> tensor<4xf32, #pending>
   return
 }

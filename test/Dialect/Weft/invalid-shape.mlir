@@ -237,7 +237,7 @@ func.func @extract_stride(%x: tensor<4xf32>) {
 
 func.func @extract_beyond(%x: tensor<9xf32>) {
   // extract_c2
-  // expected-error @+1 {{takes what is not there: dimension 0 of 'tensor<9xf32>' from 3 by 3 into 'tensor<3xf32>'}}
+  // expected-error @+1 {{takes elements outside of the input: dimension 0 of 'tensor<9xf32>' from 3 by 3 into 'tensor<3xf32>'}}
   %0 = weft.extract %x from [3] by [3] : tensor<9xf32> -> tensor<3xf32>
   return
 }
@@ -246,7 +246,7 @@ func.func @extract_beyond(%x: tensor<9xf32>) {
 
 func.func @extract_batch(%x: tensor<?xf32>) {
   // extract_c2
-  // expected-error @+1 {{takes what is not there: dimension 0 of 'tensor<?xf32>' from 0 by 2 into 'tensor<?xf32>'}}
+  // expected-error @+1 {{takes elements outside of the input: dimension 0 of 'tensor<?xf32>' from 0 by 2 into 'tensor<?xf32>'}}
   %0 = weft.extract %x from [0] by [2] : tensor<?xf32> -> tensor<?xf32>
   return
 }

@@ -42,7 +42,7 @@ func.func private @f(tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}], 
 // -----
 
 // sharding_c3
-// expected-error @+1 {{the sharding has 1 dimensions, expected as many as the tensor: 2}}
+// expected-error @+1 {{the sharding has 1 dimensions, expected those of the tensor: 2}}
 func.func private @f(tensor<4x4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>>)
 
 // -----

@@ -306,7 +306,7 @@ func.func @pool_element(%x: tensor<2x4x5x5xf32>) {
 
 func.func @pool_gradient_without_input(%g: tensor<2x4x4x4xf32>) {
   // pool_grad_c1
-  // expected-error @+1 {{the input is given exactly for max}}
+  // expected-error @+1 {{expected an input if and only if the kind is max}}
   %0 = weft.pool_grad max %g sizes [2, 2] strides [1, 1] low [0, 0] high [0, 0] dilations [1, 1]
       : tensor<2x4x4x4xf32> -> tensor<2x4x5x5xf32>
   return

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The shard dialect of MLIR says by ops beside tensors (`shard.shard`) what Weft says in
-// their types. docs/Interchange.md compares the two. Neither pass belongs to a phase:
-// `weft-opt` runs them on what phase Plan wrote, and on what shall go on from there.
+// The shard dialect of MLIR expresses shardings by ops on tensors (`shard.shard`), Weft by the
+// types of tensors. docs/Interchange.md compares the two. Neither pass belongs to a phase:
+// `weft-opt` runs them on the output of phase Plan, and on modules to continue with after Plan.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 
 namespace weft {
 
-/// Of a `shard.grid`: the names of its axes, an array of strings.
+/// On a `shard.grid`: the names of its axes, an array of strings.
 inline constexpr llvm::StringLiteral kAxesAttrName = "weft.axes";
 
 #define GEN_PASS_DECL

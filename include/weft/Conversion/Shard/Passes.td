@@ -11,16 +11,16 @@
 include "mlir/Pass/PassBase.td"
 
 def ConvertWeftToShardPass : Pass<"convert-weft-to-shard", "::mlir::ModuleOp"> {
-  let summary = "says by shard.shard what the types of tensors say";
+  let summary = "converts shardings in the types of tensors to shard.shard ops";
   let description = [{
-    Before: what phase Plan makes, a sharding in the type of every tensor. After: the types have
-    none; every tensor goes through a `shard.shard` that says how it lies, and a `weft.reshard`
-    has become one with `annotate_for_users`. The mesh is a `shard.grid`, whose axes have no
-    names there: `weft.axes` keeps them.
+    Before: the output of phase Plan, with a sharding in the type of every tensor. After: types have
+    no shardings; a `shard.shard` on every tensor states its sharding, and a `weft.reshard` has
+    become a `shard.shard` with `annotate_for_users`. The mesh is a `shard.grid`, whose axes have no
+    names; the attribute `weft.axes` keeps them.
 
-    A value that is pending has no form in the shard dialect. Where its only use is a reshard,
-    that says already how it shall lie, and nothing is lost. Elsewhere it is said to be reduced
-    where it arises, with a remark, or refused.
+    The shard dialect cannot express a pending value. If its only use is a reshard, that states the
+    sharding, and nothing is lost. Otherwise the pass states that the value is reduced where it
+    arises, with a remark, or refuses it.
 
     ```mlir
     %p = weft.contract "bn,nk->bk" (%y, %w) :
@@ -40,24 +40,25 @@ def ConvertWeftToShardPass : Pass<"convert-weft-to-shard", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"refusePending", "refuse-pending", "bool", "false",
-           "fail where a pending value would be reduced earlier than it is">,
+           "fail if a pending value would be reduced earlier than in the input">,
   ];
   let dependentDialects = ["::mlir::shard::ShardDialect"];
 }
 
 def ConvertShardToWeftPass : Pass<"convert-shard-to-weft", "::mlir::ModuleOp"> {
-  let summary = "writes into the types of tensors what shard.shard says";
+  let summary = "converts shard.shard ops to shardings in the types of tensors";
   let description = [{
-    Before: ops of this dialect on tensors without a sharding, which one `shard.grid` and
-    `shard.shard` ops describe; at least arguments are described. After: what phase Plan makes.
-    An op gives what its factor rule makes of its operands as they lie, pending sums among it;
-    where it is said to lie otherwise, or nothing is said and it would be pending, a
-    `weft.reshard` follows. Factors that no operand carries take what is said of the result, as far
-    as its axes cut no other factor. A variable lies as what is read of it. Axes of the grid of one
-    rank vanish; those without names in `weft.axes` are called `axis0`, `axis1`, ….
+    Before: ops of the weft dialect on tensors without a sharding, with one `shard.grid` and with
+    `shard.shard` ops, at least on arguments. After: the form of the output of phase Plan. The
+    factor rule of an op and the shardings of its operands give the sharding of its results, which
+    may be pending. A `weft.reshard` follows if a `shard.shard` states another sharding, or if none
+    does and the result would be pending. Factors that no operand carries take the sharding stated
+    for the result, as far as its axes cut no other factor. A variable has the sharding of its
+    reads. Axes of the grid of one rank are removed; axes without names in `weft.axes` are called
+    `axis0`, `axis1`, ….
 
-    Halos and shards of different sizes have no form in this dialect and are refused. The
-    example of `convert-weft-to-shard` is turned back by this pass.
+    Halos and shards of different sizes cannot be expressed in this dialect and are refused. This
+    pass is the inverse of the example of `convert-weft-to-shard`.
   }];
   let dependentDialects = ["::weft::WeftDialect"];
 }

@@ -14,7 +14,7 @@ using namespace weft;
 
 namespace {
 /// batch b, position s, KV head g, query head in its group r, feature d; keys and values have the
-/// position t, values and what is made of them the feature f.
+/// position t, values and outputs the feature f.
 constexpr const char *kQuery = "bsgrd";
 constexpr const char *kKey = "btgd";
 constexpr const char *kValue = "btgf";
@@ -33,7 +33,7 @@ FactorRule attentionRule(Operation *op, ArrayRef<std::string> operands,
   return rule;
 }
 
-/// The dimensions of operands; none of those beyond tensors.
+/// The dimensions of operands; empty for operands that are not tensors.
 template <typename OpTy> std::vector<std::string> attentionOperands(OpTy op) {
   std::vector<std::string> operands(op.getNumOperands());
   operands[0] = kQuery;
@@ -45,7 +45,7 @@ template <typename OpTy> std::vector<std::string> attentionOperands(OpTy op) {
   return operands;
 }
 
-/// With dropout the number of a weight counts all these.
+/// With dropout, the number of a weight depends on all of these.
 template <typename OpTy> SmallVector<unsigned> attentionPositions(OpTy op) {
   if (!op.getDropout().isZero()) {
     return {kBatch, kHeads, kGroup, kQueries, kKeys};
@@ -53,7 +53,7 @@ template <typename OpTy> SmallVector<unsigned> attentionPositions(OpTy op) {
   return op.getBidirectional() ? SmallVector<unsigned>{} : SmallVector<unsigned>{kQueries, kKeys};
 }
 
-/// Queries, or keys, of the whole.
+/// Number of queries, or keys, of the whole.
 template <typename OpTy>
 int64_t wholeLength(OpTy op, TypedValue<RankedTensorType> shard, AttentionFactor factor) {
   SmallVector<unsigned> positions = attentionPositions(op);
@@ -63,14 +63,14 @@ int64_t wholeLength(OpTy op, TypedValue<RankedTensorType> shard, AttentionFactor
              : shard.getType().getDimSize(1);
 }
 
-/// Matmuls of queries by keys for each head: so many are a multiply-add for each feature of a
-/// query, and so many for each of a value.
+/// Numbers of matmuls over all pairs of a query and a key of a head. Those of `ofQueries` take a
+/// multiply-add for each feature of a query, those of `ofValues` for each feature of a value.
 struct AttentionMatmuls {
   double ofQueries, ofValues;
 };
 
-/// Of each matmul causality needs half, and a window as much less as it hides. Of a shard that is
-/// what shards need on the average.
+/// Returns the cost of attention. Causality halves each matmul, and a window cuts it to the keys in
+/// it. The cost of a shard is the average over all shards.
 template <typename OpTy>
 OpCost attentionCost(OpTy op, AttentionMatmuls done, AttentionMatmuls asked) {
   auto whole = static_cast<double>(wholeLength(op, op.getKey(), kKeys));
@@ -89,19 +89,19 @@ OpCost attentionCost(OpTy op, AttentionMatmuls done, AttentionMatmuls asked) {
   return cost;
 }
 
-/// Of sizes without padding, only those that number weights matter.
+/// Of the sizes without padding, only those that number weights matter.
 template <typename OpTy> void setUnpadded(OpTy op, ArrayRef<int64_t> sizes) {
   if (!op.getDropout().isZero()) {
     op.setGlobalShape(sizes);
   }
 }
 
-/// Queries before the end see no key beyond it, as keys are no later than they are.
+/// Queries before the padding see no keys in it, because they see no later keys.
 template <typename OpTy> bool mayPadAttention(OpTy op, unsigned factor) {
   return factor != kFeatures && (factor != kKeys || !op.getBidirectional());
 }
 
-/// Makes `op`, a copy of an attention over a group's shards, one turn of it.
+/// Turns `op`, a copy of an attention over a group's shards, into one turn.
 template <typename OpTy> OpTy asTurn(OpTy op, ValueRange operands, Value turn) {
   int64_t turns = op.getMesh()->getSize(op.getAxesAttr());
   int64_t keys = cast<RankedTensorType>(operands[1].getType()).getDimSize(1);
@@ -124,7 +124,7 @@ template <typename OpTy> static LogicalResult verifyTurns(OpTy op) {
     return op.emitOpError("a turn needs offsets");
   }
   if (op.getTurns() && !op.getTurn()) {
-    return op.emitOpError("has a number of turns, but is none of them");
+    return op.emitOpError("has a number of turns, but no turn");
   }
   if (!op.getAxes()) {
     return success();
@@ -150,7 +150,7 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   }
   for (bool isGiven : {bool(op.getSeed()), bool(op.getStep()), bool(op.getLayer())}) {
     if (isGiven != (rate > 0)) {
-      return op.emitOpError("seed, step and layer are given exactly when there is dropout");
+      return op.emitOpError("expected seed, step and layer if and only if there is dropout");
     }
   }
   if (op.getWindow() && static_cast<int64_t>(*op.getWindow()) < 1) { // attention_c4
@@ -168,7 +168,7 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   int64_t keys = wholeLength(op, op.getKey(), kKeys);
   if (!op.getBidirectional() && queries != keys) { // attention_c7
     return op.emitOpError() << "has " << queries << " queries and " << keys
-                            << " keys, expected as many of both unless it is bidirectional";
+                            << " keys, expected equal numbers unless it is bidirectional";
   }
   if (op.getOrder() &&
       !isOrderOf(*op.getOrder(), op.getKey().getType().getDimSize(1), // attention_c9
@@ -239,7 +239,7 @@ bool AttentionOp::setOrder(unsigned, ZigzagAttr order) {
   return true;
 }
 
-/// With a window all queries see as many keys, but the first.
+/// With a window all queries but the first see the same number of keys.
 bool AttentionOp::growsWithPosition() { return !getBidirectional() && !getWindow(); }
 
 ArrayAttr AttentionOp::getPermutedAxes() { return getAxesAttr(); }
@@ -356,7 +356,7 @@ bool AttentionGradOp::setOrder(unsigned, ZigzagAttr order) {
   return true;
 }
 
-/// With a window all queries see as many keys, but the first.
+/// With a window all queries but the first see the same number of keys.
 bool AttentionGradOp::growsWithPosition() { return !getBidirectional() && !getWindow(); }
 
 ArrayAttr AttentionGradOp::getPermutedAxes() { return getAxesAttr(); }

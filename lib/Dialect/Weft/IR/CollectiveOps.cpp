@@ -1,4 +1,4 @@
-//===- CollectiveOps.cpp - reshards and what they become ----------------===//
+//===- CollectiveOps.cpp - reshards and collectives ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace weft;
 namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// group_c1, and that both sides are sharded on `mesh` or neither is.
+/// Checks group_c1, and that both sides are sharded on `mesh` or neither is.
 LogicalResult verifyGroup(Operation *op, MeshAttr mesh, ArrayAttr axes, Value input, Value output) {
   if (axes.empty()) {
     return op->emitOpError("needs at least one axis");
@@ -34,7 +34,7 @@ LogicalResult verifyGroup(Operation *op, MeshAttr mesh, ArrayAttr axes, Value in
     return op->emitOpError("input and output must have one element type");
   }
   if (typeOf(input).getRank() != typeOf(output).getRank()) {
-    return op->emitOpError("input and output must have as many dimensions");
+    return op->emitOpError("input and output must have the same number of dimensions");
   }
   ShardingAttr from = getSharding(input.getType()), to = getSharding(output.getType());
   if (bool(from) != bool(to)) {
@@ -73,7 +73,7 @@ LogicalResult expectLocal(Operation *op, Value output, ArrayRef<int64_t> shape) 
   return success();
 }
 
-/// `sharding` without `axes` among the unreduced ones.
+/// Returns `sharding` with `axes` removed from its unreduced axes.
 ShardingAttr reduceOver(ShardingAttr sharding, ArrayAttr axes) {
   SmallVector<Attribute> left;
   for (Attribute axis : sharding.getUnreduced()) {
@@ -84,7 +84,7 @@ ShardingAttr reduceOver(ShardingAttr sharding, ArrayAttr axes) {
   return withUnreduced(sharding, left, left.empty() ? ReductionKind::Sum : sharding.getReduction());
 }
 
-/// Whether `sharding` is pending by `reduction` over all of `axes`.
+/// Returns true if `sharding` is pending by `reduction` over all of `axes`.
 LogicalResult expectPending(Operation *op, ShardingAttr sharding, ArrayAttr axes,
                             ReductionKind reduction) {
   for (Attribute axis : axes) {
@@ -106,7 +106,7 @@ LogicalResult expectMinorAxes(Operation *op, ShardingAttr sharding, int64_t dim,
   return success();
 }
 
-/// Before `axes` are given something to do under `sharding`, they must do nothing.
+/// Checks that `sharding` is replicated over `axes`, so that they can get another state.
 LogicalResult expectFree(Operation *op, ShardingAttr sharding, ArrayAttr axes) {
   for (Attribute axis : axes) {
     bool isCutting = llvm::any_of(sharding.getDims(),
@@ -125,7 +125,7 @@ SmallVector<int64_t> scaled(ArrayRef<int64_t> shape, int64_t dim, int64_t factor
   return result;
 }
 
-/// Local: the longer side's dimension is a multiple of the group's size.
+/// Checks, for local types, that the longer side's dimension is a multiple of the group's size.
 LogicalResult expectDivisible(Operation *op, ArrayRef<int64_t> shape, int64_t dim, int64_t shards) {
   if (shape[dim] % shards != 0) {
     return op->emitOpError() << "dimension " << dim << " of size " << shape[dim]
@@ -134,7 +134,7 @@ LogicalResult expectDivisible(Operation *op, ArrayRef<int64_t> shape, int64_t di
   return success();
 }
 
-/// slice_c3 and partial_c2.
+/// Checks slice_c3 and partial_c2.
 LogicalResult expectIndex(Operation *op, Value input, Value index) {
   if (bool(getSharding(input.getType())) == bool(index)) {
     return op->emitOpError(index ? "takes no index before tensors are local"
@@ -249,13 +249,13 @@ LogicalResult AllToAllOp::verify() {
       withDim(moved, getSplit(), appendAxes(moved.getDims()[getSplit()], getAxes())));
 }
 
-/// permute_c2, part by part: the rank that `member` takes its shard from holds what `member` is
-/// to hold, whatever the coordinates on other axes.
+/// Checks permute_c2 for one rank: the source of `member` holds the shard that `member` needs, for
+/// all coordinates on other axes.
 static LogicalResult verifyShards(PermuteOp op, ShardingAttr from, ShardingAttr to) {
   MeshAttr mesh = op.getMesh();
   if (from.getUnreduced() != to.getUnreduced() ||
       (!from.isReduced() && from.getReduction() != to.getReduction())) {
-    return op.emitOpError("input and output must be pending alike");
+    return op.emitOpError("input and output must have the same unreduced axes");
   }
   for (int64_t dim = 0, rank = from.getDims().size(); dim < rank; ++dim) {
     if (from.getShards(dim) != to.getShards(dim)) {

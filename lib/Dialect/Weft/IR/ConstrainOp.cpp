@@ -1,4 +1,4 @@
-//===- ConstrainOp.cpp - a value that shall be cut in a certain way -------===//
+//===- ConstrainOp.cpp - pinned shardings of values -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ContractOp.cpp - sums of products --------------------------------===//
+//===- ContractOp.cpp - einsums -----------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -94,8 +94,8 @@ FactorRule ContractOp::getFactorRule() {
 
 bool ContractOp::isAdditiveIn(ArrayRef<unsigned> operands) { return operands.size() == 1; }
 
-/// Whether what two inputs share is summed, and one has what the other has not: no sum of squares,
-/// and nothing that is only scaled.
+/// Returns true if a contraction is a matmul: it sums over letters that both inputs share, and an
+/// input has letters that the other lacks. A sum of squares or a scaling is not a matmul.
 static bool isMatmul(ArrayRef<StringRef> inputs, StringRef result) {
   if (inputs.size() != 2) {
     return false;
@@ -118,9 +118,9 @@ OpCost ContractOp::getCost() {
   return cost;
 }
 
-/// Spreads `value`, which has the dimensions `from`, to the type of `like`, which has the
-/// dimensions `to` in an order that agrees. `like` is an operand of the map only to say how
-/// the result is cut.
+/// Broadcasts `value`, which has the dimensions `from`, to the type of `like`, which has the
+/// dimensions `to` in an order that agrees. `like` is an operand of the map only to give the result
+/// its sharding.
 static Value broadcastLike(OpBuilder &builder, Location loc, Value value, StringRef from,
                            Value like, StringRef to) {
   if (from == to) {
@@ -140,7 +140,7 @@ static Value broadcastLike(OpBuilder &builder, Location loc, Value value, String
       .getResult(0);
 }
 
-/// A wide gradient is rounded once, to the format.
+/// Quantizes the gradient. A wide gradient is rounded only once, to the FP8 format.
 static Value quantizeGradient(OpBuilder &builder, Location loc, Float8 format, Value gradient,
                               Type element, HistoryAttr history) {
   bool isWider = wideTypeOf(element) == getElementTypeOrSelf(gradient);
@@ -170,7 +170,7 @@ LogicalResult ContractOp::buildGradient(OpBuilder &builder, ValueRange resultGra
       equation += "," + terms[1 - number].str();
       known += terms[1 - number].str();
     }
-    // Letters that only this operand has were summed away: the gradient is the same along
+    // Only this operand has these letters, over which the op sums: the gradient is the same along
     // them.
     std::string kept;
     SmallVector<int64_t> shape;

@@ -13,7 +13,8 @@ using namespace mlir;
 using namespace weft;
 
 namespace {
-/// The three tensors of a convolution, whichever of them an op takes and gives.
+/// The three tensors of a convolution; its derivatives take and return the same three in other
+/// roles.
 struct Convolution {
   RankedTensorType input, kernel, output;
 
@@ -42,7 +43,7 @@ private:
   }
 };
 
-/// convolution_c1 and convolution_c4, which the factors rest on.
+/// Checks convolution_c1 and convolution_c4, which the factors depend on.
 LogicalResult verifyShapes(Operation *op, const Convolution &shape) {
   if (!isImage(shape.input) || !isImage(shape.kernel, /*isKernel=*/true) ||
       !isImage(shape.output) || shape.kernel.getRank() != shape.input.getRank() ||
@@ -69,7 +70,7 @@ LogicalResult verifyShapes(Operation *op, const Convolution &shape) {
   return success();
 }
 
-/// The rule of an op that takes and gives tensors of these dimensions.
+/// Returns the rule of an op whose operands and results have these dimensions.
 FactorRule makeRule(Operation *op, const Convolution &shape, ArrayRef<std::string> operands,
                     const std::string &result) {
   // Input places are p, q, r, those of the kernel s, t, u, of the output v, w, x.
@@ -82,7 +83,7 @@ FactorRule makeRule(Operation *op, const Convolution &shape, ArrayRef<std::strin
   return rule;
 }
 
-/// What is left of the constraints.
+/// Checks the other constraints.
 template <typename OpTy> LogicalResult verifyConvolution(OpTy op) {
   Convolution shape(op);
   ArrayRef<int64_t> sizes = shape.kernel.getShape().drop_front(2);
@@ -125,7 +126,7 @@ OpCost ConvolutionOp::getCost() { return convolutionCost(*this); }
 
 LogicalResult ConvolutionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                            SmallVectorImpl<Value> &operandGradients) {
-  // Products are of what the operands are held in; their sums are wide.
+  // The multiplication has the operands' element type; sums are wide.
   Type element = getElementTypeOrSelf(getInput());
   Value gradient = createCast(builder, getLoc(), resultGradients[0], element);
   auto wideOf = [&](Value value) {

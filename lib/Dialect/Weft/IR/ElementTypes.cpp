@@ -1,4 +1,4 @@
-//===- ElementTypes.cpp - which float type where -----------------------===//
+//===- ElementTypes.cpp - narrow and wide float types ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- EmbeddingOps.cpp - tables by token, and the loss over tokens -----===//
+//===- EmbeddingOps.cpp - embeddings, and the cross-entropy loss --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ using namespace weft;
 
 static int64_t rankOf(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
 
-/// Embeddings and losses know their tokens' dimensions as a, b, …, rows as v.
+/// In embeddings and losses, a, b, … are the dimensions of tokens, and v that of rows.
 static std::string tokenDims(Value tokens) { return letters(rankOf(tokens)); }
 
 //===----------------------------------------------------------------------===//
@@ -50,7 +50,7 @@ void EmbeddingOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
-/// No number names a row beyond the end.
+/// No id is a row of padding.
 bool EmbeddingOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
   return factor == getPositionFactors()[0] || isAdditiveInSome(*this, zeros);
 }
@@ -134,8 +134,7 @@ void CrossEntropyOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
 
 void CrossEntropyOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
 
-/// Columns beyond `columns` do not count; of a token beyond the end there is a loss as of any
-/// other.
+/// Columns from `columns` on do not count. A token of padding has a loss like any other.
 bool CrossEntropyOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
   return factor == getPositionFactors()[0];
 }
@@ -184,7 +183,7 @@ void CrossEntropyGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
 
 void CrossEntropyGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
 
-/// Each of the two gradients that come in has its own term.
+/// The derivative has a term for each of the two incoming gradients.
 bool CrossEntropyGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
   return factor == getPositionFactors()[0] ||
          (llvm::is_contained(zeros, getLseGradientMutable().getOperandNumber()) &&

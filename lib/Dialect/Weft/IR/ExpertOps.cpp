@@ -1,4 +1,4 @@
-//===- ExpertOps.cpp - tokens on their way to experts and back ----------===//
+//===- ExpertOps.cpp - routing of tokens to experts and back ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +32,7 @@ LogicalResult TopKOp::verify() {
   int64_t groups = getGroups(), kept = getKeptGroups(), count = getCount();
   if (groups < 1 || experts % groups != 0 || kept < 1 || kept > groups) { // top_k_c2
     return emitOpError() << "expected groups that divide a row of " << experts
-                         << ", of which 1 to all are kept, got " << groups << " and " << kept;
+                         << ", and 1 to all groups kept, got " << groups << " and " << kept;
   }
   if (int64_t most = experts / groups * kept; count < 1 || count > most) { // top_k_c3
     return emitOpError() << "expected a count of 1 to " << most << ", got " << count;
@@ -67,7 +67,7 @@ void TopKOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
 
 bool TopKOp::mayBePadded(unsigned) { return true; }
 
-/// Of a row beyond the end as many are picked as of any other.
+/// From a row of padding, the op picks as many elements as from any other.
 bool TopKOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
   return factor == getPositionFactors()[0];
 }
@@ -97,7 +97,7 @@ FactorRule CumulativeSumOp::getFactorRule() {
 
 bool CumulativeSumOp::isAdditiveIn(ArrayRef<unsigned>) { return true; }
 
-/// Padding comes after all that is summed up, but in reverse.
+/// Unless the sum is in reverse, the padding comes after all summands.
 bool CumulativeSumOp::mayBePadded(unsigned factor) {
   return !getReverse() || factor != getFactorRule().operands[0][getDimension()];
 }
@@ -125,7 +125,7 @@ namespace {
 // of its group before it, so neither is cut.
 constexpr const char *kTokens = "gth", *kSlots = "egch", *kRouting = "gte", *kWhole = "tc";
 
-/// Whether the ranks are those of tokens, slots and routing, which the factors rest on.
+/// Checks the numbers of dimensions of tokens, slots and routing, which the factors depend on.
 LogicalResult verifyRanks(Operation *op, Value tokens, Value slots, Value mask) {
   if (typeOf(tokens).getRank() == 3 && typeOf(slots).getRank() == 4 &&
       typeOf(mask).getRank() == 3) {
@@ -137,14 +137,14 @@ LogicalResult verifyRanks(Operation *op, Value tokens, Value slots, Value mask) 
                            << mask.getType();
 }
 
-/// Tokens of padding have the slots after those of all others. Slots are as many as there are.
+/// Tokens of padding come after all others in the slots. The number of slots is fixed.
 bool mayPadSlots(ShardableOpInterface op, unsigned factor) {
   FactorRule rule = op.getFactorRule();
   unsigned token = rule.operands.back()[1]; // of the mask
   return factor == token || rule.factors[factor].kind != FactorKind::MustReplicate;
 }
 
-/// Where the mask, the last operand, is zero, no token has a slot.
+/// Tokens have slots only where the mask, the last operand, is not zero.
 bool isNoSlotBeyond(Operation *op, ArrayRef<unsigned> zeros) {
   return llvm::is_contained(zeros, op->getNumOperands() - 1) || isAdditiveInSome(op, zeros);
 }
@@ -156,21 +156,21 @@ OpCost slotCost(Operation *op, Value slots) {
   return cost;
 }
 
-/// The derivatives of w[t, e] * x[t, h] * y[e, c, h] by each of the three, with the types that
-/// these have. Each is null where one of the other two is.
+/// The derivatives of w[t, e] * x[t, h] * y[e, c, h] by each of the three, with their types. Each
+/// is null if one of the other two is null.
 struct SlotDerivatives {
   OpBuilder &builder;
   Location loc;
   Value mask;
 
-  /// By y, of which `slots` is one.
+  /// Builds the derivative by y; `slots` has its type.
   Value bySlots(Value tokens, Value weights, Value slots) {
     Type element = getElementTypeOrSelf(slots);
     return DispatchOp::create(builder, loc, slots.getType(),
                               createCast(builder, loc, tokens, element),
                               createCast(builder, loc, weights, wideTypeOf(element)), mask);
   }
-  /// By x, of which `tokens` is one.
+  /// Builds the derivative by x; `tokens` has its type.
   Value byTokens(Value slots, Value weights, Value tokens) {
     Type element = getElementTypeOrSelf(tokens);
     RankedTensorType type = typeOf(tokens).clone(wideTypeOf(element));

@@ -1,4 +1,4 @@
-//===- FactorRule.cpp - building and checking factor rules --------------===//
+//===- FactorRule.cpp - builds and verifies factor rules ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -185,7 +185,7 @@ OpCost elementwiseCost(Operation *op, double flopsPerElement) {
   auto consider = [&](Type type) {
     if (auto tensor = dyn_cast<RankedTensorType>(type)) {
       BatchPolynomial count = elementCount(tensor.getShape(), flopsPerElement);
-      // With and without the batch are compared at one sample: the batch is at least that.
+      // Sizes with and without the batch are compared at one sample, the smallest batch.
       if (count.at(1) > largest.at(1)) {
         largest = count;
       }
@@ -394,7 +394,7 @@ private:
           InFlightDiagnostic diagnostic = op->emitOpError();
           return diagnostic << tensor << " is pending by "
                             << stringifyReductionKind(sharding.getReduction())
-                            << ", which only a reshard may take";
+                            << ", but only a reshard may have such an operand";
         }
         pending.push_back(tensor.number);
       }
@@ -462,7 +462,7 @@ private:
 
 LogicalResult verifyFactorRule(Operation *op) {
   FactorRule rule = cast<ShardableOpInterface>(op).getFactorRule();
-  // A malformed op has no rule, and getFactorRule has said why.
+  // A malformed op has no rule, and getFactorRule has emitted an error.
   if (rule.operands.size() != op->getNumOperands() || rule.results.size() != op->getNumResults()) {
     return failure();
   }

@@ -1,4 +1,4 @@
-//===- Fp8Ops.cpp - bytes, and matmuls of them --------------------------===//
+//===- Fp8Ops.cpp - FP8 encoding and matmuls ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,9 +32,9 @@ LogicalResult EncodeOp::verify() {
   auto lead = static_cast<int64_t>(getLead());
   if (lead < 0 || lead >= std::max<int64_t>(input.getRank(), 1) ||
       (lead > 0) != bool(getTurned())) { // encode_c3
-    return emitOpError() << "expected bytes that are turned where some, not all, dimensions lead, "
-                            "got "
-                         << lead << " of " << input;
+    return emitOpError()
+           << "expected turned bytes if and only if some, not all, dimensions lead, got " << lead
+           << " of " << input;
   }
   SmallVector<int64_t> shape(input.getShape());
   RankedTensorType rows = RankedTensorType::get(shape, elementTypeOf(getContext(), getFormat()));
@@ -47,7 +47,7 @@ LogicalResult EncodeOp::verify() {
   return success();
 }
 
-/// Whether a term has one lower-case letter for each dimension.
+/// Returns true if a term has one lower-case letter for each dimension.
 static bool fits(StringRef term, RankedTensorType type) {
   return llvm::all_of(term, llvm::isLower) && static_cast<int64_t>(term.size()) == type.getRank();
 }
@@ -75,7 +75,7 @@ LogicalResult Fp8MatmulOp::verify() {
                               bias.getElementType() == element &&
                               bias.getShape() == output.getShape().take_back(bias.getRank()));
   if (!isTrailing || (getAddend() && getAddend().getType() != output)) { // fp8_matmul_c3
-    return emitOpError() << "expected what is added, and the last dimensions of a bias, to be of "
+    return emitOpError() << "expected an addend and the last dimensions of a bias of type "
                          << output;
   }
   return success();

@@ -1,4 +1,4 @@
-//===- MapOp.cpp - elementwise work -------------------------------------===//
+//===- MapOp.cpp - elementwise ops --------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ void MapOp::build(OpBuilder &builder, OperationState &state, TypeRange outputs, 
   YieldOp::create(builder, state.location, values);
 }
 
-/// What the implicit terminator is made by; a map without results does not verify.
+/// Builds the implicit terminator; a map without results does not verify.
 void YieldOp::build(OpBuilder &, OperationState &) {}
 
 SmallVector<unsigned> MapOp::getInputDims(unsigned number) {
@@ -106,7 +106,7 @@ template <typename OpTy> static LogicalResult verifyScalarCode(OpTy op) {
   }
   for (Operation &scalar : block.without_terminator()) { // map_c4
     if (!isa<ScalarOpInterface>(scalar)) {
-      return scalar.emitOpError("is no scalar op that a weft.map may hold");
+      return scalar.emitOpError("is not a scalar op that a weft.map may contain");
     }
     if (failed(verifyNoNarrowArithmetic(scalar))) {
       return failure();
@@ -154,7 +154,8 @@ LogicalResult MapSumOp::verify() {
   for (Type type : getResultTypes()) {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getShape() != ArrayRef(sizes) || isNarrow(tensor.getElementType())) {
-      return emitOpError() << "must give wide tensors of the sizes that are kept, got " << type;
+      return emitOpError()
+             << "must result in wide tensors with the sizes of the kept dimensions, got " << type;
     }
   }
   return success();
@@ -242,7 +243,7 @@ MapOp pruneMap(OpBuilder &builder, MapOp map) {
       maps.push_back(cast<AffineMapAttr>(map.getMaps()[number]).getValue());
     }
   }
-  // The iteration space must be carried by some operand, so that its cut is known: a
+  // Some operand must have all dimensions of the iteration space, so that its sharding is known: a
   // gradient that is the same everywhere keeps one operand for its shape.
   AffineMap whole = builder.getMultiDimIdentityMap(map.getOutputType().getRank());
   if (!llvm::is_contained(maps, whole)) {
@@ -282,8 +283,8 @@ LogicalResult MapOp::buildGradient(OpBuilder &builder, ValueRange resultGradient
   for (auto [number, gradient] : llvm::enumerate(resultGradients)) {
     if (gradient) {
       gradientArgument[number] = inputs.size();
-      // Gradients of narrow values are narrow, except where nothing but the value was rounded: the
-      // gradient of a parameter passes as exactly as it is known.
+      // Gradients of narrow values are narrow, except if the map only rounds the value: the
+      // gradient of a parameter keeps its precision.
       Type element = getOutputType(number).getElementType();
       inputs.push_back(isCast(*this) ? gradient : createCast(builder, getLoc(), gradient, element));
       maps.push_back(whole);

@@ -1,4 +1,4 @@
-//===- MatmulOp.cpp - what a fused matmul demands -------------------------===//
+//===- MatmulOp.cpp - verifies fused matmuls ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ using namespace weft;
 
 namespace {
 
-/// The three terms of "bk,nk->bn"; fewer where it has another form.
+/// Returns the three terms of "bk,nk->bn"; fewer if the equation has another form.
 SmallVector<StringRef, 3> splitTerms(StringRef equation) {
   auto [operands, result] = equation.split("->");
   auto [lhs, rhs] = operands.split(',');
@@ -25,7 +25,7 @@ SmallVector<StringRef, 3> splitTerms(StringRef equation) {
              : SmallVector<StringRef, 3>();
 }
 
-/// The dimensions of the term `lhs` that `result` has.
+/// Returns the dimensions of the term `lhs` that `result` has as well.
 SmallVector<int64_t> keptShape(StringRef lhs, StringRef result, ArrayRef<int64_t> shape) {
   SmallVector<int64_t> kept;
   for (auto [letter, size] : llvm::zip_equal(lhs, shape)) {
@@ -66,7 +66,7 @@ LogicalResult MatmulOp::verify() {
                          << bias;
   }
   if ((getGelu() && getPreactivation()) || (getKept() && !getGelu())) { // matmul_c4
-    return emitOpError("expected GELU or its gradient, and something kept only of GELU");
+    return emitOpError("expected GELU or its gradient, not both, and a kept value only with GELU");
   }
   SmallVector<int64_t> shape =
       keptShape(terms[0], terms[2], cast<RankedTensorType>(getLhs().getType()).getShape());

@@ -1,4 +1,4 @@
-//===- OrderOps.cpp - positions stored in another order -------------------===//
+//===- OrderOps.cpp - changes of the order of positions -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ LogicalResult ZigzagAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitEr
   return success();
 }
 
-/// The dimension as it comes in is 'z', which is in no result.
+/// The input's dimension is 'z', which no result has.
 FactorRule ReorderOp::getFactorRule() {
   std::string stored = letters(cast<RankedTensorType>(getOutput().getType()).getRank());
   std::string input = stored;
@@ -55,7 +55,7 @@ SmallVector<unsigned> ReorderOp::getPositionFactors() {
   return {getFactorRule().results[0][getDim()]};
 }
 
-/// An order is of a given number of positions.
+/// An order has a fixed number of positions, so they cannot be padded.
 bool ReorderOp::mayBePadded(unsigned factor) { return factor != getPositionFactors()[0]; }
 
 void ReorderOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {

@@ -20,12 +20,12 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Dimensions of what a pool takes, and of what it gives.
+/// Dimensions of a pool's input, and of its output.
 std::string inputDims(RankedTensorType type) { return "nc" + letters(type.getRank() - 2, 'p'); }
 std::string outputDims(RankedTensorType type) { return "nc" + letters(type.getRank() - 2, 'v'); }
 constexpr const char *kPlaces = "pqrvwx";
 
-/// pool_c1, which the factors rest on.
+/// Checks pool_c1, which the factors depend on.
 LogicalResult verifyImages(Operation *op, RankedTensorType input, RankedTensorType output) {
   if (!isImage(input) || !isImage(output) || input.getRank() != output.getRank()) {
     return op->emitOpError() << "expected images of [samples, channels, places…] with three to "
@@ -35,7 +35,7 @@ LogicalResult verifyImages(Operation *op, RankedTensorType input, RankedTensorTy
   return success();
 }
 
-/// pool_c4. Windows start at rising places, and each is a row of places `dilation` apart.
+/// Checks pool_c4. Windows start at rising places, and the places of each are `dilation` apart.
 LogicalResult verifyWindowsAreInside(Operation *op, ArrayRef<Window> windows,
                                      RankedTensorType input) {
   for (auto [number, window] : llvm::enumerate(windows)) {
@@ -116,7 +116,7 @@ LogicalResult PoolOp::buildGradient(OpBuilder &builder, ValueRange resultGradien
 
 LogicalResult PoolGradOp::verify() {
   if (bool(getInput()) != (getKind() == PoolKind::Max)) { // pool_grad_c1
-    return emitOpError("the input is given exactly for max");
+    return emitOpError("expected an input if and only if the kind is max");
   }
   if (failed(verifyPool(*this, typeOf(getOutput()), typeOf(getGradient())))) { // pool_grad_c2
     return failure();
@@ -166,7 +166,7 @@ FactorRule GroupMeanOp::getFactorRule() {
   }
   std::string dims = letters(typeOf(getInput()).getRank());
   FactorRule rule = makeFactorRule(*this, {dims}, {dims});
-  // No group is cut, so there are as many shards as groups.
+  // Groups are not cut, so there are at most as many shards as groups.
   int64_t &samples = rule.factors[0].size;
   if (!ShapedType::isDynamic(samples) && getCount() >= 1) {
     samples /= static_cast<int64_t>(getCount());

@@ -1,4 +1,4 @@
-//===- QuantizeOps.cpp - FP8 numbers ------------------------------------===//
+//===- QuantizeOps.cpp - rounding to FP8 numbers ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

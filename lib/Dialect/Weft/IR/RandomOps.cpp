@@ -1,4 +1,4 @@
-//===- RandomOps.cpp - values from counters -----------------------------===//
+//===- RandomOps.cpp - ops that count or draw random numbers ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -12,14 +12,14 @@ using namespace mlir;
 namespace weft {
 
 const char *const kRuleMutationHelp =
-    "plant a mistake in what all ops NAME say of how they may be sharded: the one\n"
-    "numbered SITE of KIND swap, factor, forget, free, join or additive";
+    "plant a mistake in the factor rules of all ops NAME: number SITE of the mistakes\n"
+    "of KIND swap, factor, forget, free, join or additive";
 
 namespace {
 
 std::optional<RuleMutation> planted;
 
-/// Makes the mistakes of a kind that can be made in a rule, which outlives them.
+/// Makes the possible mistakes of a kind in a rule, which must outlive this object.
 using Sites = SmallVectorImpl<std::function<void()>>;
 
 /// The factor numbers of each operand, then of each result.
@@ -43,7 +43,7 @@ void swapDimensions(FactorRule &rule, Sites &sites) {
   }
 }
 
-/// A dimension alone on its factor may as well be never cut: that is no mistake.
+/// A factor of a single dimension is only a lost opportunity to cut it, not a mistake.
 void takeNextFactor(FactorRule &rule, Sites &sites) {
   auto count = static_cast<unsigned>(rule.factors.size());
   SmallVector<unsigned> carriers(count, 0);

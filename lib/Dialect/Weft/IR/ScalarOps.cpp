@@ -54,7 +54,7 @@ SmallVector<bool> findZeros(Block &block, ArrayRef<unsigned> zeros) {
 }
 
 namespace {
-/// Gradients of scalar values, summed as they come in.
+/// Gradients of scalar values, with their terms added in order.
 class ScalarGradients {
 public:
   void add(OpBuilder &builder, Value value, Value gradient) {
@@ -83,7 +83,7 @@ SmallVector<Value> buildBlockGradient(OpBuilder &builder, Block &block, ValueRan
   for (auto [value, gradient] :
        llvm::zip_equal(block.getTerminator()->getOperands(), yieldedGradients)) {
     Value own = mapping.lookup(value);
-    // What was rounded takes a gradient of any type, other code one of the value's.
+    // Operands of casts accept gradients of any type; those of other ops need the value's type.
     bool isRounded = isa_and_present<arith::TruncFOp>(own.getDefiningOp());
     gradients.add(builder, own,
                   gradient && !isRounded

@@ -1,4 +1,4 @@
-//===- ShapeOps.cpp - dimensions and shards of tensors ------------------===//
+//===- ShapeOps.cpp - ops on the shapes of tensors ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,12 +14,13 @@ using namespace weft;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// The type of the gradient of `value`: its shape, as wide as the gradient that it is made of.
+/// Returns the type of the gradient of `value`: its shape, with the element type of the incoming
+/// gradient.
 static RankedTensorType typeOfGradient(Value value, Value gradient) {
   return typeOf(value).clone(typeOf(gradient).getElementType());
 }
 
-/// The letters of `dims` for which `isWhole` does not hold.
+/// Returns the letters of `dims` for which `isWhole` is false.
 static std::string notWhole(const std::string &dims, llvm::function_ref<bool(int64_t)> isWhole) {
   std::string others;
   for (auto [dim, letter] : llvm::enumerate(dims)) {
@@ -133,7 +134,8 @@ LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
 // Concatenation
 //===----------------------------------------------------------------------===//
 
-/// Whether `parts` are together as long as `whole` along `dim`, by the names of what they are.
+/// Checks that the sizes of `parts` along `dim` add up to that of `whole`; the names are for
+/// errors.
 static LogicalResult verifyLengths(Operation *op, ValueRange parts, StringRef part, Value whole,
                                    StringRef wholeName, int64_t dim) {
   int64_t total = 0;
@@ -270,7 +272,7 @@ LogicalResult ExtractOp::verify() {
     // Divided, as the product might not fit.
     if (ShapedType::isDynamic(from) || ShapedType::isDynamic(taken) || taken < 1 ||
         offset >= from || (from - 1 - offset) / stride < taken - 1) { // extract_c2
-      return emitOpError() << "takes what is not there: dimension " << dim << " of "
+      return emitOpError() << "takes elements outside of the input: dimension " << dim << " of "
                            << typeOf(getInput()) << " from " << offset << " by " << stride
                            << " into " << typeOf(getOutput());
     }

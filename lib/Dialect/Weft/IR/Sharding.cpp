@@ -203,7 +203,7 @@ LogicalResult ShardingAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element
                                            function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() != getDims().size()) { // sharding_c3
     return emitError() << "the sharding has " << getDims().size()
-                       << " dimensions, expected as many as the tensor: " << shape.size();
+                       << " dimensions, expected those of the tensor: " << shape.size();
   }
   for (auto [dim, size] : llvm::enumerate(shape)) {
     if (ShapedType::isStatic(size) && size % getShards(dim) != 0) { // sharding_c4

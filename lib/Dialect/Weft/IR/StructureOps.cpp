@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace weft;
 
-/// variable_c5, observe_c2: `unpadded` is the shape of which `whole` is one with padding.
+/// Checks variable_c5 or observe_c2: `whole` is the shape `unpadded` with padding.
 static LogicalResult verifyUnpadded(Operation *op, std::optional<ArrayRef<int64_t>> unpadded,
                                     RankedTensorType whole) {
   if (!unpadded) {
@@ -65,8 +65,8 @@ LogicalResult VariableOp::verify() {
   return verifyUnpadded(*this, getUnpadded(), getTensorType()); // variable_c5
 }
 
-/// Whether a value of `type` may stand for `variable`: the whole of it, which Plan shards only
-/// after the variable, or one rank's shard once tensors are local.
+/// Returns true if a value of `variable` may have `type`: the type of the whole, which Plan shards
+/// only after the variable, or of one rank's shard once tensors are local.
 static bool matches(VariableOp variable, Type type) {
   RankedTensorType whole = variable.getTensorType();
   return type == whole || type == withSharding(whole, {}) || type == getLocalType(whole);

@@ -1,4 +1,4 @@
-//===- Windows.cpp - windows that slide over the places of an image -----===//
+//===- Windows.cpp - windows that slide over an image -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

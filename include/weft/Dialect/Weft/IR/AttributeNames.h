@@ -12,46 +12,46 @@
 
 namespace weft {
 
-/// Of an op in a backward function that computes a value of forward again. It is not counted among
-/// the operations that a step takes by the model.
+/// On an op in a backward function: it recomputes a value of the forward pass. Its operations do
+/// not count as operations of the model.
 inline constexpr llvm::StringLiteral kRecomputedAttrName = "weft.recomputed";
 
-/// Of the module from Plan on: its mesh.
+/// On the module, from Plan on: its mesh.
 inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 
-/// Of the module in Schedule: what the program is for, a string, where that is not the host.
+/// On the module in Schedule: the target of the program, a string, if it is not the host.
 inline constexpr llvm::StringLiteral kTargetAttrName = "weft.target";
 
-/// Of a variable, until its sharding is chosen: for each dimension the axes that a plan cuts it by,
-/// or unit where it says nothing. Absent where it says nothing of any.
+/// On a variable, until its sharding is chosen: for each dimension the axes that a plan cuts it by,
+/// or unit if the plan leaves it open. Absent if the plan leaves all dimensions open.
 inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
 
-/// Beside pins, where that was asked for: for each of them who says so, a string, or unit.
+/// Beside pins, if requested: for each dimension the source of its pin, a string, or unit.
 inline constexpr llvm::StringLiteral kPinnedByAttrName = "weft.pinned_by";
 
-/// Of an op, a variable or an argument of a function, where that was asked for: why it is sharded
-/// as it is, a string.
+/// On an op, a variable or an argument of a function, if requested: the reason for its sharding, a
+/// string.
 inline constexpr llvm::StringLiteral kWhyAttrName = "weft.why";
 
-/// Of an all-reduce: mutate-collective is to break this one, and not one by its number.
+/// On an all-reduce: mutate-collective breaks this one instead of choosing one by number.
 inline constexpr llvm::StringLiteral kMutatedAttrName = "weft.mutated";
 
-/// Of an argument or a result of a function, until its sharding is chosen: it is a term or the sum
-/// of one that goes on outside, so it may be pending there.
+/// On an argument or a result of a function, until its sharding is chosen: it is a term of a sum
+/// that continues outside of the function, so it may be pending there.
 inline constexpr llvm::StringLiteral kMayPendAttrName = "weft.may_pend";
 
-/// Of a kernel function: for each result, the number of the argument whose storage it takes over,
-/// or -1. A function that has it is a kernel.
+/// On a kernel function: for each result, the number of the argument whose storage it takes over,
+/// or -1. A function with this attribute is a kernel.
 inline constexpr llvm::StringLiteral kTiedAttrName = "weft.tied";
 
-/// Of a lowered kernel: how many iterations each of its phases has, see `weft::rt::KernelCode`.
+/// On a lowered kernel: the number of iterations of each phase, see `weft::rt::KernelCode`.
 inline constexpr llvm::StringLiteral kIterationsAttrName = "weft.iterations";
 
-/// On a kernel for devices, and on its loops before: how many threads take an iteration of each
-/// phase together; 0 where one does. Absent where one does in all.
+/// On a kernel for devices, and before on its loops: for each phase, the number of threads that
+/// share an iteration, or 0 if one thread runs it alone. Absent if that holds for all phases.
 inline constexpr llvm::StringLiteral kThreadsAttrName = "weft.threads";
 
-/// The module with the kernels for devices, inside of the one with those for the host.
+/// Name of the module with the kernels for devices, inside of the module with the host's.
 inline constexpr llvm::StringLiteral kDevicesName = "devices";
 
 } // namespace weft

@@ -1,4 +1,4 @@
-//===- ElementTypes.h - which float type where -------------------------===//
+//===- ElementTypes.h - narrow and wide float types -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,23 +14,24 @@
 
 namespace weft {
 
-/// Whether this is a float type that values are held in, but not computed: bf16 or f16.
+/// Returns true if `element` is a float type for storage alone, in which nothing is computed: bf16
+/// or f16.
 bool isNarrow(mlir::Type element);
 
-/// What values of the float type `element` are computed in: f32 for a narrow one, else the type
-/// itself.
+/// Returns the type in which values of the float type `element` are computed: f32 for a narrow one,
+/// else `element`.
 mlir::Type wideTypeOf(mlir::Type element);
 
-/// `scalar` in the float type `type`: widened or rounded; what it was widened from, if it was
-/// from `type`.
+/// Widens or rounds `scalar` to the float type `type`. If `scalar` is itself widened from a value
+/// of `type`, returns that value.
 mlir::Value castScalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar,
                        mlir::Type type);
 
-/// a + b in the wide type of the wider of theirs.
+/// Builds a + b in the wide type of the wider operand.
 mlir::Value addScalars(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b);
 
-/// Whether `value` (null: nothing to check) has elements of type `element`; if not, an error that
-/// calls it `name`.
+/// Checks that `value` has elements of type `element`; emits an error that calls it `name` if not.
+/// Succeeds for a null value.
 mlir::LogicalResult verifyElementType(mlir::Operation *op, llvm::StringRef name, mlir::Value value,
                                       mlir::Type element);
 

@@ -1,11 +1,11 @@
-//===- Fp8Ops.h - bytes, and matmuls of them ----------------------------===//
+//===- Fp8Ops.h - FP8 encoding and matmuls -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Apart from the other ops, as only Schedule and what follows it know FP8 elements.
+// These ops have a header of their own because only Schedule and later phases know FP8 elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,10 +16,10 @@
 
 namespace weft {
 
-/// tensor<f32>
+/// Returns tensor<f32>.
 mlir::RankedTensorType scalarType(mlir::MLIRContext *context);
 
-/// What numbers of `format` are held in.
+/// Returns the element type of tensors of `format`.
 mlir::FloatType elementTypeOf(mlir::MLIRContext *context, Float8 format);
 
 } // namespace weft

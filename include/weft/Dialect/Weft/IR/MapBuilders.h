@@ -12,41 +12,40 @@
 
 namespace weft {
 
-/// Body of a map: from the scalars of the operands to those of the results.
+/// Builds the body of a map, from the scalars of the operands to those of the results.
 using MapBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Location,
                                                                   mlir::ValueRange)>;
 
-/// A map to tensors of type `outputs` in which operands of that many dimensions have them
-/// all, and operands without dimensions are the same for every element.
-/// REQUIRES: no other operands.
+/// Builds a map to tensors of type `outputs`. Operands either have all dimensions of the results,
+/// or none; these are the same for every element. REQUIRES: no other operands.
 MapOp createMap(mlir::OpBuilder &builder, mlir::Location loc, mlir::TypeRange outputs,
                 mlir::ValueRange inputs, MapBody body);
 
-/// `tensor` with elements of the float type `element`: widened or rounded; what it is a widening
-/// of, if that has them.
+/// Widens or rounds `tensor` to the float type `element`. If `tensor` is itself widened from a
+/// tensor of that type, returns that tensor.
 mlir::Value createCast(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
                        mlir::Type element);
 
-/// Whether `map` does nothing but widen or round one tensor.
+/// Returns true if `map` only widens or rounds one tensor.
 bool isCast(MapOp map);
 
-/// What `value` is a cast of, or `value`.
+/// Returns the operand of the cast that makes `value`, or `value` if no cast does.
 mlir::Value lookThroughCast(mlir::Value value);
 
-/// The sum of tensors of one shape, in their order and in the widest of their types; the tensor
-/// itself if it is one.
+/// Builds the sum of tensors of one shape, in their order and in the widest of their types. Returns
+/// a single tensor as it is.
 mlir::Value createSum(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange tensors);
 
-/// `tensor` as numbers of `format`, scaled by its greatest absolute value or that of its history,
-/// with elements of type `element`: its own or, of a wide tensor, a narrower one.
+/// Rounds `tensor` to numbers of `format`, scaled by its greatest absolute value or that of its
+/// history. `element` is the result's type: the tensor's own or, for a wide tensor, a narrower one.
 mlir::Value createQuantize(mlir::OpBuilder &builder, mlir::Location loc, Float8 format,
                            mlir::Value tensor, mlir::Type element, HistoryAttr history = {});
 
-/// A tensor without dimensions that holds `value`.
+/// Builds a tensor without dimensions that holds `value`.
 mlir::Value createScalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type element,
                          double value);
 
-/// Zeros of the type of `like`, cut as that is.
+/// Builds zeros of the type and sharding of `like`.
 mlir::Value createZeroLike(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value like);
 
 } // namespace weft

@@ -1,4 +1,4 @@
-//===- OpCosts.h - what ops cost, for those who price them ----------------===//
+//===- OpCosts.h - operation counts that cost models share ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 
 namespace weft {
 
-/// Operations for each number that goes to an FP8 number, be it kept in more: two
-/// multiplications, two additions, and the choice of what to add.
+/// Floating-point operations to round one number to FP8, whatever type holds the result: two
+/// multiplications, two additions, and the choice of the addend.
 inline constexpr double kQuantizeFlops = 6;
 
 } // namespace weft

@@ -12,13 +12,13 @@
 
 namespace weft {
 
-/// `value` with zeros from element `end` of dimension `dim` on.
+/// Builds a map that sets `value` to zero from element `end` of dimension `dim` on.
 /// REQUIRES: `value` is a tensor of floats without a sharding.
 MapOp createPaddingMask(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                         int64_t dim, int64_t end);
 
-/// Whether `op` does what createPaddingMask makes: it changes the padding of its first operand and
-/// nothing else.
+/// Returns true if `op` is a map as createPaddingMask builds it, which changes only the padding of
+/// its first operand.
 bool isPaddingMask(mlir::Operation *op);
 
 } // namespace weft

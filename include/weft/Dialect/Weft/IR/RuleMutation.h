@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What an op says of how it may be sharded is believed: whoever asks gets the same answer, so no
-// verifier finds a wrong one. Whether the tests do is tested by mistakes that are planted here:
+// All passes and verifiers trust the factor rule of an op, so none of them finds a wrong rule: only
+// tests that run the shardings do. To check that these tests find it, a mistake can be planted:
 //
 //   swap      two dimensions of a tensor carry each other's factors
 //   factor    a dimension carries the next factor
 //   forget    a dimension carries a factor of its own
 //   free      a factor that must be replicated may be cut
 //   join      the partial values of a result are joined by another operator
-//   additive  the op is additive in whatever operands
+//   additive  the op claims to be additive in any operands
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,28 +24,28 @@
 
 namespace weft {
 
-/// A mistake in what all ops of one name say.
+/// A mistake in the factor rules of all ops of one name.
 struct RuleMutation {
   std::string op, kind;
-  /// Numbers the mistakes of the kind that can be made in a rule. An op whose rule has no such one
-  /// stays as it is.
+  /// Which of the possible mistakes of this kind in a rule to make. A rule that has no mistake of
+  /// that number is unchanged.
   unsigned site = 0;
 
-  /// Reads NAME:KIND:SITE; nothing if `text` is something else.
+  /// Parses NAME:KIND:SITE; returns nothing if `text` has another form.
   static std::optional<RuleMutation> parse(llvm::StringRef text);
 };
 
-/// What options that plant one say of themselves.
+/// The help text of options that plant a mistake.
 extern const char *const kRuleMutationHelp;
 
-/// From now on the mistake is made, in this process.
-/// REQUIRES: there are no ops yet. Not to be called again.
+/// Plants the mistake for the rest of this process.
+/// REQUIRES: there are no ops yet, and no earlier call.
 void plant(RuleMutation mutation);
 
-/// Changes `rule`, which was just made for `op`, if a mistake in it is planted.
+/// Makes the planted mistake, if any, in `rule`, which was just built for `op`.
 void mutateRule(mlir::Operation *op, FactorRule &rule);
 
-/// Whether `op` says that it is additive in `operands`, see ShardableOpInterface.
+/// Returns true if `op` claims to be additive in `operands`, see ShardableOpInterface.
 bool isAdditive(ShardableOpInterface op, llvm::ArrayRef<unsigned> operands);
 
 } // namespace weft

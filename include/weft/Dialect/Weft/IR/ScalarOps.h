@@ -21,27 +21,28 @@ namespace weft {
 ///   Nonlinear  otherwise
 enum class Linearity { Constant, Additive, Nonlinear };
 
-/// Constant if all are, else nonlinear: right for any function.
+/// Returns Constant if all operands are constant, else Nonlinear: correct for any function.
 Linearity joinNonlinear(llvm::ArrayRef<Linearity> operands);
 
-/// How each value that the block yields depends on its arguments numbered in `chosen`.
+/// Returns how each value that the block yields depends on the block's arguments numbered in
+/// `chosen`.
 /// REQUIRES: every op of the block but the last has a ScalarOpInterface.
 llvm::SmallVector<Linearity> analyzeLinearity(mlir::Block &block, llvm::ArrayRef<unsigned> chosen);
 
-/// Whether each value that the block yields is zero where its arguments numbered `zeros` are,
-/// provided that the others are finite.
+/// Returns for each value that the block yields whether it is zero if the arguments numbered
+/// `zeros` are zero and all others are finite.
 /// REQUIRES: every op of the block but the last has a ScalarOpInterface.
 llvm::SmallVector<bool> findZeros(mlir::Block &block, llvm::ArrayRef<unsigned> zeros);
 
-/// Builds, at the builder's place, the gradients of the block's arguments from those of
-/// the values that it yields (null: none). `mapping` holds the scalars that stand for the
-/// block's arguments; the block's code is cloned as far as it is needed. Leaves null for
-/// arguments without a gradient.
+/// Builds, at the builder's insertion point, the gradients of the block's arguments from those of
+/// the values that it yields (null: none). `arguments` are the scalars that replace the block's
+/// arguments; the block's code is cloned as far as it is needed. Returns null for arguments without
+/// a gradient.
 llvm::SmallVector<mlir::Value> buildBlockGradient(mlir::OpBuilder &builder, mlir::Block &block,
                                                   mlir::ValueRange arguments,
                                                   mlir::ValueRange yieldedGradients);
 
-/// Teaches the ops of `arith` and `math` their ScalarOpInterface.
+/// Attaches ScalarOpInterface to ops of `arith` and `math`.
 void registerScalarOpModels(mlir::DialectRegistry &registry);
 
 } // namespace weft

@@ -22,25 +22,24 @@
 // An axis that no dimension uses replicates: the ranks along it hold the same.
 // A dimension may use several axes; the first cuts first (major), the next cuts each shard.
 //
-// A tensor may need only a part of an axis, as two heads of keys beside eight ranks of "tp". Its
-// parts are then axes: <"tp"=2, "tp_group"=4> has the same ranks in the same order, a dimension
-// that all of it cuts is cut by ["tp","tp_group"], and the heads are cut by ["tp"] and replicated
-// over the rest. (Pins do so by themselves, see desc::fitPins.)
+// A dimension may be too small for an axis, such as two key heads for eight ranks of "tp". The axis
+// is then split in two: <"tp"=2, "tp_group"=4> has the same ranks in the same order. A dimension
+// that all eight ranks cut has ["tp","tp_group"]; the heads have ["tp"] and are replicated over
+// "tp_group". (For pins, desc::fitPins splits the axis.)
 //
-// The third state of an axis is unreduced. `unreduced = sum{"tp"}` says: what a rank holds
-// is one term, and the value is the sum of the terms over tp. A matmul whose summed
-// dimension is cut leaves its result so. Nothing was communicated yet, and often nothing
-// must be: the sum of two unreduced sums is an unreduced sum, and so is one times a scale.
-// But exp(a + b) is not exp(a) + exp(b), and (a + b)(c + d) is not ac + bd: there the value
-// has to be reduced first, by a `weft.reshard`. Which ops may take an unreduced operand they
-// say themselves (ShardableOpInterface::isAdditiveIn).
+// The third state of an axis is unreduced, also called pending. With `unreduced = sum{"tp"}`, each
+// rank holds one term, and the value is the sum of the terms over tp. The result of a matmul whose
+// summed dimension is cut is unreduced. Nothing was communicated yet, and often that is never
+// necessary: the sum of two unreduced sums is an unreduced sum, and so is one times a scale. But
+// exp(a + b) is not exp(a) + exp(b), and (a + b)(c + d) is not ac + bd: there a `weft.reshard` has
+// to reduce the value first. Each op says which operands may be unreduced
+// (ShardableOpInterface::isAdditiveIn).
 //
-// An axis does one thing at a time: it cuts one dimension, or is unreduced, or replicates.
-// Sharded tensors are tensors of the whole shape whose type carries the sharding as its
-// encoding; `getLocalType` is what one rank holds of it.
+// An axis has one state at a time: it cuts one dimension, or is unreduced, or replicates. A sharded
+// tensor has the shape of the whole, and its type carries the sharding as its encoding;
+// `getLocalType` returns the type of one rank's shard.
 //
-// Unreduced axes stand in the order of the mesh, so that equal shardings are equal
-// attributes.
+// Unreduced axes are listed in the order of the mesh, so that equal shardings are equal attributes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,38 +50,38 @@
 
 namespace weft {
 
-/// The sharding that a type carries, or null.
+/// Returns the sharding that a type carries, or null.
 ShardingAttr getSharding(mlir::Type type);
 
-/// `type` with `sharding` instead of what it carries; null takes it away.
+/// Returns `type` with its encoding replaced by `sharding`; null removes it.
 mlir::RankedTensorType withSharding(mlir::RankedTensorType type, ShardingAttr sharding);
 
-/// Bytes of all of a tensor, wherever it lies; of what one rank holds for a local type.
+/// Returns the bytes of a whole tensor, over all ranks; of one rank's shard for a local type.
 /// REQUIRES: every size is known.
 int64_t countBytes(mlir::RankedTensorType type);
 
-/// What one rank holds of a value of `type`, without a sharding.
+/// Returns the type of one rank's shard of a value of `type`, without a sharding.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType type);
 
-/// `axes` in the order of `mesh`.
+/// Returns `axes` in the order of `mesh`.
 mlir::ArrayAttr sortByMesh(MeshAttr mesh, llvm::ArrayRef<mlir::Attribute> axes);
 
-/// `axes` and `more`, joined, without repetition.
+/// Returns the union of `axes` and `more`.
 mlir::ArrayAttr joinAxes(mlir::ArrayAttr axes, mlir::ArrayAttr more);
 
-/// `axes` and then `more`, which holds none of them.
+/// Returns `axes` followed by `more`. REQUIRES: they have no axis in common.
 mlir::ArrayAttr appendAxes(mlir::ArrayAttr axes, mlir::ArrayAttr more);
 
-/// Whether `axes` ends in `suffix`.
+/// Returns true if `axes` ends in `suffix`.
 bool endsWith(mlir::ArrayAttr axes, mlir::ArrayAttr suffix);
 
-/// `axes` without its last `count`.
+/// Returns `axes` without the last `count`.
 mlir::ArrayAttr dropBack(mlir::ArrayAttr axes, size_t count);
 
-/// `sharding` with the axes of dimension `dim` replaced.
+/// Returns `sharding` with the axes of dimension `dim` replaced.
 ShardingAttr withDim(ShardingAttr sharding, int64_t dim, mlir::ArrayAttr axes);
 
-/// `sharding` with other unreduced axes (put into mesh order).
+/// Returns `sharding` with other unreduced axes, sorted by the mesh.
 ShardingAttr withUnreduced(ShardingAttr sharding, llvm::ArrayRef<mlir::Attribute> axes,
                            ReductionKind reduction);
 

@@ -38,7 +38,7 @@ def Weft_NormKind : Weft_Enum<"NormKind", "which normalization", [
 ]>;
 def Weft_NormKindAttr : EnumAttr<Weft_Dialect, Weft_NormKind, "norm_kind">;
 
-def Weft_VariableRole : Weft_Enum<"VariableRole", "what a variable is for", [
+def Weft_VariableRole : Weft_Enum<"VariableRole", "purpose of a variable", [
   I32EnumAttrCase<"Parameter", 0, "parameter">,
   I32EnumAttrCase<"Optimizer", 1, "optimizer">,
   I32EnumAttrCase<"Input", 2, "input">,
@@ -59,17 +59,17 @@ def Weft_OptimizerKind : Weft_Enum<"OptimizerKind", "which optimizer", [
 ]>;
 def Weft_OptimizerKindAttr : EnumAttr<Weft_Dialect, Weft_OptimizerKind, "optimizer_kind">;
 
-/// What the orthogonalized update of a matrix with r rows and c columns is multiplied by. Spectral:
-/// sqrt(max(1, r / c)). RMS: 0.2 sqrt(max(r, c)), which makes an update's elements as large as those
-/// of AdamW.
+/// The factor on Muon's orthogonalized update of a matrix with r rows and c columns. Spectral:
+/// sqrt(max(1, r / c)). RMS: 0.2 sqrt(max(r, c)), so that elements of updates are about as large as
+/// AdamW's.
 def Weft_MuonScale : Weft_Enum<"MuonScale", "how large Muon's updates are", [
   I32EnumAttrCase<"Spectral", 0, "spectral">,
   I32EnumAttrCase<"RMS", 1, "rms">,
 ]>;
 def Weft_MuonScaleAttr : EnumAttr<Weft_Dialect, Weft_MuonScale, "muon_scale">;
 
-/// FP8: a sign, and as many of exponent and mantissa as the name says. Of E4M3 the variant
-/// without infinities, whose greatest number is 448; that of E5M2 is 57344.
+/// The FP8 formats, named by their bits of exponent and mantissa. E4M3 is the variant without
+/// infinities; its greatest number is 448, that of E5M2 is 57344.
 def Weft_Float8 : Weft_Enum<"Float8", "FP8 format", [
   I32EnumAttrCase<"E4M3", 0, "e4m3">,
   I32EnumAttrCase<"E5M2", 1, "e5m2">,
@@ -77,11 +77,11 @@ def Weft_Float8 : Weft_Enum<"Float8", "FP8 format", [
 def Weft_Float8Attr : EnumAttr<Weft_Dialect, Weft_Float8, "float8">;
 
 def Weft_HistoryAttr : Weft_Attr<"History", "history"> {
-  let summary = "a tensor whose greatest absolute values of some steps are kept";
+  let summary = "the history of a tensor's greatest absolute values";
   let description = [{
-    `#weft.history<"attention_norm" of 1024>`: those of the last 1024 steps. The name is the
-    tensor's in its function; with the label of a call before it, it is that of one tensor of the
-    step.
+    `#weft.history<"attention_norm" of 1024>` keeps the greatest absolute values of the last 1024
+    steps. The name is the tensor's name in its function. A call's label before it makes it unique
+    in the step.
 
     **Constraints:**
     - history_c1: the name is not empty, and there is at least one step.
@@ -92,11 +92,11 @@ def Weft_HistoryAttr : Weft_Attr<"History", "history"> {
 }
 
 def Weft_ZigzagAttr : Weft_Attr<"Zigzag", "zigzag"> {
-  let summary = "an order of positions in which every shard has as many before it as after";
+  let summary = "an order of positions that balances causal attention over shards";
   let description = [{
     A sequence of `chunks` times `length` positions is stored as its first chunk, its last, its
-    second, its last but one, and so on. Of `chunks / 2` shards, each has two chunks, which
-    together see as many keys before them as those of any other shard.
+    second, its last but one, and so on. Each of `chunks / 2` shards has two chunks. In causal
+    attention every shard then has the same number of keys to look at.
 
     `#weft.zigzag<4 x 2>` stores the positions 0 1 6 7 2 3 4 5.
 
@@ -143,18 +143,18 @@ def Weft_MeshAttr : Weft_Attr<"Mesh", "mesh"> {
     int64_t getSize(::mlir::ArrayAttr axes) const;
     /// Position of the axis called `name`, or -1.
     int64_t getIndex(::mlir::StringAttr name) const;
-    /// The coordinates of rank `rank`, one for each axis.
+    /// Coordinates of rank `rank`, one for each axis.
     ::llvm::SmallVector<int64_t> getCoordinates(int64_t rank) const;
   }];
 }
 
 def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
-  let summary = "how a tensor lies on a mesh";
+  let summary = "how a tensor is distributed over a mesh";
   let description = [{
-    One list of axes for each dimension, major to minor, and the axes over which the
-    value is still unreduced, with the operator that will join it. Read
-    `weft/Dialect/Weft/IR/Sharding.h` first: it explains the algebra with examples.
+    For each dimension the axes that cut it, major to minor; then the axes over which the value is
+    unreduced, with the operator that joins the ranks' terms. `weft/Dialect/Weft/IR/Sharding.h`
+    explains the algebra with examples.
 
     `tensor<8x512xf32, #weft.sharding<#mesh, [{"dp"}, {} ], unreduced = sum{"tp"}>>`
 
@@ -163,10 +163,9 @@ def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     - sharding_c2: no axis occurs twice, dimensions and unreduced axes together.
     - sharding_c3: there is one list of axes for each dimension of the tensor.
     - sharding_c4: the size of a dimension is a multiple of the number of shards.
-    - sharding_c5: an operator stands exactly with a non-empty list of unreduced axes
-      (without one it is `sum`).
-    - sharding_c6: unreduced axes stand in the order of the mesh.
-    - sharding_c7: a tensor of a narrow type is not unreduced: its terms would have been rounded before
+    - sharding_c5: an operator is given if and only if there are unreduced axes (else it is `sum`).
+    - sharding_c6: unreduced axes are in the order of the mesh.
+    - sharding_c7: a tensor of a narrow type is not unreduced: its terms would be rounded before
       they are joined.
   }];
   let parameters = (ins "::weft::MeshAttr":$mesh,
@@ -189,14 +188,14 @@ def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     }]>,
   ];
   let extraClassDeclaration = [{
-    /// The sharding that cuts nothing, for a tensor of `rank` dimensions.
+    /// Returns the sharding of a tensor of `rank` dimensions that cuts nothing.
     static ShardingAttr getReplicated(MeshAttr mesh, int64_t rank);
-    /// The same cut, with nothing pending.
+    /// Returns this sharding without its unreduced axes.
     ShardingAttr getReduced() const;
     bool isReduced() const { return getUnreduced().empty(); }
     /// Number of shards that dimension `dim` is cut into.
     int64_t getShards(int64_t dim) const;
-    /// Which of them the rank at `coordinates` of the mesh holds.
+    /// Number of the shard of dimension `dim` that the rank at `coordinates` of the mesh holds.
     int64_t getShard(int64_t dim, ::mlir::ArrayRef<int64_t> coordinates) const;
     /// Shape of one rank's shard of a tensor of shape `shape`.
     ::llvm::SmallVector<int64_t> getLocalShape(::mlir::ArrayRef<int64_t> shape) const;

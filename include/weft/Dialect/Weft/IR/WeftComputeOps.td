@@ -16,9 +16,9 @@ def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Shardable<["isAdditiveIn", "getCost"
   let summary = "elementwise function of tensors";
   let description = [{
     Computes every result element from one element of each operand by the scalar code
-    in its region (ops of `arith` and `math`). All results have one shape, that of the
-    iteration space; `maps` says for each operand which of its dimensions it has, in
-    the order of the iteration space, so that a bias or a scalar may be spread.
+    in its region (ops of `arith` and `math`). All results have one shape, that of the iteration
+    space. `maps` lists for each operand its dimensions of the iteration space, in rising order, so
+    that a bias or a scalar is broadcast.
 
     ```mlir
     %y = weft.map ins(%x, %b : tensor<8x16xf32>, tensor<16xf32>)
@@ -29,20 +29,19 @@ def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Shardable<["isAdditiveIn", "getCost"
     }
     ```
 
-    The sum of pending sums is a pending sum; so is a pending sum times anything that is
-    not pending. The product of two pending sums, a function like `exp` of one, or a
-    constant added to one is not: the analysis of the region decides
-    (`isAdditiveIn`).
+    The sum of pending sums is a pending sum, and so is a pending sum times a value that is not
+    pending. The product of two pending sums, a function like `exp` of one, or a constant added to
+    one is not. An analysis of the region decides (`isAdditiveIn`).
 
     **Constraints:**
-    - map_c1: one map for each operand, from the iteration space to distinct
-      dimensions of it in rising order.
-    - map_c2: all results have the same shape, and an operand's dimensions have the sizes
-      that its map says.
+    - map_c1: there is one map for each operand, from the iteration space to distinct dimensions of
+      it in rising order.
+    - map_c2: all results have the same shape, and an operand's dimensions have the sizes of its
+      map's results.
     - map_c3: the region takes one scalar for each operand and yields one for each result,
       of their element types.
     - map_c4: the region holds only scalar ops (see ScalarOpInterface).
-    - map_c5: a narrow scalar is only converted, chosen or constant: arithmetic is in its wide
+    - map_c5: a narrow scalar is only converted, selected or constant: arithmetic is in its wide
       type.
   }];
   let arguments = (ins Variadic<Weft_Tensor>:$inputs, AffineMapArrayAttr:$maps);
@@ -78,9 +77,9 @@ def Weft_MapSumOp : Weft_Op<"map_sum", [Pure,
     SingleBlockImplicitTerminator<"YieldOp">, IsolatedFromAbove]> {
   let summary = "sums of elementwise functions of tensors";
   let description = [{
-    Computes what a `weft.map` would, over the iteration space `space`, and of each scalar that the
-    region yields the sum over all dimensions but those of `kept`. Schedule makes it of
-    contractions, so that what is summed need not be in memory; the op does not occur before.
+    Computes a `weft.map` over the iteration space `space`, and sums each scalar that the region
+    yields over all dimensions but those of `kept`. Schedule makes it from contractions, so that the
+    summands need not be in memory; the op does not occur before.
 
     ```mlir
     %s = weft.map_sum ins(%x, %m : tensor<8x4x9xf32>, tensor<4xf32>)
@@ -93,12 +92,12 @@ def Weft_MapSumOp : Weft_Op<"map_sum", [Pure,
     ```
 
     **Constraints:**
-    - map_sum_c1: one map for each operand, from the iteration space to distinct dimensions of it in
-      rising order, and an operand's dimensions have the sizes that its map says.
+    - map_sum_c1: there is one map for each operand, from the iteration space to distinct dimensions
+      of it in rising order, and an operand's dimensions have the sizes of its map's results.
     - map_sum_c2: `kept` are dimensions in rising order, not the last; all results have their sizes.
     - map_sum_c3: the region takes one scalar for each operand and yields one for each result, of
       their element types.
-    - map_sum_c4: the region holds what that of a map may hold, and results are not narrow.
+    - map_sum_c4: the region fulfils the constraints of a map's region, and results are not narrow.
   }];
   let arguments = (ins Variadic<Weft_Tensor>:$inputs, AffineMapArrayAttr:$maps,
                        DenseI64ArrayAttr:$space, DenseI64ArrayAttr:$kept);
@@ -113,25 +112,25 @@ def Weft_MapSumOp : Weft_Op<"map_sum", [Pure,
 }
 
 def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentiable]> {
-  let summary = "sum of products over one or two tensors, as an einsum";
+  let summary = "einsum of one or two tensors: a sum of products";
   let description = [{
-    `weft.contract "bsk,nk->bsn" (%x, %w)` multiplies elements that agree in the shared
-    letters and sums over the letters that the result lacks. With one operand it is a
-    plain sum: `"bsn->n"`. Sums are taken in the wide type; a narrow result is rounded once.
-    With `gradient e5m2`, the gradient of the result is quantized to that format (see
-    `weft.quantize`) before the operands' gradients are computed from it, by the scale of
-    `gradient_history`, if there is one. With `tf32`, operands are
-    rounded to 10 bits of fraction as they are multiplied, and so in the matmuls of its gradients.
+    `weft.contract "bsk,nk->bsn" (%x, %w)` multiplies elements that agree in the shared letters and
+    sums over the letters that the result lacks. With one operand it is a plain sum: `"bsn->n"`.
+    Sums are computed in the wide type; a narrow result is rounded once. With `gradient e5m2`, the
+    gradient of the result is quantized to that format (see `weft.quantize`) before the operands'
+    gradients are computed from it, with the scale of `gradient_history`, if given. With `tf32`,
+    operands are rounded to 10 bits of fraction for the multiplication, as are those of the matmuls
+    of its gradients.
 
     **Constraints:**
-    - contract_c1: the equation has as many operand terms as operands (one or two) and
-      one result term; each term has one lower-case letter for each dimension.
+    - contract_c1: the equation has a term for each operand (one or two) and one for the result;
+      each term has one lower-case letter for each dimension.
     - contract_c2: no letter occurs twice in a term, and every letter of the result
       occurs in an operand.
     - contract_c3: dimensions with the same letter have the same size.
     - contract_c4: all operands have one element type, the result has it or its wide type.
-    - contract_c5: only one with two operands quantizes its gradient.
-    - contract_c6: only one with two operands of f32 rounds them to tf32.
+    - contract_c5: only a contraction of two operands quantizes its gradient.
+    - contract_c6: only a contraction of two operands of f32 rounds them to tf32.
     - contract_c7: only a quantized gradient has a history.
   }];
   let arguments = (ins StrAttr:$equation, Variadic<Weft_FloatTensor>:$inputs,
@@ -158,13 +157,14 @@ def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentia
 
 def Weft_MatmulOp : Weft_Op<"matmul", [Pure, AttrSizedOperandSegments,
                                          AttrSizedResultSegments]> {
-  let summary = "a library's matmul with what it does to the result in the same go";
+  let summary = "a library's matmul with its epilogue";
   let description = [{
-    As a `weft.contract` of two operands, but before the result is rounded, once, the library adds
-    to it `plus`, then `bias`, which all rows share, and then takes GELU, the form by tanh, or
-    multiplies by its derivative at what `gelu_gradient` gives. It may also keep what GELU is taken
-    of, and sum `lhs` over what is contracted. `tf32` is as of `weft.contract`. Schedule makes it of
-    contractions and maps, for devices whose library has such matmuls; the op does not occur before.
+    A `weft.contract` of two operands. Before the library rounds the result, once, it adds `plus`,
+    then `bias`, which all rows share, and then applies GELU (the approximation by tanh), or
+    multiplies by the derivative of GELU at the operand of `gelu_gradient`. The op may also keep the
+    operand of GELU, and sum `lhs` over the contracted dimensions. `tf32` means the same as in
+    `weft.contract`. Schedule makes the op from contractions and maps, for devices whose library has
+    such matmuls; it does not occur before.
 
     ```mlir
     %y, %x = weft.matmul "bk,nk->bn"(%a, %w) bias %c : tensor<16xbf16> gelu
@@ -174,10 +174,9 @@ def Weft_MatmulOp : Weft_Op<"matmul", [Pure, AttrSizedOperandSegments,
     **Constraints:**
     - matmul_c1: the equation has two operand terms and a result term; each has one lower-case
       letter for each dimension.
-    - matmul_c2: what is added, what GELU's derivative is taken at, and what is kept are of the
-      result's type.
+    - matmul_c2: `plus`, the operand of `gelu_gradient` and the kept value have the result's type.
     - matmul_c3: the bias has the last dimensions of the result, and its element type.
-    - matmul_c4: it takes GELU or its gradient, not both, and keeps something only of GELU.
+    - matmul_c4: the op applies GELU or its derivative, not both, and keeps a value only with GELU.
     - matmul_c5: sums have the dimensions of `lhs` that are not contracted, and the result's
       element type.
   }];
@@ -210,14 +209,15 @@ def Weft_FillOp : Weft_Op<"fill", [Pure, AttrSizedOperandSegments,
   let description = [{
     `constant`: every element is `value`. `normal`: element i (row-major index in the
     whole tensor) is drawn from a normal distribution of standard deviation `value` by
-    the counter-based generator that `docs/Numerics.md` defines, from `seed` and
-    `stream`; so a value does not depend on how the tensor is cut.
+    the counter-based generator that `docs/Numerics.md` defines, from `seed` and `stream`; so an
+    element does not depend on the sharding.
 
     **Constraints:**
     - fill_c1: `normal` has a seed and a stream, `constant` has neither.
     - fill_c2: a normal distribution has a positive standard deviation.
-    - fill_c3: offsets come with the shape of the whole, one for each dimension, and only to a
-      normal distribution; a shape without offsets is that of a whole that is padded.
+    - fill_c3: offsets are given together with the shape of the whole, one for each dimension, and
+      only for a normal distribution; a shape without offsets is the unpadded shape of a padded
+      whole.
   }];
   let arguments = (ins Weft_DistributionAttr:$distribution, F64Attr:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Index>:$stream,

@@ -15,13 +15,12 @@ def Weft_Dialect : Dialect {
   let cppNamespace = "::weft";
   let summary = "training steps of models, sharded over a mesh of ranks";
   let description = [{
-    The one dialect that a training step lives in from Import to Schedule. Up to
-    Plan its tensors have no encoding and describe the whole (global) value; from
-    Plan to Partition every tensor carries a `#weft.sharding` as its encoding; from
-    Partition on tensors are local to a rank and have no encoding again.
+    Holds a training step from Import to Schedule. Up to Plan, tensors have no encoding and are
+    whole (global). From Plan to Partition, the encoding of every tensor is a `#weft.sharding`. From
+    Partition on, tensors are local to a rank and have no encoding again.
 
-    A dimension of unknown size (`?`) is the batch, which stays symbolic until Plan
-    substitutes it. No other dimension may be unknown.
+    A dimension of unknown size (`?`) is the batch, which is symbolic until Plan substitutes it. No
+    other dimension may be unknown.
   }];
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = "void registerAttributes();";

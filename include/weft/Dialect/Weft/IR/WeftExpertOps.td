@@ -1,4 +1,4 @@
-//===- WeftExpertOps.td - tokens on their way to experts and back -------===//
+//===- WeftExpertOps.td - routing of tokens to experts and back --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,14 +7,14 @@
 //
 // A routing is a mask [group, token, expert]: 1 where a token goes to an expert, else 0. Each
 // expert has a buffer of slots for each group; the tokens that go to it fill its slots in their
-// order. A token for which no slot is left goes nowhere. What picks, weighs and counts is plain
-// algebra on masks; only the last three ops know slots. With x of tokens, y of slots and weights w
-// they are the three derivatives of one sum,
+// order. A token for which no slot is left is dropped. The other parts of a router, which select
+// experts, weigh and count, are plain algebra on masks; only the last three ops know slots. For
+// tokens x, slots y and weights w they are the three derivatives of one sum,
 //
 //   sum over tokens t and experts e of w[t, e] * x[t, h] * y[e, slot of t at e, h]
 //
-// which is why each is differentiated by the other two. The experts are a dimension like any
-// other: one that is cut over ranks is expert parallelism.
+// so the derivative of each consists of the other two. The experts are a dimension like any other:
+// cut over ranks, it gives expert parallelism.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,10 @@
 
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
-/// What a routing is held in.
+/// Type of masks, weights and scores of a routing.
 def Weft_RoutingTensor : RankedTensorOf<[F32, F64]>;
 
-/// Overrides for ops that number what lies along a dimension, which padding comes at the end of.
+/// Overrides for additive ops that count along a dimension, whose padding is at its end.
 def Weft_PaddedAdditive
     : Weft_Shardable<["isAdditiveIn", "mayBePadded", "isNothingBeyond", "getCost"]>;
 
@@ -35,13 +35,14 @@ def Weft_TopKOp : Weft_Op<"top_k", [Pure, Weft_Differentiable,
                     "mayBePadded", "isNothingBeyond", "getCost"]>]> {
   let summary = "1 at the greatest elements along the last dimension, 0 elsewhere";
   let description = [{
-    `count` elements of each row are picked, the greatest of input + bias; of equal ones that of
-    the lower index. With `groups`, a row is cut into that many equal groups of neighbours, and
-    only the `kept_groups` groups with the greatest sums of their two greatest elements take part;
-    of equal groups the lower ones. The result is constant nearly everywhere: it has no gradient.
+    Picks the `count` elements of each row with the greatest input + bias; of equal ones the one of
+    lower index. With `groups`, a row is cut into that many equal groups of neighbours, and only
+    elements of `kept_groups` groups are picked: of those with the greatest sums of their two
+    greatest elements; of equal groups the lower ones. The result is piecewise constant and has no
+    gradient.
 
-    `columns` is how many elements a row has, where it is padded: the groups are groups of these, and
-    no other is picked.
+    `columns` is the unpadded number of elements of a padded row: the groups consist of these, and
+    padding is never picked.
 
     **Constraints:**
     - top_k_c1: input and output have the same shape, of at least one dimension, and element type;
@@ -63,9 +64,10 @@ def Weft_TopKOp : Weft_Op<"top_k", [Pure, Weft_Differentiable,
 }
 
 def Weft_CumulativeSumOp : Weft_Op<"cumulative_sum", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
-  let summary = "sums of all elements before each along one dimension";
+  let summary = "for each element, the sum of all before it along one dimension";
   let description = [{
-    The first element is zero. `reverse` sums what comes after instead, which is the derivative.
+    The first element of the result is zero. `reverse` sums the elements after each instead, which
+    is the derivative.
 
     **Constraints:**
     - cumulative_sum_c1: input and output have the same shape and element type.
@@ -80,10 +82,10 @@ def Weft_CumulativeSumOp : Weft_Op<"cumulative_sum", [Pure, Weft_Differentiable,
 }
 
 def Weft_DispatchOp : Weft_Op<"dispatch", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
-  let summary = "tokens into the slots of experts";
+  let summary = "puts tokens into the slots of experts";
   let description = [{
-    `output[e, g, c, h] = weights[g, t, e] * input[g, t, h]`, where t is the token that has slot c
-    of expert e; zero in slots that no token has. The number of slots is that of the output.
+    `output[e, g, c, h] = weights[g, t, e] * input[g, t, h]`, where t is the token in slot c of
+    expert e; zero in empty slots. The output's shape gives the number of slots.
 
     **Constraints:**
     - dispatch_c1: the input is [group, token, hidden], weights and mask are [group, token, expert],
@@ -101,16 +103,16 @@ def Weft_DispatchOp : Weft_Op<"dispatch", [Pure, Weft_Differentiable, Weft_Padde
 }
 
 def Weft_CombineOp : Weft_Op<"combine", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
-  let summary = "sums of what experts made of each token";
+  let summary = "for each token, the weighted sum of its experts' results";
   let description = [{
     `output[g, t, h]` is the sum over experts e, in their order, of `weights[g, t, e] *
-    input[e, g, c, h]`, where c is the slot that token t has at e; experts at which it has none add
+    input[e, g, c, h]`, where c is the slot of token t at e; experts without a slot of the token add
     nothing.
 
     **Constraints:**
     - combine_c1: the input is [expert, group, slot, hidden], weights and mask are
       [group, token, expert], the output is [group, token, hidden].
-    - combine_c2: weights, mask and output have the wide type of the input's.
+    - combine_c2: weights, mask and output have the wide type of the input's element type.
   }];
   let arguments = (ins Weft_FloatTensor:$input, Weft_RoutingTensor:$weights,
                        Weft_RoutingTensor:$mask);
@@ -123,10 +125,10 @@ def Weft_CombineOp : Weft_Op<"combine", [Pure, Weft_Differentiable, Weft_PaddedA
 }
 
 def Weft_SlotProductsOp : Weft_Op<"slot_products", [Pure, Weft_Differentiable, Weft_PaddedAdditive]> {
-  let summary = "matmuls of tokens with what lies in their slots";
+  let summary = "inner products of tokens with the contents of their slots";
   let description = [{
     `output[g, t, e]` is the sum over h of `tokens[g, t, h] * slots[e, g, c, h]`, where c is the
-    slot that token t has at expert e; zero where it has none.
+    slot of token t at expert e; zero if it has none.
 
     **Constraints:**
     - slot_products_c1: tokens are [group, token, hidden], slots [expert, group, slot, hidden], mask

@@ -1,4 +1,4 @@
-//===- WeftFp8Ops.td - bytes, and matmuls of them -----------------------===//
+//===- WeftFp8Ops.td - FP8 encoding and matmuls ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,18 +14,18 @@
 
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
-/// What scales, and what bytes are multiplied by.
+/// A scale of FP8 numbers, or its inverse.
 def Weft_ScalarTensor
     : Type<CPred<"$_self == ::weft::scalarType($_self.getContext())">, "tensor<f32>">,
       BuildableType<"::weft::scalarType($_builder.getContext())">;
 
 def Weft_EncodeOp : Weft_Op<"encode", [Pure, AttrSizedResultSegments]> {
-  let summary = "FP8 numbers, as matmuls of devices take them";
+  let summary = "rounding to FP8 bytes, the operands of matmuls on devices";
   let description = [{
-    The bytes of `round(input * scale)`, scale and rounding as of `weft.quantize`, and the factor
-    1 / scale: bytes times factor is what that gives. What is quantized already, by the same `amax`
-    and `format`, stays the same number. What is not finite is no number. `rows` lie as the input
-    does; in `turned` the first `lead` dimensions lie behind the others.
+    Gives the bytes of `round(input * scale)`, with scale and rounding as in `weft.quantize`, and
+    the factor 1 / scale: bytes times factor is the result of `weft.quantize`. Numbers that the same
+    `amax` and `format` quantized before do not change. Numbers that are not finite become NaN.
+    `rows` have the input's order of dimensions; in `turned` the first `lead` dimensions come last.
 
     ```mlir
     %b, %t, %f = weft.encode e5m2 %d by %m lead 2 : tensor<4x8x64xf32>
@@ -34,8 +34,8 @@ def Weft_EncodeOp : Weft_Op<"encode", [Pure, AttrSizedResultSegments]> {
 
     **Constraints:**
     - encode_c1: the input is of f32 or of a narrow type.
-    - encode_c2: there are bytes; they are of the format's type, and have the shape that is said.
-    - encode_c3: there are bytes that are turned exactly where some, and not all, dimensions lead.
+    - encode_c2: there is a result of bytes; each has the format's type and the shape said above.
+    - encode_c3: there is a result `turned` if and only if some, but not all, dimensions lead.
   }];
   let arguments = (ins Weft_Float8Attr:$format, Weft_FloatTensor:$input, Weft_ScalarTensor:$amax,
                        I64Attr:$lead);
@@ -51,9 +51,9 @@ def Weft_EncodeOp : Weft_Op<"encode", [Pure, AttrSizedResultSegments]> {
 def Weft_Fp8MatmulOp : Weft_Op<"fp8_matmul", [Pure, AttrSizedOperandSegments]> {
   let summary = "a library's FP8 matmul";
   let description = [{
-    As a `weft.contract` of `lhs` times `lhs_factor` and `rhs` times `rhs_factor`, summed in f32.
-    Before the result is rounded, once, the library adds to it `plus`, then `bias`, which all rows
-    share. What is summed comes last in both operands.
+    A `weft.contract` of `lhs` times `lhs_factor` and `rhs` times `rhs_factor`, summed in f32.
+    Before the library rounds the result, once, it adds `plus`, then `bias`, which all rows share.
+    The contracted dimensions are the last of both operands.
 
     ```mlir
     %y = weft.fp8_matmul "bk,nk->bn"(%x, %w) factors(%f, %g) plus %r : tensor<16x32xbf16>
@@ -64,8 +64,8 @@ def Weft_Fp8MatmulOp : Weft_Op<"fp8_matmul", [Pure, AttrSizedOperandSegments]> {
     - fp8_matmul_c1: the equation has two operand terms and a result term; each has one lower-case
       letter for each dimension.
     - fp8_matmul_c2: not both operands are of f8E5M2; the result is of f32 or bf16.
-    - fp8_matmul_c3: what is added is of the result's type; the bias has the last dimensions of
-      the result, and its element type, bf16.
+    - fp8_matmul_c3: `plus` has the result's type; the bias has the last dimensions of the result,
+      and its element type, bf16.
   }];
   let arguments = (ins StrAttr:$equation, Weft_Fp8Tensor:$lhs, Weft_Fp8Tensor:$rhs,
                        Optional<Weft_FloatTensor>:$addend, Optional<Weft_FloatTensor>:$bias,

@@ -1,4 +1,4 @@
-//===- WeftInterfaces.td - what an op says of itself --------------------===//
+//===- WeftInterfaces.td - sharding, cost and derivative of an op ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,16 +13,15 @@ include "mlir/IR/OpBase.td"
 def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   let cppNamespace = "::weft";
   let description = [{
-    How an op may be sharded, what it costs and what depends on where its shard lies.
-    Verification, propagation, partitioning and the cost model ask only this.
+    Says how an op may be sharded, what it costs, and how it depends on the position of its shard.
+    Verification, propagation, partitioning and the cost model use only this interface.
   }];
   let methods = [
     InterfaceMethod<"The factors of the op and the dimensions that carry them.",
       "::weft::FactorRule", "getFactorRule">,
     InterfaceMethod<[{
-        Whether f(a + b) = f(a) + f(b) where a and b stand for the given operands taken
-        together and all others are held fixed. Only then may these operands be
-        pending sums.
+        Returns true if f(a + b) = f(a) + f(b), where a and b stand for the given operands taken
+        together and all others are held fixed. Only then may these operands be pending sums.
       }], "bool", "isAdditiveIn", (ins "::llvm::ArrayRef<unsigned>":$operands), "", [{
         return false;
       }]>,
@@ -31,36 +30,36 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
         return ::weft::elementwiseCost($_op, /*flopsPerElement=*/1);
       }]>,
     InterfaceMethod<[{
-        The factors whose global offset the op needs once it works on a shard, because
-        its result depends on where in the whole tensor an element stands.
+        The factors whose global offset the op needs when it works on a shard, because its result
+        depends on an element's position in the whole tensor.
       }], "::llvm::SmallVector<unsigned>", "getPositionFactors", (ins), "", [{
         return {};
       }]>,
     InterfaceMethod<[{
-        Receives the global offset (type `index`) and the global size of each factor of
-        getPositionFactors, when the op has just been made one for a shard.
+        Sets the global offset (type `index`) and the global size of each factor of
+        getPositionFactors. Called when the op has just been made local to a shard.
       }], "void", "setPosition", (ins "::mlir::ValueRange":$offsets,
                                       "::llvm::ArrayRef<int64_t>":$globalSizes), "", [{
         llvm_unreachable("the op has no position factors");
       }]>,
     InterfaceMethod<[{
-        What setPosition gave: the op works on a shard of a tensor that is larger than the whole
-        that its type says, as that of a micro-batch is, and a rank's shard lies from there on. Or
-        sizes without offsets, what setUnpaddedSizes gave.
+        Returns the offsets and sizes that setPosition set, or sizes without offsets, which
+        setUnpaddedSizes set. An op on a whole tensor has a position too if that tensor is part of a
+        larger one, as that of a micro-batch.
       }], "::weft::Position", "getPosition", (ins), "", [{
         return {};
       }]>,
     InterfaceMethod<[{
-        Receives the size without padding of each factor of getPositionFactors, when tensors of an
-        op that is not local yet have just been padded. Kept by ops that number elements by the
-        sizes of the whole, or leave out what lies beyond them.
+        Sets the size without padding of each factor of getPositionFactors. Called when tensors of
+        an op that is not local yet have just been padded. Ops keep the sizes if they number
+        elements by the sizes of the whole, or leave out the padding.
       }], "void", "setUnpaddedSizes", (ins "::llvm::ArrayRef<int64_t>":$sizes), "", [{
         return; // Does not depend on them.
       }]>,
     InterfaceMethod<[{
-        Whether tensors may be padded along `factor`, so that elements of results before the end
-        do not depend on those of operands beyond it; but what isNothingBeyond asks for must hold
-        where results lack the factor.
+        Returns true if tensors may be padded along `factor`: elements of results outside of the
+        padding then do not depend on padding of operands. If a result lacks the factor,
+        isNothingBeyond must hold as well.
       }], "bool", "mayBePadded", (ins "unsigned":$factor), "", [{
         const ::weft::FactorRule rule = $_op.getFactorRule();
         const ::weft::Factor &one = rule.factors[factor];
@@ -68,17 +67,18 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
                                     one.kind == ::weft::FactorKind::Reduction);
       }]>,
     InterfaceMethod<[{
-        Whether result number `result` is zero beyond the end of `factor`, or, where it lacks
-        the factor, nothing is added to it from there: given that the operands numbered `zeros`
-        are zero beyond the end, and that there all others are finite.
+        Returns true if padding along `factor` adds nothing to result number `result`: the result is
+        zero in the padding, or, if it lacks the factor, the padding of operands does not change it.
+        Assumes that the operands numbered `zeros` are zero in the padding and all others are finite
+        there.
       }], "bool", "isNothingBeyond", (ins "unsigned":$factor, "::llvm::ArrayRef<unsigned>":$zeros,
                                           "unsigned":$result), "", [{
         return ::weft::isAdditiveInSome($_op, zeros);
       }]>,
     InterfaceMethod<[{
-        Receives the order in which the op's tensors are going to be stored along `factor`, one
-        of getPositionFactors; null for that of positions. Returns whether the op can do with
-        others.
+        Sets the order in which the op's tensors are stored along `factor`, one of
+        getPositionFactors; null is the order of positions. Returns true if the op supports other
+        orders.
       }], "bool", "setOrder", (ins "unsigned":$factor, "::weft::ZigzagAttr":$order), "", [{
         return false;
       }]>,
@@ -89,29 +89,29 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
 def Weft_PermutationOpInterface : OpInterface<"PermutationOpInterface"> {
   let cppNamespace = "::weft";
   let description = [{
-    An op with a permutation among its factors (see FactorRule.h). When it has been made
-    local with that cut, it stands for all that the ranks of a group do together, as if it
-    saw the shards of all. Partition writes it out, with this: a turn for each shard, and
-    what joins the turns.
+    An op with a permutation among its factors (see FactorRule.h). Once it is local and its permuted
+    factor is cut, it stands for the work of a whole group, as if it saw the shards of all its
+    ranks. Partition expands it by this interface: one op for each shard, a turn, and ops that join
+    the turns' results.
   }];
   let methods = [
-    InterfaceMethod<"The axes that shards go round on, or null.", "::mlir::ArrayAttr",
+    InterfaceMethod<"The axes along which shards are passed on, or null.", "::mlir::ArrayAttr",
       "getPermutedAxes">,
     InterfaceMethod<"The mesh of these axes, or null.", "::weft::MeshAttr", "getPermutedMesh">,
-    InterfaceMethod<"Receives both, when the op has just been made local.", "void",
+    InterfaceMethod<"Sets both. Called when the op has just been made local.", "void",
       "setPermutation", (ins "::weft::MeshAttr":$mesh, "::mlir::ArrayAttr":$axes)>,
     InterfaceMethod<[{
-        Whether the further on a position of the partner is, the more shards it has to do with:
-        equal shards, in the order of positions, are then unequal work.
+        Returns true if later positions of the partner need more shards, as in causal attention:
+        equal shards in the order of positions are then unequal work.
       }], "bool", "growsWithPosition">,
     InterfaceMethod<[{
-        Builds the same op for `operands` alone, of which those that have the permuted factor
-        are the shards that came `turn` ranks on. Results may have wider float types.
+        Builds the op of one turn. Those of `operands` that have the permuted factor are shards that
+        were passed on by `turn` ranks. Results may have wider float types.
       }], "::mlir::Operation *", "createTurn", (ins "::mlir::OpBuilder &":$builder,
         "::mlir::ValueRange":$operands, "::mlir::Value":$turn)>,
     InterfaceMethod<[{
-        Builds the results of shards that were seen in turns, from those of some and those of
-        others: those results only that lack the permuted factor, in order.
+        Joins the results `some` of some turns with the results `others` of other turns. Both hold,
+        in order, only the results that lack the permuted factor.
       }], "::llvm::SmallVector<::mlir::Value>", "joinTurns", (ins
         "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$some, "::mlir::ValueRange":$others)>,
   ];
@@ -120,19 +120,18 @@ def Weft_PermutationOpInterface : OpInterface<"PermutationOpInterface"> {
 def Weft_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let cppNamespace = "::weft";
   let description = [{
-    The derivative of an op, as ops. Differentiate asks it from the last op to the
-    first.
+    Builds the derivative of an op as ops. Differentiate calls it from the last op to the first.
   }];
   let methods = [
     InterfaceMethod<[{
-        Builds the gradient of a scalar with respect to each operand, given that with
-        respect to each result (null where the scalar does not depend on it; at least
-        one is not null). Leaves null for operands that have no gradient. Fails, with an
-        error, if it has no derivative of a result that has a gradient. The operands and
-        results that it uses are what the forward pass has to keep.
+        Builds the gradient of a scalar with respect to each operand from its gradients with respect
+        to the results (null for a result that the scalar does not depend on; at least one is not
+        null). Leaves null for operands that have no gradient. Fails, with an error, if a result
+        with a gradient is not differentiable. The forward pass has to keep the operands and results
+        that the derivative uses.
 
-        A gradient has its value's shape, but may have another float type, wider or narrower:
-        the one that it is known in. An op that needs a certain one casts (`createCast`).
+        A gradient has its value's shape, but may have a wider or narrower float type. An op that
+        needs a certain type casts (`createCast`).
       }], "::llvm::LogicalResult", "buildGradient", (ins "::mlir::OpBuilder &":$builder,
         "::mlir::ValueRange":$resultGradients,
         "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGradients)>,

@@ -1,4 +1,4 @@
-//===- WeftModelOps.td - the layers of a transformer --------------------===//
+//===- WeftModelOps.td - ops of transformers ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,12 +36,12 @@ def Weft_NormOp : Weft_Op<"norm", [Pure, Weft_Additive, Weft_Differentiable]> {
 def Weft_NormGradOp : Weft_Op<"norm_grad", [Pure, Weft_Additive]> {
   let summary = "derivative of a norm";
   let description = [{
-    Gradients of the input, of the scale, and of the bias where there is one. The
-    statistics are computed again from the input: it is read anyway.
+    Gradients of the input, of the scale, and of the bias if there is one. The statistics are
+    recomputed from the input, which is read anyway.
 
     **Constraints:**
-    - norm_grad_c1: gradient and input gradient have the input's element type, scale and the
-      other gradients its wide type.
+    - norm_grad_c1: gradient and input gradient have the input's element type; scale and the other
+      gradients have its wide type.
   }];
   let arguments = (ins Weft_NormKindAttr:$kind, Weft_FloatTensor:$input,
                        Weft_FloatTensor:$scale, Weft_FloatTensor:$gradient,
@@ -60,8 +60,8 @@ def Weft_NormGradOp : Weft_Op<"norm_grad", [Pure, Weft_Additive]> {
 def Weft_RotaryTableOp : Weft_Op<"rotary_table", [Pure, Weft_Positional]> {
   let summary = "cosines and sines of rotary position embeddings";
   let description = [{
-    `output[0, p, i] = cos(p * frequencies[i])`, `output[1, p, i]` the sine, for
-    position p; computed in float64.
+    For position p, `output[0, p, i] = cos(p * frequencies[i])` and `output[1, p, i]` is the sine of
+    the same angle; computed in float64.
 
     **Constraints:**
     - rotary_table_c1: the type is [2, positions, number of frequencies].
@@ -76,9 +76,9 @@ def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]
   let summary = "rotation of pairs of features by their position";
   let description = [{
     With m frequencies in the table, features i and i + m (i < m) of the last dimension
-    are rotated by the angle of (position, i); features from 2m on stay. `inverse`
-    rotates back, which is the derivative by the input; the table, which `weft.rotary_table`
-    makes, is taken as constant. The second dimension is the position.
+    are rotated by the angle of (position, i); features from 2m on do not change. `inverse` rotates
+    back, which is the derivative by the input; the table of `weft.rotary_table` counts as constant.
+    The second dimension is the position.
 
     **Constraints:**
     - rotary_c1: the table is [2, positions, m], positions as in the input's second
@@ -98,14 +98,14 @@ def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]
 def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_Differentiable,
     Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "isNothingBeyond",
                     "getCost"]>]> {
-  let summary = "rows of a table, chosen by number";
+  let summary = "rows of a table by their numbers";
   let description = [{
-    `output[i…, h] = table[ids[i…] - offset, h]`, and zero where that row lies outside of
-    the table: each rank holds some rows, and the sum over ranks is the whole.
+    `output[i…, h] = table[ids[i…] - offset, h]`, and zero if that row lies outside of the table.
+    With a cut table, each rank has some rows, and the result is pending by a sum.
 
     **Constraints:**
-    - embedding_c1: the table has two dimensions; the output has the ids' dimensions and
-      then the table's second.
+    - embedding_c1: the table has two dimensions; the output has the ids' dimensions followed by the
+      table's second.
     - embedding_c2: table and output have one element type.
   }];
   let arguments = (ins Weft_FloatTensor:$table, Weft_IdTensor:$ids, Optional<Index>:$offset);
@@ -126,9 +126,9 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure,
     in the order of i.
 
     **Constraints:**
-    - embedding_grad_c1: the gradient has the ids' dimensions and one more, the output two
-      dimensions of which the second is that one.
-    - embedding_grad_c2: the output has the wide type of the gradient's.
+    - embedding_grad_c1: the gradient has the ids' dimensions and one more; the output has two
+      dimensions, of which the second is this one.
+    - embedding_grad_c2: the output's element type is the wide type of the gradient's.
   }];
   let arguments = (ins Weft_IdTensor:$ids, Weft_FloatTensor:$gradient,
                        Optional<Index>:$offset);
@@ -148,49 +148,48 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
   let summary = "attention with grouped queries";
   let description = [{
     query is [batch, position, KV head, query head in the group, feature], key
-    [batch, position, KV head, feature], value the same with a number of features of its own, which
-    is that of the output. For each query, softmax over the keys at its
-    position and before of `scale` times the products, then the sum of values by these
-    weights. `lse`, [batch, KV head, query head, position], is the logarithm of the
-    softmax's denominator, which is all that the derivative needs: no matrix of
-    positions by positions is ever held.
+    [batch, position, KV head, feature], value the same but with its own number of features, which
+    the output has too. The weights of a query are the softmax, over the keys up to its own
+    position, of `scale` times the inner products of query and key; the output is the sum of values
+    with these weights. `lse`, [batch, KV head, query head, position], is the logarithm of the
+    softmax's denominator. The derivative needs no more, so no matrix of positions by positions is
+    ever stored.
 
-    With a window of w, only the w keys up to the query's own position count. A bidirectional
-    attention has no order of positions: each query sees all keys.
+    With a window of w, a query sees only the w keys up to its own position. In bidirectional
+    attention each query sees all keys.
 
-    `starts`, [batch, position], are the first positions of queries' documents: keys before them
-    do not count. They count positions of the whole, never fall along a sequence, and are no later
-    than the query's own position.
+    `starts`, [batch, position], are the first positions of the queries' documents: a query sees no
+    key before them. They are positions in the whole sequence, never decrease along it, and are at
+    most the query's own position.
 
     With a dropout rate above zero, weights are dropped by the generator of
     `docs/Numerics.md` from seed, step and layer (site 3), and the others scaled by
     1 / (1 - rate).
 
-    Keys and values have a position of their own, a permutation whose partner is the queries'
-    position: they may be whole where queries are cut, or cut alike. A shard knows from the
-    offsets which of the keys its queries see. `over` says that keys and values are shards,
-    and that those of all ranks of the group over these axes are meant. `turn` k says that
-    the keys and values are not those at the offset, but those of the rank k before, the
-    first rank coming after the last. `turns` is the number of ranks, given where their shards
-    together are longer than the whole, as they are when it is padded. Where positions are stored in
-    another `order`, offsets count what is stored. A query that sees no key at all has an lse of -1e30, and
-    an output that counts nothing.
+    The positions of keys and values are a factor of their own, a permutation whose partner is the
+    queries' position: if queries are cut, keys may be whole, or cut alike. The offsets tell a shard
+    which keys its queries see. With `over`, keys and values are shards, and the op stands for
+    attention to the keys of all ranks of the group over these axes. With `turn` k, the keys and
+    values are not those at the offset, but those of the k-th rank before, cyclically. `turns` is
+    the number of ranks, given if their shards together are longer than the whole, because it is
+    padded. If positions are stored in another `order`, offsets count stored positions. A query that
+    sees no key has an lse of -1e30, so that its output has no weight when turns are joined.
 
     **Constraints:**
     - attention_c1: the shapes agree as said above.
     - attention_c2: seed, step and layer are given exactly when the dropout rate is above
       zero; the rate lies in [0, 1).
-    - attention_c3: offsets come with sizes of the whole: of queries and keys, unless
-      the attention is bidirectional; with dropout of batch, KV heads, query heads in the group,
-      queries and keys. Sizes without offsets are those of a whole that is padded.
+    - attention_c3: offsets are given together with sizes of the whole: of queries and keys, unless
+      the attention is bidirectional; with dropout, of batch, KV heads, query heads in the group,
+      queries and keys. Sizes without offsets are the unpadded sizes of a padded whole.
     - attention_c4: a window is at least 1.
-    - attention_c5: query, key and value have one element type, the output that or its wide type,
-      lse its wide type.
+    - attention_c5: query, key and value have one element type, the output this type or its wide
+      type, lse its wide type.
     - attention_c6: a bidirectional attention has neither a window nor starts.
     - attention_c7: unless it is bidirectional, the whole has as many queries as keys.
-    - attention_c9: an order is one of as many positions as the whole has, its padding included.
-    - attention_c8: `over` names distinct axes of the mesh, and there is no turn with it; a turn
-      needs offsets, and `turns` a turn.
+    - attention_c9: an order has the number of positions of the whole, its padding included.
+    - attention_c8: `over` names distinct axes of the mesh and excludes a turn; a turn needs
+      offsets, and `turns` needs a turn.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Weft_CounterTensor>:$step,
@@ -223,12 +222,12 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
                     "getCost"]>]> {
   let summary = "derivative of attention";
   let description = [{
-    Gradients of query, key and value from that of the output; the weights are computed
-    again from `lse`, row by row. The constraints are those of attention.
+    Gradients of query, key and value from the output's gradient. The weights are recomputed from
+    `lse`, row by row. The constraints are those of attention.
 
     **Constraints:**
-    - attention_grad_c1: all have one element type but lse and the gradients that it results in,
-      which are sums over positions: these have its wide type.
+    - attention_grad_c1: all operands but lse have one element type; lse and the results, which are
+      sums over positions, have its wide type.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Weft_FloatTensor:$output, Weft_FloatTensor:$lse,
@@ -265,18 +264,18 @@ def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
                     "isNothingBeyond", "getCost"]>]> {
   let summary = "the two halves of a cross-entropy loss";
   let description = [{
-    `lse[i…]` is the logarithm of the sum of exp(logits[i…, v]) over v, `picked[i…]` the
-    logit of the target, zero where that lies outside of the shard that this rank holds.
-    The loss of a token is lse - picked. Over a cut vocabulary lse is pending by
-    log-sum-exp and picked by a sum: logits are never gathered.
+    `lse[i…]` is the logarithm of the sum of exp(logits[i…, v]) over v, `picked[i…]` the logit of
+    the target, or zero if the target lies outside of this rank's shard. The loss of a token is lse
+    - picked. If the vocabulary is cut, lse is pending by log-sum-exp and picked by a sum: logits
+    are never gathered.
 
     **Constraints:**
     - cross_entropy_c1: lse, picked and targets have the logits' shape without its last
       dimension.
-    - cross_entropy_c2: lse and picked have the wide type of the logits'.
+    - cross_entropy_c2: lse and picked have the wide type of the logits' element type.
     - cross_entropy_c3: `columns` is one number, at least 1.
 
-    `columns` is how many columns the whole has, where it is padded: others do not count.
+    `columns` is the number of columns of the whole without its padding, which the op ignores.
   }];
   let arguments = (ins Weft_FloatTensor:$logits, Weft_IdTensor:$targets,
                        Optional<Index>:$offset, OptionalAttr<DenseI64ArrayAttr>:$columns);
@@ -294,14 +293,14 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
   let summary = "gradient of the logits";
   let description = [{
     `output[i…, v] = exp(logits[i…, v] - lse[i…]) * lse_gradient[i…]`, and
-    picked_gradient[i…] added at the target.
+    picked_gradient[i…] is added at the target.
 
     **Constraints:**
     - cross_entropy_grad_c1: the output has the logits' element type, lse and its gradients the
       wide type.
     - cross_entropy_grad_c2: `columns` is one number, at least 1.
 
-    Beyond `columns`, which is as in cross_entropy, the output is zero.
+    In the padding after `columns`, see cross_entropy, the output is zero.
   }];
   let arguments = (ins Weft_FloatTensor:$logits, Weft_IdTensor:$targets,
                        Weft_FloatTensor:$lse, Weft_FloatTensor:$lse_gradient,
@@ -319,13 +318,13 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
 def Weft_ReorderOp : Weft_Op<"reorder", [Pure,
     Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "mayBePadded",
                     "getCost"]>]> {
-  let summary = "positions stored in another order";
+  let summary = "change of the order in which positions are stored";
   let description = [{
-    Along dimension `dim`, the input is stored by position, and the output in `order`; `inverse`
-    the other way round. The input must be whole along it.
+    Along dimension `dim`, the input is stored by position, and the output in `order`; with
+    `inverse` the other way round. The dimension must be whole.
 
     **Constraints:**
-    - reorder_c1: the input has the dimension, with as many positions as the order.
+    - reorder_c1: the input has the dimension, with the order's number of positions.
     - reorder_c2: the output has the input's shape and element type.
   }];
   let arguments = (ins Weft_Tensor:$input, I64Attr:$dim, Weft_ZigzagAttr:$order,
@@ -343,18 +342,18 @@ def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_Differentiable,
                     "setOrder", "getCost"]>]> {
   let summary = "drops elements at random, and scales the others";
   let description = [{
-    Element i (row-major index in the whole tensor) is kept, times 1 / (1 - rate), or
-    becomes zero, as the generator of `docs/Numerics.md` says from seed, step, layer and
-    site. The derivative drops the same elements of the gradient; no mask is kept. An element's
-    index is that of its position, also where positions are stored in another `order`.
+    Element i (row-major index in the whole tensor) is multiplied by 1 / (1 - rate), or becomes
+    zero, as the generator of `docs/Numerics.md` decides from seed, step, layer and site. The
+    derivative drops the same elements of the gradient; no mask is stored. The index counts
+    positions, even if they are stored in another `order`.
 
     **Constraints:**
     - dropout_c1: the rate lies in (0, 1).
-    - dropout_c2: offsets come with the shape of the whole, one for each dimension; a shape
-      without offsets is that of a whole that is padded.
+    - dropout_c2: offsets are given together with the shape of the whole, one for each dimension; a
+      shape without offsets is the unpadded shape of a padded whole.
     - dropout_c3: input and output have one element type.
-    - dropout_c4: an order and the dimension that is stored in it are given together; the whole has
-      as many positions there, its padding included.
+    - dropout_c4: an order and its dimension are given together; the whole has the order's number of
+      positions there, its padding included.
   }];
   let arguments = (ins Weft_FloatTensor:$input, Weft_CounterTensor:$seed,
                        Weft_CounterTensor:$step, Index:$layer, Variadic<Index>:$offsets,

@@ -1,4 +1,4 @@
-//===- WeftOpBase.td - what all op definitions share --------------------===//
+//===- WeftOpBase.td - traits and types that all op definitions share --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,25 +22,25 @@ def Weft_Differentiable : DeclareOpInterfaceMethods<Weft_DifferentiableOpInterfa
 def Weft_Additive
     : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, ["isAdditiveIn", "getCost"]>;
 def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
-/// Overrides for ops whose results depend on where their shard lies.
+/// Overrides for ops whose results depend on the position of their shard in the whole tensor.
 def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
     ["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 
-/// Overrides of these methods of the interface, beside getFactorRule.
+/// An op that implements getFactorRule and the methods `overrides` of the interface.
 class Weft_Shardable<list<string> overrides>
     : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, overrides>;
 
-/// A wide type is what values of a float type are computed in: f32 for those of 16 bits, which are
-/// called narrow, else the type itself.
+/// Values of a narrow type, bf16 or f16, are computed in its wide type, f32. The wide type of any
+/// other float type is the type itself.
 def Weft_Float : AnyTypeOf<[F32, F64, BF16, F16]>;
 def Weft_FloatTensor : RankedTensorOf<[Weft_Float]>;
 def Weft_IdTensor : RankedTensorOf<[I32]>;
 def Weft_Tensor : RankedTensorOf<[F32, F64, BF16, F16, I32, I64]>;
 def Weft_CounterTensor : 0DTensorOf<[I64]>;
 def Weft_Fp8Tensor : RankedTensorOf<[F8E4M3FN, F8E5M2]>;
-/// What kernels give: also bytes, for matmuls of devices.
+/// Results of kernels. Kernels for devices also make FP8 operands of matmuls.
 def Weft_KernelTensor : AnyTypeOf<[Weft_Tensor, Weft_Fp8Tensor]>;
 
 #endif // WEFT_OP_BASE_TD

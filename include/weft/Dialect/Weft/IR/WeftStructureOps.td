@@ -14,29 +14,28 @@ include "weft/Dialect/Weft/IR/WeftOpBase.td"
 def Weft_VariableOp : Weft_Op<"variable", [Symbol]> {
   let summary = "a parameter, a statistic, an optimizer state or an input of the step";
   let description = [{
-    A value that outlives a step. `dimensions` names the dimensions by their meaning
-    (batch, sequence, vocab, hidden, kv_heads, group, head, ffn, positions), which is how a
-    plan speaks of them. Only a parameter with `decay` takes part in weight decay. A statistic
-    belongs to the model as parameters do, but has no gradient: the loss itself assigns it, as
-    batch norm does with its running means.
+    A value that outlives a step. `dimensions` names the dimensions by their meaning (batch,
+    sequence, vocab, hidden, kv_heads, group, head, ffn, positions), as plans do. Only a parameter
+    with `decay` takes part in weight decay. A statistic belongs to the model like a parameter, but
+    has no gradient: the loss function assigns it, as batch norm does its running means.
 
-    `matrix [b, r]` says that an optimizer may see a parameter as matrices: its first b dimensions
-    number them, the next r are together the rows, the others the columns.
+    With `matrix [b, r]` an optimizer may treat a parameter as matrices: its first b dimensions
+    number the matrices, the next r are together their rows, the others their columns.
 
     ```mlir
     weft.variable parameter @head.weight ["vocab", "hidden"] decay : tensor<256x128xf32>
     ```
 
     **Constraints:**
-    - variable_c1: one name for each dimension, no name twice.
+    - variable_c1: there is one name for each dimension, no name twice.
     - variable_c2: only a parameter may decay.
-    - variable_c3: its element type is not narrow: what outlives a step is held in full.
+    - variable_c3: its element type is not narrow: values that outlive a step have full precision.
     - variable_c4: only a parameter has a matrix, of at least one dimension for rows and for columns.
     - variable_c5: `unpadded` has one size for each dimension, from 1 to that of the type, and
       differs from the type's shape.
 
-    `unpadded` is the shape that the outside knows, where the type is larger so that it can be
-    cut: see pad-dimensions. What lies beyond it is zero, but of inputs.
+    `unpadded` is the shape in files and reports, if the type is padded so that it can be cut: see
+    pad-dimensions. The padding is zero, except in inputs.
   }];
   let arguments = (ins Weft_VariableRoleAttr:$role, SymbolNameAttr:$sym_name,
                        StrArrayAttr:$dimensions, UnitAttr:$decay,
@@ -67,8 +66,8 @@ def Weft_ReadOp : Weft_Op<"read", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
   let summary = "the value of a variable at the start of the step";
   let description = [{
     **Constraints:**
-    - read_c1: the symbol is a variable of the result's type, or, once tensors are local, the
-      result has the shape of a rank's shard of it.
+    - read_c1: the symbol is a variable of the result's type, or, once tensors are local, the result
+      has the shape of a rank's shard of the variable.
   }];
   let arguments = (ins FlatSymbolRefAttr:$variable);
   let results = (outs Weft_Tensor:$output);
@@ -76,33 +75,33 @@ def Weft_ReadOp : Weft_Op<"read", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
 }
 
 def Weft_AssignOp : Weft_Op<"assign", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "the value of a variable from the end of the step on";
+  let summary = "a variable's new value, from the end of the step on";
   let description = [{
-    Reads of the same step do not see it.
+    Reads of the same step return the old value.
 
     **Constraints:**
-    - assign_c1: the symbol is a variable other than an input of the value's type, or, once
-      tensors are local, the value has the shape of a rank's shard of it.
+    - assign_c1: the symbol is a variable, not an input, of the value's type, or, once tensors are
+      local, the value has the shape of a rank's shard of the variable.
   }];
   let arguments = (ins FlatSymbolRefAttr:$variable, Weft_Tensor:$value);
   let assemblyFormat = "$variable `,` $value attr-dict `:` type($value)";
 }
 
 def Weft_ObserveOp : Weft_Op<"observe"> {
-  let summary = "a value that the outside may look at, at this place in the step";
+  let summary = "a value that the runtime may report or dump, at this point of the step";
   let description = [{
-    See `weft::rt::Observation` for the names that the runtime knows. Once tensors are local,
-    `layout` is the type, with its sharding, of the whole value.
+    `weft::rt::Observation` lists the names that the runtime knows. Once tensors are local, `layout`
+    is the type of the whole value, with its sharding.
 
     **Constraints:**
-    - observe_c1: `layout` is a tensor type; where it has a sharding, the value is a rank's shard
-      of it.
+    - observe_c1: `layout` is a tensor type; if it has a sharding, the value is a rank's shard of
+      it.
     - observe_c2: `unpadded` has one size for each dimension, from 1 to that of the whole, and
       differs from the shape of the whole.
-    - observe_c3: `limit` and `mean` are finite and above 0, and of what has a dimension.
+    - observe_c3: `limit` and `mean` are finite and above 0, and the value has a dimension.
 
-    `unpadded` is the shape of what is looked at, where the value is padded: see pad-dimensions.
-    An element above `limit` stops the run; `mean` is what the limit was said to be a multiple of.
+    `unpadded` is the shape to report, if the value is padded: see pad-dimensions. An element above
+    `limit` stops the run; the limit was given as a multiple of `mean`.
   }];
   let arguments = (ins StrAttr:$name, Weft_FloatTensor:$value, OptionalAttr<TypeAttr>:$layout,
                        OptionalAttr<DenseI64ArrayAttr>:$unpadded, OptionalAttr<F64Attr>:$limit,
@@ -123,7 +122,7 @@ def Weft_ObserveOp : Weft_Op<"observe"> {
 def Weft_CallOp : Weft_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one use of a layer";
   let description = [{
-    `label` says which ("layers.3"); reports and dumps use it.
+    `label` names the use ("layers.3") in reports and dumps.
 
     **Constraints:**
     - call_c1: the callee is a function of this module with the types of operands and
@@ -139,13 +138,13 @@ def Weft_CallOp : Weft_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
 
 def Weft_ConstrainOp : Weft_Op<"constrain", [Pure, AllTypesMatch<["input", "output"]>,
     Weft_Differentiable, Weft_Additive]> {
-  let summary = "a value that shall be cut in a certain way where it stands";
+  let summary = "a pinned sharding of a value";
   let description = [{
-    The same value. `dims` has for each dimension the axes that cut it, major to minor, or `unit`
-    where that is left open; nothing is pending. Its gradient is constrained alike. Of constraints
-    that do not agree on one value, that with the lower `priority` holds, from 0 on: see
-    resolve-constraints. What stands around it is chosen by cost, as if a plan had pinned it.
-    Partition takes it away, and nothing is left of it.
+    Returns its operand. `dims` has for each dimension the axes that cut it, major to minor, or
+    `unit` to leave it open; no axis is pending. The gradient is constrained alike. Of constraints
+    that contradict each other on one value, the one with the lower `priority`, from 0 on, holds:
+    see resolve-constraints. As with pins of a plan, the search chooses all other shardings by cost.
+    Partition removes the op.
 
     ```mlir
     %1 = weft.constrain %0 [["dp"], unit, []] priority 1 : tensor<8x4x16xf32>
@@ -186,14 +185,14 @@ def Weft_LaunchOp : Weft_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
 }
 
 def Weft_OptimizerOp : Weft_Op<"optimizer"> {
-  let summary = "how parameters follow their gradients";
+  let summary = "the optimizer and its hyperparameters";
   let description = [{
-    At most one in a module; Differentiate replaces it by update functions. The formulas are
-    those of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none. Muon
-    updates the parameters that are matrices by `momentum`, `nesterov`, `iterations` and `scale`, and
-    the others as AdamW does, at `other_rate` times the learning rate. `loss_scale` is what the loss
-    is multiplied by in the first step, 0 for nothing; after `scale_interval` steps, 0 for never, that
-    were not skipped it is multiplied by `scale_factor`, and divided by that where one is skipped.
+    A module has at most one; Differentiate replaces it by update functions. The formulas are those
+    of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none. Muon updates
+    parameters that are matrices by `momentum`, `nesterov`, `iterations` and `scale`, and the others
+    like AdamW, at `other_rate` times the learning rate. `loss_scale` is the factor on the loss in
+    the first step, 0 for no scaling. After `scale_interval` steps in a row without a skip (0:
+    never) it is multiplied by `scale_factor`; a skipped step divides it by `scale_factor`.
 
     **Constraints:**
     - optimizer_c1: rates and decays are not negative, beta1, beta2 and momentum lie in [0, 1).

@@ -1,13 +1,13 @@
-//===- WeftVisionOps.td - the layers of image models --------------------===//
+//===- WeftVisionOps.td - ops of image models --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Images are [sample, channel, place…] with one to three dimensions of places. These are always
-// whole: to cut them, ranks would have to exchange the places at their borders. Batch norm is no
-// op: it is sums over a group of samples and maps, see `lib/Pipeline/Import/BuildBatchNorm.h`.
+// Images are [sample, channel, place…] with one to three dimensions of places, which are always
+// whole: cut, ranks would have to exchange their borders. Batch norm is not an op:
+// `lib/Pipeline/Import/BuildBatchNorm.h` builds it from sums over groups of samples and maps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,9 @@ def Weft_ImageTensor : RankedTensorOf<[F32, F64, BF16, F16]>;
 /// Statistics and exponentials.
 def Weft_WideTensor : RankedTensorOf<[F32, F64]>;
 
-/// A window slides over the places. In dimension d, with k along the window, output p sees
-/// input place p * strides[d] + k * dilations[d] - low[d]. `low` and `high` are how far the window
-/// may reach out of the image.
+/// An op whose window slides over the places. In dimension d, at k in the window, output p sees
+/// input place p * strides[d] + k * dilations[d] - low[d]. The window may extend beyond the image
+/// by `low` places before it and `high` after it.
 class Weft_WindowOp<string mnemonic, list<Trait> traits = []>
     : Weft_Op<mnemonic, [Pure, Weft_Additive] # traits> {
   dag window = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
@@ -32,27 +32,29 @@ class Weft_WindowOp<string mnemonic, list<Trait> traits = []>
 }
 
 def Weft_ConvolutionOp : Weft_WindowOp<"convolution", [Weft_Differentiable]> {
-  let summary = "sum of products of a kernel with what it lies on";
+  let summary = "convolution, with groups, strides, padding and dilations";
   let description = [{
     input is [sample, channel, place…], kernel [output channel, channel in the group, place…].
     `output[n, o, p…]` is the sum over c and k of `kernel[o, c, k…]` times the input at channel c of
-    o's group and the place that output p sees at k; zero outside of the image. There are as many
-    groups as the input has times the channels of the kernel; each has as many output channels.
+    o's group and the place that output p sees at k, or zero outside of the image. The number of
+    groups is the input's channels over the kernel's; all groups have the same number of output
+    channels.
 
-    Samples and output channels may be cut; cut channels give a pending sum. With several groups
-    channels are cut by whole groups, those of the input and of the output together.
+    Samples and output channels may be cut; cut input channels give a pending sum. With several
+    groups, channels of the input and of the output are cut together, by whole groups.
 
     **Constraints:**
-    - convolution_c1: input, kernel and output have as many dimensions, three to five, of which
-      only the first of input and output may have an unknown size.
+    - convolution_c1: input, kernel and output have the same number of dimensions, three to five, of
+      which only the first of input and output may have an unknown size.
     - convolution_c2: strides, low, high and dilations have an entry for each dimension of places,
       strides and dilations at least 1, the others not negative.
-    - convolution_c3: the output has a place for each stride that the window fits in, at least one.
+    - convolution_c3: the output has one place for each position of the window, at least one.
     - convolution_c4: the input's channels are a multiple of the kernel's, and the output's of the
       number of groups.
-    - convolution_c5: both operands have one element type, the result has it or its wide type.
-    - convolution_c6: only one of f32 rounds to tf32, in the matmuls that Schedule makes of it (see
-      `weft.contract`); Import says so of those with one group.
+    - convolution_c5: both operands have one element type; the result has this type or its wide
+      type.
+    - convolution_c6: only a convolution of f32 has `tf32`, for the matmuls that Schedule makes from
+      it (see `weft.contract`); Import sets it on convolutions with one group.
   }];
   let arguments = !con((ins Weft_ImageTensor:$input, Weft_ImageTensor:$kernel), window,
                        (ins UnitAttr:$tf32));
@@ -66,8 +68,8 @@ def Weft_ConvolutionOp : Weft_WindowOp<"convolution", [Weft_Differentiable]> {
 def Weft_ConvolutionInputGradOp : Weft_WindowOp<"convolution_input_grad"> {
   let summary = "gradient of a convolution's input";
   let description = [{
-    From the gradient of the output. Output channels are summed over. The constraints are those of
-    the convolution.
+    Computed from the gradient of the output; a sum over output channels. The constraints are those
+    of the convolution.
   }];
   let arguments = !con((ins Weft_ImageTensor:$gradient, Weft_ImageTensor:$kernel), window,
                        (ins UnitAttr:$tf32));
@@ -81,7 +83,7 @@ def Weft_ConvolutionInputGradOp : Weft_WindowOp<"convolution_input_grad"> {
 def Weft_ConvolutionKernelGradOp : Weft_WindowOp<"convolution_kernel_grad"> {
   let summary = "gradient of a convolution's kernel";
   let description = [{
-    From the gradient of the output. Samples are summed over. The constraints are those of the
+    Computed from the gradient of the output; a sum over samples. The constraints are those of the
     convolution.
   }];
   let arguments = !con((ins Weft_ImageTensor:$input, Weft_ImageTensor:$gradient), window,
@@ -93,7 +95,7 @@ def Weft_ConvolutionKernelGradOp : Weft_WindowOp<"convolution_kernel_grad"> {
   }];
 }
 
-def Weft_PoolKind : Weft_Enum<"PoolKind", "what a window is made into", [
+def Weft_PoolKind : Weft_Enum<"PoolKind", "the reduction of a window", [
   I32EnumAttrCase<"Max", 0, "max">,
   I32EnumAttrCase<"Sum", 1, "sum">,
 ]>;
@@ -102,15 +104,15 @@ def Weft_PoolKindAttr : EnumAttr<Weft_Dialect, Weft_PoolKind, "pool_kind">;
 def Weft_PoolOp : Weft_WindowOp<"pool", [Weft_Differentiable]> {
   let summary = "the greatest element of a window, or the sum of its elements";
   let description = [{
-    For each sample and channel, over windows of `sizes` places; places outside of the image count
-    for nothing. A mean is a sum times a map.
+    For each sample and channel, over windows of `sizes` places; places outside of the image are
+    ignored. A mean is a sum and a map that divides it.
 
     **Constraints:**
-    - pool_c1: input and output have as many dimensions, three to five, of which only the first may
-      have an unknown size.
+    - pool_c1: input and output have the same number of dimensions, three to five, of which only the
+      first may have an unknown size.
     - pool_c2: sizes, strides, low, high and dilations have an entry for each dimension of places;
       sizes, strides and dilations at least 1, the others not negative.
-    - pool_c3: the output has a place for each stride that the window fits in, at least one.
+    - pool_c3: the output has one place for each position of the window, at least one.
     - pool_c4: every window holds a place of the image.
     - pool_c5: all element types agree.
   }];
@@ -126,12 +128,12 @@ def Weft_PoolOp : Weft_WindowOp<"pool", [Weft_Differentiable]> {
 def Weft_PoolGradOp : Weft_WindowOp<"pool_grad"> {
   let summary = "gradient of a pool's input";
   let description = [{
-    Of a window with several greatest elements the first in row-major order gets the gradient.
+    If a window has several greatest elements, the first in row-major order gets the gradient.
 
     **Constraints:**
     - pool_grad_c1: the input is given for `max` and not for `sum`.
-    - pool_grad_c2: what the constraints of the pool say holds for gradient and output, but that the
-      output, a sum, may be of the wide type.
+    - pool_grad_c2: gradient and output fulfil the constraints of the pool, but the output, a sum,
+      may have the wide type.
   }];
   let arguments = !con((ins Weft_PoolKindAttr:$kind, Weft_ImageTensor:$gradient,
                             Optional<Weft_ImageTensor>:$input, DenseI64ArrayAttr:$sizes), window);
@@ -146,8 +148,9 @@ def Weft_PoolGradOp : Weft_WindowOp<"pool_grad"> {
 def Weft_GroupMeanOp : Weft_Op<"group_mean", [Pure, Weft_Additive, Weft_Differentiable]> {
   let summary = "means over groups of neighbouring samples";
   let description = [{
-    The first dimension is the sample; `count` neighbours are a group, and each of them gets the
-    mean of the group. So is the derivative. Cut, each rank has whole groups.
+    The first dimension is the sample. `count` neighbours are a group, and each of them gets the
+    mean of the group. The derivative is the same function. If samples are cut, each rank has whole
+    groups.
 
     **Constraints:**
     - group_mean_c1: input and output have the same shape, of at least one dimension, and element
@@ -167,7 +170,7 @@ def Weft_SoftmaxOp : Weft_Op<"softmax", [Pure, Weft_Differentiable,
   let description = [{
     The greatest element is subtracted first, so that no exponential overflows.
 
-    `columns` is how many elements a row has, where it is padded: beyond them the output is zero.
+    `columns` is the number of elements of a row without its padding, in which the output is zero.
 
     **Constraints:**
     - softmax_c1: input and output have the same shape, of at least one dimension, and element
@@ -195,15 +198,15 @@ class Weft_ColumnsOp<string mnemonic> : Weft_Op<mnemonic, [Pure]> {
 }
 
 def Weft_UnfoldOp : Weft_ColumnsOp<"unfold"> {
-  let summary = "what each output of a window sees, as a column";
+  let summary = "the places that a window sees, as one column for each output";
   let description = [{
     From [sample, channel, place…] to [sample, channel and place of the window, output place]; zero
-    outside of the image. A convolution is then a matmul, which is what Schedule makes of it; the
-    op does not occur before.
+    outside of the image. Schedule makes a convolution into this op and a matmul; the op does not
+    occur before.
 
     **Constraints:**
     - unfold_c1: the input is an image, the attributes are those of a pool.
-    - unfold_c2: the output has three dimensions, as long as said above.
+    - unfold_c2: the output has three dimensions, of the sizes said above.
     - unfold_c3: input and output have one element type.
   }];
 }
@@ -214,7 +217,7 @@ def Weft_FoldOp : Weft_ColumnsOp<"fold"> {
     The derivative of `weft.unfold`: from its result's shape to that of its input.
 
     **Constraints:**
-    - fold_c1: what the constraints of unfold say holds for output and input.
+    - fold_c1: output and input fulfil the constraints of unfold's input and output.
   }];
 }
 

@@ -1,4 +1,4 @@
-//===- Windows.h - windows that slide over the places of an image -------===//
+//===- Windows.h - windows that slide over an image --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,12 @@
 
 namespace weft {
 
-/// A window in one dimension: output p sees, at k < size, input place
-/// p * stride + k * dilation - low.
+/// A window in one dimension. At k < size, output p sees input place p * stride + k * dilation -
+/// low.
 struct Window {
   int64_t size, stride, low, high, dilation;
 
-  /// Places from the first to the last that an output sees.
+  /// Number of places from the first to the last that an output sees.
   int64_t getExtent() const { return (size - 1) * dilation + 1; }
   /// Number of outputs over `input` places; 0 if the window does not fit.
   int64_t countOutputs(int64_t input) const {
@@ -26,8 +26,8 @@ struct Window {
   }
 };
 
-/// The windows of an op of the class Weft_WindowOp, of these sizes. REQUIRES: a verified op, or
-/// attributes as long as `sizes`.
+/// Returns the windows of an op of the class Weft_WindowOp, of these sizes. REQUIRES: a verified
+/// op, or attributes as long as `sizes`.
 template <typename OpTy>
 llvm::SmallVector<Window> windowsOf(OpTy op, llvm::ArrayRef<int64_t> sizes) {
   llvm::SmallVector<Window> windows;
@@ -38,25 +38,28 @@ llvm::SmallVector<Window> windowsOf(OpTy op, llvm::ArrayRef<int64_t> sizes) {
   return windows;
 }
 
-/// Whether the attributes have an entry for each of `sizes` and lie in their ranges; else an error.
+/// Checks that the attributes have an entry for each of `sizes` and lie in their ranges; emits an
+/// error if not.
 mlir::LogicalResult verifyWindowAttributes(mlir::Operation *op, llvm::ArrayRef<int64_t> sizes,
                                            llvm::ArrayRef<int64_t> strides,
                                            llvm::ArrayRef<int64_t> low,
                                            llvm::ArrayRef<int64_t> high,
                                            llvm::ArrayRef<int64_t> dilations);
 
-/// Whether the output has as many places as the windows have over the input, at least one in each
-/// dimension; else an error.
+/// Checks that the output has one place for each position of the windows over the input, at least
+/// one in each dimension; emits an error if not.
 mlir::LogicalResult verifyPlaces(mlir::Operation *op, llvm::ArrayRef<Window> windows,
                                  mlir::RankedTensorType input, mlir::RankedTensorType output);
 
-/// Whether `type` is that of images: [sample, channel, place…] with one to three dimensions of
-/// places, of known size but for the samples (where `isKernel`, all known).
+/// Returns true if `type` is a type of images: [sample, channel, place…] with one to three
+/// dimensions of places. Only the number of samples may be unknown, and with `isKernel` no size.
 bool isImage(mlir::RankedTensorType type, bool isKernel = false);
 
-/// Whether all operands and results that are tensors have one element type; else an error.
+/// Checks that all operands and results that are tensors have one element type; emits an error if
+/// not.
 mlir::LogicalResult verifyOneElementType(mlir::Operation *op);
-/// Whether all operands have one element type, and the result that or its wide type; else an error.
+/// Checks that all operands have one element type, and the result that type or its wide type; emits
+/// an error if not.
 mlir::LogicalResult verifyOperandsOrWide(mlir::Operation *op);
 
 } // namespace weft
