@@ -1,4 +1,4 @@
-//===- InitAll.h - everything a tool has to register ----------------------===//
+//===- InitAll.h - registration of dialects and passes --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,12 @@
 
 namespace weft {
 
-/// Adds the weft dialect, the dialects that programs are lowered through, and what Weft teaches the
-/// ops of other dialects.
+/// Adds the weft dialect, the dialects that programs are lowered through, and Weft's external
+/// models of interfaces for ops of other dialects.
 void registerAllWeft(mlir::DialectRegistry &registry);
 
-/// Makes the passes of all phases, and those of MLIR that are useful beside them, known by name.
-/// Call it once, before any pass pipeline is parsed.
+/// Registers the passes of all phases, and passes of MLIR that are useful beside them. Call it
+/// once, before any pass pipeline is parsed.
 void registerAllWeftPasses();
 
 } // namespace weft

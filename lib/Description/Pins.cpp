@@ -294,6 +294,14 @@ void PinReader::checkBesideMesh() {
 
 } // namespace
 
+std::string_view pinsHelp() {
+  return "the ranks, split by a known strategy: dp=N the batch, tp=N the layers,\n"
+         "sp=true or sp=false beside tp the sequence, zero=0 to 3 beside dp variables\n"
+         "between steps, fsdp=N the batch and these variables; accumulation=N, also\n"
+         "beside --mesh, takes the batch in N parts; the rest as with --mesh (may repeat;\n"
+         "default: one rank)";
+}
+
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {
   PinReader reader;
   for (std::string_view list : pins) {

@@ -7,6 +7,7 @@
 
 #include "weft/Driver/CompileOptions.h"
 
+#include "weft/Description/Pins.h"
 #include "weft/Pipeline/Partition/CollectiveMistake.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -143,13 +144,7 @@ void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addText("--mesh", "AXES",
                "the ranks, as in dp=2,tp=4, split in the way that takes the least time",
                options.mesh);
-  line.addList("--pin", "NAME=VALUE",
-               "the ranks, split by a known strategy: dp=N the batch, tp=N the layers,\n"
-               "sp=true or sp=false beside tp the sequence, zero=0 to 3 beside dp variables\n"
-               "between steps, fsdp=N the batch and these variables; accumulation=N, also\n"
-               "beside --mesh, takes the batch in N parts; the rest as with --mesh (may repeat;\n"
-               "default: one rank)",
-               options.pins);
+  line.addList("--pin", "NAME=VALUE", desc::pinsHelp(), options.pins);
   line.addText("--plan", "FILE", "split as this plan says", options.plan);
 }
 

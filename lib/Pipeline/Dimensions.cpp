@@ -1,4 +1,4 @@
-//===- Dimensions.cpp - what the dimensions of values mean ----------------===//
+//===- Dimensions.cpp - classes of equal dimensions of values -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -71,7 +71,7 @@ void Dimensions::joinFactors(ShardableOpInterface op) {
   DenseMap<unsigned, uint32_t> first;
   auto joinDims = [&](Value value, ArrayRef<unsigned> dims) {
     for (auto [dim, factor] : llvm::enumerate(dims)) {
-      // The two sides of a reshape may mean different things.
+      // The operand and result of a reshape may have different meanings.
       if (rule.factors[factor].hasOneLength) {
         uint32_t number = numberOf(value, int64_t(dim));
         join(number, first.try_emplace(factor, number).first->second);

@@ -1,4 +1,4 @@
-//===- InitAll.cpp - everything a tool has to register --------------------===//
+//===- InitAll.cpp - registration of dialects and passes ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,10 +31,10 @@ using namespace mlir;
 
 void weft::registerAllWeft(DialectRegistry &registry) {
   registry.insert<WeftDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
-  // What kernels are lowered through.
+  // Dialects that kernels are lowered through.
   registry.insert<cf::ControlFlowDialect, LLVM::LLVMDialect, memref::MemRefDialect, scf::SCFDialect,
                   vector::VectorDialect>();
-  // What convert-weft-to-shard writes.
+  // The dialect that convert-weft-to-shard writes.
   registry.insert<shard::ShardDialect>();
   registerScalarOpModels(registry);
   registerHostLoweringModels(registry);

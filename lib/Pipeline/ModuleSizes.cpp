@@ -1,4 +1,4 @@
-//===- ModuleSizes.cpp - what a module says of the model's sizes ----------===//
+//===- ModuleSizes.cpp - the model's sizes in a module --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

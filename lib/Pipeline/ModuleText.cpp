@@ -1,4 +1,4 @@
-//===- ModuleText.cpp - what MLIR's parser must not see -------------------===//
+//===- ModuleText.cpp - limits of MLIR's parser ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,13 +18,13 @@ using llvm::StringRef;
 namespace {
 
 constexpr int64_t kMostOpen = 256;
-/// Words and signs that may follow each other with nothing between them that ends an expression.
+/// Most words and signs in a row without one that ends an expression.
 constexpr int64_t kMostWords = 1024;
-/// Characters of an alias, with all that it names written out. An alias of two others of two others
+/// Most characters of an alias with all its aliases expanded. An alias of two others of two others
 /// is short to write and endless to print.
 constexpr int64_t kMostExpanded = 1 << 24;
 
-/// Walks over a text once, string literals and comments left out.
+/// Scans a text once, without string literals and comments.
 class Scanner {
 public:
   explicit Scanner(StringRef text) : text(text) {}
@@ -59,7 +59,7 @@ private:
     }
   }
 
-  /// Takes one word or sign.
+  /// Consumes one word or sign.
   void take() {
     char c = text.front();
     if (c == '"') {
@@ -80,8 +80,8 @@ private:
     }
   }
 
-  /// The name of an alias, or an attribute or type of a dialect: a definition if `=` follows, else
-  /// a use. What is used is defined before.
+  /// Consumes the name of an alias, or an attribute or type of a dialect: a definition if `=`
+  /// follows, else a use. Definitions precede uses.
   void takeAlias() {
     StringRef rest = text.drop_front().drop_while(
         [](char c) { return llvm::isAlnum(c) || StringRef("_$.-").contains(c); });
@@ -119,8 +119,8 @@ private:
 
   StringRef text;
   int64_t line = 1, open = 0, words = 0;
-  /// Lengths of the aliases so far, written out, and that of the one that is being defined, which
-  /// ends with its line, or that of its last bracket.
+  /// Expanded lengths of the aliases so far, and of the one being defined, which ends with its line
+  /// or with the line of its last bracket.
   llvm::StringMap<int64_t> aliases;
   int64_t *alias = nullptr;
   int64_t openBefore = 0;

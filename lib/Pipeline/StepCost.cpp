@@ -1,4 +1,4 @@
-//===- StepCost.cpp - what a training step costs --------------------------===//
+//===- StepCost.cpp - operations of a training step -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ using namespace weft;
 
 namespace {
 
-/// Counts every function once, however often it is called.
+/// Counts the operations of functions; visits each function once.
 class FlopCounter {
 public:
   explicit FlopCounter(ModuleOp module) : module(module) {}

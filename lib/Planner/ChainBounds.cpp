@@ -9,14 +9,14 @@
 //
 //   sum over nodes  D(x)  +  sum over edges  T(x, y) - m(x) - m(y),   D = energy + all m to it
 //
-// whatever the messages are. On the way back a node i sends over each edge e to an earlier node
-// m(y) = min over x of share * (D(x) - d) - m(x) + T(x, y), less its minimum v, where d = min D. So
-// T - m - m is at least v - share * (D(x) - d), and as no node sends more than 1 / share of them,
-// the energy is at least the sum of all d and v.
+// for any messages m. On the way back, a node i sends over each edge e to an earlier node the
+// message m(y) = min over x of share * (D(x) - d) - m(x) + T(x, y), less its minimum v, where d =
+// min D. So T - m - m is at least v - share * (D(x) - d). As no node sends more than 1 / share
+// messages, the energy is at least the sum of all d and v.
 //
-// Why options may be struck out. When a node is visited, the chains through it, 1 / share of them,
-// are each bounded by what they would have with each of its options. So a choice with option x has
-// at least the bound and D(x) - d.
+// Why options may be struck out. When a node is visited, its D(x) - d bounds how much option x adds
+// to the bound of the 1 / share chains through the node. So a choice with option x has at least the
+// energy bound + D(x) - d.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@
 
 namespace weft::planner {
 
-/// The ways from one place are as many as fill vectors of this length.
+/// The number of columns is padded to a multiple of this length of vectors.
 static constexpr size_t kLanes = 4;
 
 ChainBounds::ChainBounds(const Problem &problem) : problem(problem) {
@@ -112,17 +112,17 @@ void ChainBounds::sumAt(const Energies &energies, uint32_t node, std::vector<dou
   }
 }
 
-// Of all that solving takes, most time is spent in the loop below. AVX2 fuses no products with
-// sums, which would round in another way: all processors find the same.
+// The solver spends most of its time in the loop below. AVX2 without FMA does not fuse
+// multiplications with additions, which would round differently: all processors give the same
+// result.
 #if defined(__x86_64__) && defined(__linux__)
 #define WEFT_WITH_AVX2 __attribute__((target_clones("default", "avx2")))
 #else
 #define WEFT_WITH_AVX2
 #endif
 
-/// Makes `message` the least that it takes to each column from any row: what the row takes, and
-/// `times` the way in `seconds`. `own` has the column of each row; it is empty where ways by a
-/// third may be shorter.
+/// Sets `message` to the least cost of each column over all rows: the cost of the row plus `times`
+/// its entry in `seconds`. `own` has the column of each row; it is empty if detours may be shorter.
 WEFT_WITH_AVX2
 static void findLeast(const std::vector<double> &rows, const std::vector<uint32_t> &own,
                       double times, const double *seconds, std::vector<double> &message) {
@@ -139,7 +139,7 @@ static void findLeast(const std::vector<double> &rows, const std::vector<uint32_
   size_t first = size_t(std::min_element(rows.begin(), rows.end()) - rows.begin());
   relax(first);
   for (size_t row = 0; row < rows.size(); ++row) {
-    // From where another way is as short, no way leads on that the other does not.
+    // A row whose own column another row reaches as cheaply cannot improve any column.
     bool isBehind = !own.empty() && to[own[row]] <= rows[row];
     if (rows[row] < kInfinity && row != first && !isBehind) {
       relax(row);
@@ -147,7 +147,8 @@ static void findLeast(const std::vector<double> &rows, const std::vector<uint32_
   }
 }
 
-/// Sends what `node` knows to the other end of `edge`, and returns the number that was taken off.
+/// Sends the message of `node` to the other end of `edge`, and returns the number that was
+/// subtracted from it.
 double ChainBounds::send(const Energies &energies, uint32_t node, uint32_t number, double share) {
   const Edge &edge = problem.edges[number];
   uint32_t other = otherOf(edge, node);
@@ -160,7 +161,7 @@ double ChainBounds::send(const Energies &energies, uint32_t node, uint32_t numbe
     place = std::min(place, sum[option]);
   }
   for (size_t row = 0; row < ways.rows; ++row) {
-    // Nothing is left there, whatever was heard of it.
+    // A place without remaining options stays infinite.
     least[row] = least[row] < kInfinity ? share * least[row] - from.message[row] : kInfinity;
   }
   message.assign(ways.columns, kInfinity);
@@ -177,8 +178,8 @@ double ChainBounds::send(const Energies &energies, uint32_t node, uint32_t numbe
   return off;
 }
 
-/// What led nowhere may do so at another price. Any number is right, and this one likely not too
-/// low.
+/// Replaces infinity: options that were impossible may be possible at another price. Any numbers
+/// give a valid bound, and the greatest finite one is likely not too low.
 static std::vector<double> withoutInfinity(std::vector<double> numbers) {
   double most = 0;
   for (double number : numbers) {
@@ -211,12 +212,12 @@ void ChainBounds::restart(const Messages &low, const Messages &high, double shar
   }
 }
 
-/// Returns what the node adds to the bound on the way back.
+/// Returns the contribution of the node to the bound on the way back.
 double ChainBounds::visit(Energies &energies, uint32_t node, bool forth, double upper) {
   sumAt(energies, node, sum);
   double off = *std::min_element(sum.begin(), sum.end());
   if (off == kInfinity) {
-    return kInfinity; // Nothing is left, so that no choice is as low as `upper`.
+    return kInfinity; // No option is left: no choice is as low as `upper`.
   }
   for (size_t option = 0; option < sum.size(); ++option) {
     sum[option] -= off;
@@ -233,7 +234,7 @@ double ChainBounds::visit(Energies &energies, uint32_t node, bool forth, double 
 }
 
 double ChainBounds::pass(Energies &energies, double upper) {
-  // Rounding must not strike out the best.
+  // Rounding errors must not strike out the best choice.
   double limit = upper + 1e-9 * std::abs(upper);
   for (uint32_t node = 0; node < share.size(); ++node) {
     visit(energies, node, /*forth=*/true, limit);
@@ -266,7 +267,7 @@ void ChainBounds::restrictTo(size_t options, Energies &energies) const {
     if (sum.size() > options) {
       std::nth_element(sorted.begin(), sorted.begin() + std::ptrdiff_t(options) - 1, sorted.end());
       for (size_t option = 0; option < sum.size(); ++option) {
-        // Of equal ones all stay.
+        // Keeps all equal ones.
         if (sum[option] > sorted[options - 1]) {
           energies.nodes[node][option] = kInfinity;
         }

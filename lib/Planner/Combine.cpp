@@ -14,11 +14,11 @@ namespace weft::planner {
 
 namespace {
 
-/// Nodes that take other options in the other choice, joined by edges among themselves. What they
-/// save does not depend on whether other parts are taken.
+/// A part: connected nodes whose options differ between the two choices. Its savings do not depend
+/// on other parts.
 struct Part {
   std::vector<uint32_t> nodes;
-  double seconds = 0, bytes = 0; // That the other choice takes more.
+  double seconds = 0, bytes = 0; // Of the other choice less those of this one.
 };
 
 class Combination {
@@ -29,7 +29,7 @@ public:
   void run() {
     std::vector<Part> parts = findParts();
     std::erase_if(parts, [](const Part &part) { return !(part.seconds < 0); });
-    // First those that save most for their bytes.
+    // First parts that save most for their bytes.
     std::sort(parts.begin(), parts.end(), [](const Part &a, const Part &b) {
       double savedByA = a.seconds * std::max(b.bytes, 0.0);
       double savedByB = b.seconds * std::max(a.bytes, 0.0);

@@ -1,4 +1,4 @@
-//===- Eliminate.cpp - node by node, into tables of what is left ----------===//
+//===- Eliminate.cpp - eliminates nodes one by one ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ struct JointTable {
   std::vector<double> values;
 };
 
-/// Of each node the options that are left, ascending.
+/// The remaining options of each node, ascending.
 using Left = std::vector<std::vector<uint32_t>>;
 
 std::vector<uint32_t> join(const std::vector<uint32_t> &a, const std::vector<uint32_t> &b) {
@@ -31,7 +31,8 @@ std::vector<uint32_t> join(const std::vector<uint32_t> &a, const std::vector<uin
   return joined;
 }
 
-/// The order in which nodes go: that of the least table, of equal ones the first.
+/// The order in which nodes are eliminated: always the node with the smallest table, and the first
+/// of equal ones.
 class EliminationOrder {
 public:
   explicit EliminationOrder(const Energies &energies) : graph(energies.graph.neighborsOf) {
@@ -41,7 +42,7 @@ public:
     }
   }
 
-  /// Whether all tables together take no more than `maxWork`.
+  /// Finds the order. Returns false if all tables together take more than `maxWork` sums.
   bool find(size_t maxWork) {
     using QueueEntry = std::pair<double, uint32_t>;
     std::priority_queue<QueueEntry, std::vector<QueueEntry>, std::greater<>> queue;
@@ -55,7 +56,7 @@ public:
       auto [size, node] = queue.top();
       queue.pop();
       if (size != sizes[node]) {
-        continue; // It has another place by now, or had its turn.
+        continue; // An outdated entry of the queue.
       }
       sizes[node] = kInfinity;
       work += size * options[node];
@@ -74,7 +75,7 @@ public:
   }
 
   std::vector<uint32_t> order;
-  /// Nodes in the largest table.
+  /// The number of nodes in the largest table.
   size_t width = 0;
 
 private:
@@ -86,16 +87,16 @@ private:
     return size;
   }
 
-  /// The neighbors of `node`, which goes, become those of `other`.
+  /// The neighbors of `node`, which is eliminated, become neighbors of `other`.
   void bypass(uint32_t other, uint32_t node) {
     std::vector<uint32_t> around = join(graph[other], graph[node]);
     std::erase_if(around, [&](uint32_t member) { return member == other || member == node; });
     graph[other] = std::move(around);
   }
 
-  /// The neighbors of each node, ascending, also by way of those that had their turn.
+  /// The neighbors of each node, ascending, also those over eliminated nodes.
   std::vector<std::vector<uint32_t>> graph;
-  /// How many are left of each node.
+  /// The number of remaining options of each node.
   std::vector<double> options;
 };
 
@@ -154,7 +155,7 @@ private:
     return table;
   }
 
-  /// A table waits for the turn of the first of its nodes.
+  /// Adds a table to those of its node that is eliminated first.
   void bring(JointTable table) {
     if (table.scope.empty()) {
       return;
@@ -166,7 +167,7 @@ private:
     buckets[first].push_back(std::move(table));
   }
 
-  /// Numbers in a table over these nodes.
+  /// Returns the number of entries of a table over these nodes.
   double sizeOf(const std::vector<uint32_t> &scope) const {
     double size = 1;
     for (uint32_t node : scope) {
@@ -175,24 +176,25 @@ private:
     return size;
   }
 
-  /// A place in one table, as another scope is walked through.
+  /// A position in one table while another scope is enumerated.
   struct Cursor {
-    /// Those of one node's options side by side.
+    /// The entries of one node's options, contiguous.
     std::vector<double> values;
-    std::vector<size_t> strides; // Of the scope's nodes, 0 for those that the table lacks.
+    std::vector<size_t> strides; // For each node of the scope, 0 if the table lacks it.
     size_t offset = 0;
 
     const double *get() const { return values.data() + offset; }
   };
 
-  /// The least sum of the tables over the options of `node`, for all others' options.
+  /// Computes the least sum of the tables over the options of `node`, for each choice of the other
+  /// nodes.
   JointTable minimize(uint32_t node, const std::vector<JointTable> &bucket) const {
     JointTable message;
     for (const JointTable &table : bucket) {
       message.scope = join(message.scope, table.scope);
     }
     std::erase(message.scope, node);
-    // What does not depend on the last node, which varies fastest, is added up only once for it.
+    // Tables without the last node, which varies fastest, are added once for all its options.
     std::vector<Cursor> steady, varying;
     for (const JointTable &table : bucket) {
       Cursor cursor = cursorOf(table, message.scope, node);
@@ -233,7 +235,7 @@ private:
     }
   }
 
-  /// Four at a time, which need not wait for each other.
+  /// Four independent minima at a time, which the processor computes in parallel.
   static double leastOf(const std::vector<double> &numbers) {
     std::array<double, 4> least;
     least.fill(kInfinity);
@@ -273,7 +275,7 @@ private:
     return cursor;
   }
 
-  /// To the next options of all but the last node.
+  /// Goes to the next options of all nodes but the last.
   void advance(std::vector<uint32_t> &index, const std::vector<uint32_t> &scope,
                std::vector<Cursor> &steady, std::vector<Cursor> &varying) const {
     for (size_t at = scope.empty() ? 0 : scope.size() - 1; at-- > 0;) {
@@ -291,8 +293,8 @@ private:
     }
   }
 
-  /// The option of `node` that goes best with what was chosen for the nodes eliminated after it.
-  /// Options are meant by their places among those left.
+  /// Returns the best option of `node` given those chosen for nodes eliminated after it. Options
+  /// are indices into the remaining ones.
   uint32_t bestPlace(uint32_t node, const std::vector<JointTable> &bucket,
                      const std::vector<uint32_t> &places) const {
     std::vector<double> sums(options(node), 0);
@@ -316,12 +318,12 @@ private:
 
   const Problem &problem;
   Left left;
-  /// What each node takes by itself.
+  /// The energies of each node's remaining options.
   std::vector<JointTable> own;
   std::vector<uint32_t> order;
-  /// The place of each node in `order`.
+  /// The index of each node in `order`.
   std::vector<uint32_t> turns;
-  /// What mentions each node of `order` when its turn comes.
+  /// The tables with each node of `order` when it is eliminated.
   std::vector<std::vector<JointTable>> buckets;
 };
 

@@ -31,7 +31,7 @@ Energies::Energies(const Problem &problem, const Graph &graph, double price)
   for (const Node &node : problem.nodes) {
     std::vector<double> &numbers = nodes.emplace_back();
     for (const Option &option : node.options) {
-      // What is forbidden stays so at any price, also at none.
+      // Forbidden options stay forbidden at any price, also at 0.
       bool forbidden = option.seconds == kInfinity || option.bytes == kInfinity;
       numbers.push_back(forbidden ? kInfinity : option.seconds + price * option.bytes);
     }

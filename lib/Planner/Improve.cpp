@@ -33,7 +33,7 @@ public:
       }
       for (uint32_t number = 0; number < problem.edges.size(); ++number) {
         const Edge &edge = problem.edges[number];
-        // Two that agree already mostly move one by one.
+        // Ends of an edge without cost rarely need to move together.
         if (!areSettled[number] && problem.seconds(edge, choice[edge.a], choice[edge.b]) > 0) {
           changed |= moveEnds(edge);
           areSettled[number] = true;
@@ -47,8 +47,8 @@ private:
     return problem.nodes[node].options[option].bytes;
   }
 
-  /// What was looked at in vain stays so until something beside it changes, or there is more
-  /// memory.
+  /// Nodes and edges without an improvement stay settled until a neighbour changes or memory
+  /// becomes free.
   void take(uint32_t node, uint32_t option) {
     double more = bytesOf(node, option) - bytesOf(node, choice[node]);
     choice[node] = option;
@@ -71,7 +71,7 @@ private:
     }
   }
 
-  /// Not for a gain that may be rounding, or there would be no end.
+  /// Ignores gains that may be rounding errors, as the search would not end.
   static bool isLess(double a, double b) { return a < b * (1 - 1e-12); }
 
   bool moveNode(uint32_t node) {
@@ -91,7 +91,7 @@ private:
   }
 
   bool moveEnds(const Edge &edge) {
-    // What lies between the two is in neither sum. Other edges between them would be in both.
+    // Neither sum includes this edge. Other edges between the two nodes would be in both sums.
     std::vector<double> a = energies.around(edge.a, choice, &edge);
     std::vector<double> b = energies.around(edge.b, choice, &edge);
     for (uint32_t number : energies.graph.edgesOf[edge.a]) {
@@ -126,7 +126,7 @@ private:
   const Problem &problem;
   Choice &choice;
   double held = 0, allowed = 0;
-  /// Nodes and edges that need no look.
+  /// Nodes and edges that need no visit.
   std::vector<bool> isSettled, areSettled;
 };
 

@@ -39,7 +39,7 @@ LayoutSpace::LayoutSpace(std::vector<int64_t> meshSizes, uint32_t rank)
     }
   }
   ordered = size();
-  for (uint32_t from = 0; from < layouts.size(); ++from) { // Which grows as it is walked.
+  for (uint32_t from = 0; from < layouts.size(); ++from) { // `layouts` grows meanwhile.
     addEdges(from);
   }
   firstEdge.push_back(uint32_t(edges.size()));
@@ -56,7 +56,7 @@ void LayoutSpace::addLayout(const Layout &layout) {
 
 void LayoutSpace::addEdges(uint32_t from) {
   ReshardProblem any{mesh, {}, {}, {}, 1, 1, true};
-  // All layouts cut it evenly.
+  // All layouts cut this shape evenly.
   any.shape.assign(rank,
                    std::accumulate(mesh.begin(), mesh.end(), int64_t(1), std::multiplies<>()));
   firstEdge.push_back(uint32_t(edges.size()));
@@ -100,7 +100,7 @@ static bool reduces(StepKind kind) {
   return kind == StepKind::AllReduce || kind == StepKind::ReduceScatter;
 }
 
-/// The price of each edge; infinity where a tensor of this shape has no such layout.
+/// Returns the price of each edge; infinity if a layout does not divide a tensor of this shape.
 std::vector<double> LayoutSpace::priced(const ReshardProblem &problem, const Price &price) const {
   double elements = 1;
   for (int64_t size : problem.shape) {
@@ -131,7 +131,7 @@ std::vector<double> LayoutSpace::priced(const ReshardProblem &problem, const Pri
   return prices;
 }
 
-/// Dijkstra's algorithm.
+/// Finds shortest paths by Dijkstra's algorithm.
 std::vector<double> LayoutSpace::costsFrom(uint32_t from, const std::vector<double> &prices) const {
   std::vector<double> costs(size(), kNoWay);
   costs[from] = 0;
@@ -155,8 +155,8 @@ std::vector<double> LayoutSpace::costsFrom(uint32_t from, const std::vector<doub
   return costs;
 }
 
-/// The ways to become pending as the layouts of `to` are: over some of their axes at once, and
-/// last, when shards are as they have to be.
+/// Returns the last steps to the pending layouts of `to`, each over some of their axes at once. The
+/// layouts before them have the same shards.
 std::vector<LayoutSpace::Becoming> LayoutSpace::becomings(const ReshardProblem &problem,
                                                           const std::vector<uint32_t> &to,
                                                           const Price &price) const {

@@ -46,7 +46,7 @@ bool LineReader::next() {
     failed = false;
     split(text);
     if (failed) {
-      words.clear(); // A line that cannot be taken apart says nothing more.
+      words.clear(); // Ignores the rest of a line that cannot be split.
     }
   }
   return !words.empty();
@@ -69,7 +69,7 @@ void LineReader::split(std::string_view text) {
   }
 }
 
-/// Returns where the text goes on behind the name that begins at `begin`.
+/// Returns the position after the name that begins at `begin`.
 size_t LineReader::splitName(std::string_view text, size_t begin) {
   Word name{"", int(begin) + 1, true};
   size_t place = begin + 1;

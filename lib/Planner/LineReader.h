@@ -18,37 +18,37 @@
 
 namespace weft::planner {
 
-/// `name` in quotes, which is no end of a line inside.
+/// Returns `name` in quotes, escaped so that it is a single line.
 std::string quoted(std::string_view name);
 
-/// The shortest text that reads as this number.
+/// Returns the shortest text that parses as exactly this number.
 std::string shortest(double number);
 
-/// Takes a text apart: a line into words, a word into what is expected of it. What is not as
-/// expected becomes an error of the line, of which there is one at most: what follows it in the
-/// line is taken to be as it should. Does not own the text.
+/// Parses a text: splits lines into words, and converts words. An unexpected word is an error. A
+/// line has at most one error: after it, functions return default values until the next line. Does
+/// not own the text.
 class LineReader {
 public:
   LineReader(std::string_view text, std::string file) : rest(text), file(std::move(file)) {}
 
-  /// Goes on to the next line that has a word; false if there is none. What is left of the line
-  /// before is an error.
+  /// Goes to the next line with a word; returns false if there is none. Words that are left of the
+  /// line before are an error.
   bool next();
 
-  /// Whether the line has words left.
+  /// Returns true if the line has words left, and no error.
   bool hasMore() const { return at < words.size() && !failed; }
 
-  /// The next word, which is in no quotes. `expected` is for an error, as "a number".
+  /// Returns the next word, which must have no quotes. `expected` is for errors, as "a number".
   std::string_view word(const std::string &expected);
-  /// The next word, in quotes; what they hold.
+  /// Returns the contents of the next word, which must be in quotes.
   std::string name(const std::string &expected);
   double number();
   uint32_t count();
-  /// The place in `names` of what the next word calls by its name or by #place; of a line with an
-  /// error, nothing. `what` is a name for one of them, as "node".
+  /// Returns the index in `names` that the next word refers to, by a name in quotes or by #index;
+  /// nothing in a line with an error. `what` is the kind of the names for errors, as "node".
   std::optional<uint32_t> reference(const std::vector<std::string> &names, const std::string &what);
 
-  /// An error in the last word that was taken.
+  /// Adds an error at the last word that was taken, unless the line has one.
   void fail(const std::string &message);
   bool hasFailed() const { return failed; }
 

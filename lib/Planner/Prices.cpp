@@ -1,4 +1,4 @@
-//===- Prices.cpp - what steps between shardings cost ---------------------===//
+//===- Prices.cpp - prices of steps between shardings ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
 
 namespace weft::planner {
 
-/// The collective that a step is, or nothing for what a rank does by itself.
+/// Returns the collective of a step, or nothing for a step that a rank does by itself.
 static std::optional<desc::CollectiveKind> collectiveOf(StepKind kind) {
   switch (kind) {
   case StepKind::AllReduce:
@@ -43,7 +43,7 @@ double Prices::operator()(StepKind kind, const Axes &axes, double bytes) {
   if (auto collective = collectiveOf(kind)) {
     return machine->collective(*collective, group, bytes);
   }
-  // Read and written once; of a slice only what is left.
+  // Read and written once; a slice only its result.
   bool isSlice = kind == StepKind::Slice;
   return machine->kernel(isSlice ? "slice" : "partial", desc::Precision::F32, 0,
                          2 * bytes / (isSlice ? double(group.ranks) : 1));

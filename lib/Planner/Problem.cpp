@@ -1,4 +1,4 @@
-//===- Problem.cpp - what choices cost ------------------------------------===//
+//===- Problem.cpp - the cost of a choice ---------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -56,7 +56,7 @@ Evaluation evaluate(const Problem &problem, const Choice &choice) {
 
 static bool isLegal(double number) { return number >= 0; } // And so not undefined.
 
-/// What is wrong with an edge between nodes and with a table that exist.
+/// Returns the error of an edge whose nodes and table exist.
 static std::string faultOf(const Problem &problem, const Edge &edge) {
   const Table &table = problem.tables[edge.table];
   size_t a = problem.nodes[edge.a].options.size(), b = problem.nodes[edge.b].options.size();

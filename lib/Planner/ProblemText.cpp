@@ -17,7 +17,7 @@ namespace weft::planner {
 
 namespace {
 
-/// The numbers of `count` items in their order.
+/// Returns the numbers from 0 to `count` - 1.
 std::vector<uint32_t> inOrder(size_t count) {
   std::vector<uint32_t> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -77,7 +77,7 @@ private:
   }
 
   void readEdge() {
-    // An edge that cannot be read has lines that can.
+    // The lines of an edge with errors are still parsed.
     part = Part::Edge;
     Edge edge;
     edge.a = lines.reference(nodeNames, "node").value_or(0);
@@ -94,7 +94,7 @@ private:
     problem.edges.push_back(std::move(edge));
   }
 
-  /// A line that belongs to the one above.
+  /// Parses a line that belongs to the one above.
   void readDetail(const std::string &word) {
     if (part == Part::Node && word == "option") {
       Option option{lines.name("the name of the option")};
@@ -144,7 +144,7 @@ private:
   std::vector<std::string> nodeNames, tableNames;
 };
 
-/// What a line calls each thing: its name, or its number if others have that too.
+/// Returns the reference to each item: its name, or its number if others have the same name.
 template <typename Items> std::vector<std::string> referencesTo(const Items &items) {
   std::map<std::string_view, size_t> count;
   for (const auto &thing : items) {
@@ -313,7 +313,7 @@ private:
   std::vector<std::string> nodeNames;
   std::set<std::string> said;
   Solution solution;
-  /// The choice that lines belong to.
+  /// The choice that the current lines belong to.
   Choice *taken = nullptr;
 };
 

@@ -17,7 +17,8 @@ namespace weft::planner {
 
 namespace {
 
-/// Cheaper first, then shorter, then along outer dimensions, whose shards lie together in memory.
+/// Cheaper paths first, then shorter ones, then those along outer dimensions, whose shards are
+/// contiguous in memory.
 struct Length {
   double cost = 0;
   size_t steps = 0, dims = 0;
@@ -42,7 +43,7 @@ public:
         relax(layout, length, std::move(step));
       });
     }
-    return {}; // Unreachable: gathers lead to the whole value, and slices everywhere from there.
+    return {}; // Unreachable: gathers lead to the whole value, and slices from there to all others.
   }
 
 private:
@@ -86,13 +87,13 @@ private:
   std::set<std::pair<Length, Layout>> open;
 };
 
-/// Numbers the shards that the ranks of a group hold of a tensor that lies as `layout`.
+/// Numbers the shards of a tensor in `layout` that the ranks of a group hold.
 class Shards {
 public:
   Shards(const std::vector<int64_t> &mesh, const Axes &group, const Layout &layout)
       : mesh(mesh), group(group), layout(layout) {}
 
-  /// The shard of rank `member` of the group; all other axes at their first rank.
+  /// Returns the shard of rank `member` of the group; the coordinates of all other axes are 0.
   int64_t of(int64_t member) const {
     std::vector<int64_t> coordinates(mesh.size(), 0);
     for (size_t at = group.size(); at-- > 0;) {

@@ -168,7 +168,7 @@ void ReshardSteps::refill(const Layout &layout, Layout &to, size_t dim, const Ax
 Axes ReshardSteps::changed(const Layout &a, const Layout &b) const {
   auto place = [&](const Layout &layout, uint32_t axis) {
     for (size_t dim = 0; dim < layout.dims.size(); ++dim) {
-      int64_t minor = 1; // Shards that the axes behind it make.
+      int64_t minor = 1; // Shards by the later axes.
       for (auto at = layout.dims[dim].rbegin(); at != layout.dims[dim].rend(); ++at) {
         if (*at == axis) {
           return std::pair(dim, minor);

@@ -12,19 +12,20 @@
 
 namespace weft::planner {
 
-/// Ranks of a group over `axes`.
+/// Returns the number of ranks of a group over `axes`.
 int64_t ranksOver(const std::vector<int64_t> &mesh, const Axes &axes);
 
-/// Bytes of one rank's shard of a value that lies as `layout`, as a step of `kind` sends it.
+/// Returns the bytes of one rank's shard of a value in `layout`, in the type that a step of `kind`
+/// sends.
 double operandBytes(const ReshardProblem &problem, const Layout &layout, StepKind kind);
 
 /// The edges of the graph of layouts.
 class ReshardSteps {
 public:
-  /// On the way between two layouts of `problem`. Also axes that both begin a dimension with may
-  /// move meanwhile: shards that change places first may be gathered over faster links.
+  /// Returns the steps of paths between the two layouts of `problem`. Steps may also move axes that
+  /// stay where they are in the end: permuted shards may be gathered over faster links.
   static ReshardSteps between(const ReshardProblem &problem);
-  /// On any way of reduced values, and of pending ones that are not made pending further.
+  /// Returns the steps of any paths, except those that make a value pending.
   static ReshardSteps anywhere(const ReshardProblem &problem);
 
   using Visit = std::function<void(Step)>;
@@ -38,23 +39,23 @@ private:
   void exchanges(const Layout &layout, const Visit &visit) const;
   void slices(const Layout &layout, const Visit &visit) const;
   void partial(const Layout &layout, const Visit &visit) const;
-  /// All layouts of as many shards in every dimension, with other axes or in another order.
+  /// Visits permutes to all layouts with equally many shards in every dimension.
   void permutes(const Layout &layout, const Visit &visit) const;
   void refill(const Layout &layout, Layout &to, size_t dim, const Axes &pool,
               const Visit &visit) const;
-  /// The axes that do not stand in the same place in both, ascending.
+  /// Returns the axes that have different places in `a` and `b`, ascending.
   Axes changed(const Layout &a, const Layout &b) const;
-  /// Axes that neither cut nor are pending.
+  /// Returns the axes that neither cut a dimension nor are pending.
   Axes replicating(const Layout &layout) const;
-  /// The last axes of `dim`, in every number, and the layout without them.
+  /// Visits each suffix of the axes of `dim`, with the layout without these axes.
   void forEachSuffix(const Layout &layout, uint32_t dim,
                      const std::function<void(const Axes &, const Layout &)> &visit) const;
-  /// `layout` with `dim` cut by `axes`, where that gives equal shards.
+  /// Visits the step that cuts `dim` of `layout` by `axes`, if that gives equal shards.
   void cut(StepKind kind, const Layout &layout, uint32_t dim, const Axes &axes,
            const Visit &visit) const;
 
   const ReshardProblem &problem;
-  /// What is pending at the end of the way.
+  /// The axes that the value is pending over at the end of the path.
   Axes pendingAtEnd;
 };
 

@@ -1,4 +1,4 @@
-//===- ReviewPlan.cpp - everything that speaks against a plan -------------===//
+//===- ReviewPlan.cpp - errors and warnings of a plan ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ namespace {
 
 std::string text(int64_t number) { return std::to_string(number); }
 
-/// A number with three digits, and what it counts.
+/// Returns a number with three digits, and its unit.
 std::string text(double number, const char *unit) {
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.3g %s", number, unit);
@@ -64,14 +64,15 @@ private:
   Location meshLocation() const {
     return plan.mesh.empty() ? Location{"plan", 0, 0} : plan.mesh.front().location;
   }
-  /// The axes that cut what the model reads by samples.
+  /// Returns the axes that cut the model's inputs by samples.
   std::vector<std::string> batchAxes() const;
   /// "dp=2 * tp=4".
   std::string product(const std::vector<std::string> &axes) const;
   std::vector<std::string> allAxes() const;
-  /// Shards that `axes` cut; none where one is no axis of the mesh or the number is absurd.
+  /// Returns the number of shards that `axes` cut; nothing if one is no axis of the mesh, or the
+  /// number is absurdly large.
   std::optional<int64_t> shards(const std::vector<std::string> &axes) const;
-  /// Of the plan's file also the field is said; a pin is named by itself.
+  /// An error in the plan's file also has the field; a pin is identified by itself.
   static Diagnostic diagnostic(const Location &location, const std::string &rule,
                                std::string message) {
     bool isOfMesh =
@@ -94,7 +95,7 @@ private:
   void checkMemory();
   void warnOfNodes();
   void warnOfPeaks();
-  /// One sum over `axes` of what a layer's ranks each have a term of, in seconds.
+  /// Returns the seconds of one all-reduce of a layer's activations over `axes`.
   double sumSeconds(const cost::Predictor &predictor, cost::Group group) const;
 
   const ModelSpec &model;
@@ -137,7 +138,7 @@ std::optional<int64_t> Review::shards(const std::vector<std::string> &axes) cons
   return ways;
 }
 
-/// legal_r4. What would do is another size of one axis with which the plan is legal.
+/// legal_r4. Suggests sizes of one axis with which the plan is legal.
 void Review::checkRanks() {
   std::optional<int64_t> ranks = shards(allAxes());
   if (!request.ranks || !ranks || *ranks == *request.ranks) {
@@ -147,7 +148,7 @@ void Review::checkRanks() {
   for (size_t i = 0; i < plan.mesh.size(); ++i) {
     int64_t others = *ranks / plan.mesh[i].size;
     PlanSpec changed = plan;
-    changed.mayPad = false; // What needs padding is no advice.
+    changed.mayPad = false; // Suggests no sizes that need padding.
     changed.mesh[i].size = *request.ranks / others;
     if (*request.ranks % others == 0 && changed.mesh[i].size > 1 &&
         validatePlan(model, recipe, machine, changed).empty()) {
@@ -163,7 +164,7 @@ void Review::checkRanks() {
             (fitting.empty() ? "" : ", use " + choice(fitting)));
 }
 
-/// legal_r5 and legal_r9. Without padding legal_r2 says it.
+/// legal_r5 and legal_r9. Without padding, legal_r2 reports it.
 void Review::checkShards() {
   std::set<std::pair<std::string, int64_t>> warned;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
@@ -185,7 +186,7 @@ void Review::checkShards() {
                        product(entry.axes) + " does not divide " + what + ", which is padded to " +
                            text(padded) + ": ranks compute " +
                            text(100.0 * double(padded - *size) / double(*size), "%") +
-                           " more of what has it"));
+                           " more of each value with it"));
       }
     }
   }
@@ -267,13 +268,13 @@ void Review::checkAccumulation() {
             choice(fitting));
 }
 
-/// legal_r10, of what is said of all samples of a batch together, where one micro-batch has
-/// `samples`. Of a graph it is known once it was read.
+/// legal_r10, for parts of a model or recipe that need all samples of a batch together, when a
+/// micro-batch has `samples`. For a graph, this is checked after it was read.
 void Review::checkWholeBatch(int64_t samples) {
   auto refuse = [&](const std::string &field, const std::string &use) {
     error(plan.accumulationLocation, "legal_r10",
-          "a micro-batch of " + text(samples) + " samples does not know what " + field +
-              " needs of the whole batch, use an accumulation of 1" + use);
+          field + " needs the whole batch, got micro-batches of " + text(samples) +
+              " samples, use an accumulation of 1" + use);
   };
   const RoutingSpec &routing = recipe.routing;
   if (routing.loadBalanceLoss > 0 && routing.loadBalanceGroup == RoutingGroup::GlobalBatch) {
@@ -286,7 +287,7 @@ void Review::checkWholeBatch(int64_t samples) {
     refuse("routing.bias_update_speed", "");
   }
   if (recipe.fp8 && recipe.fp8->history == 0) {
-    refuse("fp8, one scale for each tensor,", " or fp8.scaling: DELAYED");
+    refuse("fp8 with one scale for each tensor", " or fp8.scaling: DELAYED");
   }
   if (model.graph && model.graph->batchNormGroup > 0 &&
       samples % model.graph->batchNormGroup != 0) {
@@ -294,17 +295,17 @@ void Review::checkWholeBatch(int64_t samples) {
   }
 }
 
-/// legal_r7: even where all of it is cut over all ranks. A graph's parameters are in its file.
+/// legal_r7, even if all ranks share everything equally. The parameters of a graph are in its file.
 void Review::checkMemory() {
   std::optional<int64_t> ranks = shards(allAxes());
   if (model.graph || !ranks) {
     return;
   }
   const auto *sgd = std::get_if<SgdSpec>(&recipe.optimizer);
-  // Of Muon, what is no matrix has two.
+  // With Muon, parameters that are no matrices have two states.
   int least = std::holds_alternative<AdamWSpec>(recipe.optimizer) ? 2 : 1;
   int states = sgd && sgd->momentum == 0 ? 0 : least;
-  // With BF16 they are float32.
+  // With BF16, parameters and states are float32.
   double each = std::max(bytesOf(recipe.precision), bytesOf(Precision::F32));
   double bytes = double(parameterCount(model)) * (1 + states) * each;
   double room = double(machine.device.memoryBytes);
@@ -319,8 +320,8 @@ void Review::checkMemory() {
             text(room / 1e9, "GB") + ", use at least " + text(fewest) + " ranks");
 }
 
-/// Dimensions by which a layer's results are sums, and the block that makes such a sum: one forward
-/// and one for the gradient backward.
+/// Dimensions that a layer's blocks sum over, and the block: one sum forward, and one of gradients
+/// backward.
 const std::map<std::string_view, std::string_view> summedBy = {
     {"kv_heads", "attention"}, {"group", "attention"}, {"head", "attention"}, {"ffn", "mlp"}};
 
@@ -333,7 +334,7 @@ double Review::sumSeconds(const cost::Predictor &predictor, cost::Group group) c
 
 /// together_r10
 void Review::warnOfPeaks() {
-  // Devices multiply bytes at twice the rate of bf16; data sheets round.
+  // Devices multiply FP8 numbers at twice the rate of BF16; data sheets round.
   constexpr double kMost = 2.05;
   const auto &measured = machine.device.measured.matmuls;
   auto isMeasured = [&](Precision precision) {
@@ -349,10 +350,10 @@ void Review::warnOfPeaks() {
         {{},
          "",
          "together_r10",
-         "machine " + machine.name + " gives F8 " + text(*bytes / *numbers, "times") +
-             " the peak_flops of BF16, and matmuls were measured of BF16 alone: with fp8 they are "
-             "taken to be so much faster, expected peaks of one source, or measured matmuls of "
-             "F8"});
+         "machine " + machine.name + " has " + text(*bytes / *numbers, "times") +
+             " the peak_flops for F8 that it has for BF16, but measured matmuls for BF16 only: FP8 "
+             "matmuls are predicted to be as many times faster, expected peaks of one source, or "
+             "measured matmuls for F8"});
   }
 }
 
@@ -362,7 +363,7 @@ void Review::warnOfNodes() {
   if (model.graph || !ranks || *ranks > machine.devices()) {
     return;
   }
-  /// The blocks that are sums over the same axes, and the first entry that says so.
+  /// The blocks with sums over the same axes, and the first entry that causes this.
   std::map<std::vector<std::string>, std::map<std::string_view, const ShardingSpec *>> sums;
   for (const ShardingSpec &entry : plan.shardings) {
     auto block = summedBy.find(entry.dimension);
@@ -393,8 +394,8 @@ void Review::warnOfNodes() {
     const ShardingSpec &first = *blocks.begin()->second;
     result.warnings.push_back(
         diagnostic(first.location, "legal_r8",
-                   "what " + product(axes) + " cuts is summed across " + text(group.nodes) +
-                       " nodes, " + text(int64_t(count)) + " times in a step, which takes about " +
+                   "sums over " + product(axes) + " cross " + text(group.nodes) + " nodes, " +
+                       text(int64_t(count)) + " times in a step, which takes about " +
                        text(count * sumSeconds(predictor, group), "s") + "; " + advice));
   }
 }

@@ -16,17 +16,16 @@ namespace weft::planner {
 
 namespace {
 
-/// Share of the gap that a pass has to close to be followed by another.
+/// Part of the gap that a pass must close for another pass to follow.
 constexpr double kWorthOfPass = 5e-3;
 
-/// Share of the gap that a search has to close to be followed by more passes.
+/// Part of the gap that a search must close for more passes to follow.
 constexpr double kWorthOfSearch = 0.1;
 
-/// Eliminations between passes take this part of what the last one may.
+/// Eliminations between passes may take 1 / kShort of the work of the last one.
 constexpr size_t kShort = 16;
 
-/// Share of the limit of memory that outweighs all seconds where as little memory as possible is
-/// asked for.
+/// Part of the limit of memory that outweighs all seconds when the solver seeks the least memory.
 constexpr double kOutweighs = 1e-4;
 
 class Solver {
@@ -36,7 +35,7 @@ public:
 
   Solution run() {
     if (leastBytes() > problem.bytesLimit) {
-      // Nothing fits, so that only the fastest of the smallest is asked for.
+      // Nothing fits: seeks the fastest of the choices with least bytes.
       solution.lowerBound = kInfinity;
       Energies smallest(problem, graph, 0);
       strikeLarger(smallest);
@@ -44,7 +43,7 @@ public:
       if (least.seconds < kInfinity) {
         return std::move(solution);
       }
-      chains.restart(least.messages, least.messages, 0); // Its bound is of fewer options.
+      chains.restart(least.messages, least.messages, 0); // Its bound excludes options.
     }
     Point fast = at(0, Energies(problem, graph, 0), {});
     solution.lowerBound = std::max(solution.lowerBound, fast.bound);
@@ -55,17 +54,17 @@ public:
   }
 
 private:
-  /// What one price of memory leads to.
+  /// The results at one price of memory.
   struct Point {
     double price = 0;
     Choice choice;
     double seconds = kInfinity, bytes = kInfinity;
-    /// Of seconds + price * bytes.
+    /// Lower bound of seconds + price * bytes.
     double bound = kInfinity;
     ChainBounds::Messages messages;
   };
 
-  /// Of all nodes together, the least that one by itself needs.
+  /// The sum of the least bytes of all nodes.
   double leastBytes() const {
     double sum = 0;
     for (const Node &node : problem.nodes) {
@@ -82,7 +81,7 @@ private:
     return least;
   }
 
-  /// Leaves of each node the options that need the fewest bytes.
+  /// Strikes out all options of each node but those with the fewest bytes.
   void strikeLarger(Energies &energies) const {
     for (size_t node = 0; node < problem.nodes.size(); ++node) {
       double least = leastBytes(problem.nodes[node]);
@@ -94,7 +93,7 @@ private:
     }
   }
 
-  /// `energies` are at this price; `known` are choices to begin with.
+  /// Solves at one price. `energies` are at this price; `known` are choices to start from.
   Point at(double price, Energies energies, const std::vector<const Choice *> &known) {
     Point point;
     point.price = price;
@@ -121,15 +120,15 @@ private:
     return point;
   }
 
-  /// At a price between those of two points.
+  /// Solves at a price between those of two points.
   Point between(const Point &low, const Point &high, double price) {
     chains.restart(low.messages, high.messages, (price - low.price) / (high.price - low.price));
     return at(price, Energies(problem, graph, price), {&low.choice, &high.choice});
   }
 
-  /// Passes messages, with searches around them whose better choices strike out more, until what is
-  /// left can be eliminated or nothing is gained any more. Returns whether what was taken is the
-  /// best.
+  /// Passes messages, with searches whose better choices strike out more options, until the
+  /// remaining options can be eliminated or passes gain nothing. Returns true if the best choice
+  /// taken is optimal.
   template <typename Take>
   bool approach(Energies &energies, double &bound, const double &energy, const Take &take) {
     const size_t shortWork = limits.maxWork / kShort;
@@ -173,7 +172,7 @@ private:
     return false;
   }
 
-  /// Takes the best choice of the options that are left, if that is no more than `work`.
+  /// Takes the best choice of the remaining options, if its elimination needs at most `work` sums.
   template <typename Take> bool takeBest(const Energies &energies, size_t work, const Take &take) {
     std::optional<Elimination> best = eliminate(energies, work);
     if (best) {
@@ -183,8 +182,8 @@ private:
     return best.has_value();
   }
 
-  /// Takes the best choice of options that the messages like best, as many as `work` allows.
-  /// `bound` is that before the last pass. Returns whether no other choice is better.
+  /// Takes the best choice among the options of the best messages, as many as `work` allows.
+  /// `bound` is the bound before the last pass. Returns true if no other choice is better.
   template <typename Take>
   bool searchAround(const Energies &energies, double bound, double energy, size_t work,
                     const Take &take) {
@@ -200,8 +199,8 @@ private:
     return false;
   }
 
-  /// Takes the best choice of as many options of each node: those that are near its best one may go
-  /// with none that are near another's.
+  /// Takes the best choice among equally many options of each node. Options near the best of one
+  /// node may fit none that are near the best of another.
   template <typename Take> void searchAmongBest(const Energies &energies, const Take &take) {
     for (size_t options = 64; options > 1; options /= 2) {
       Energies near = energies;
@@ -226,7 +225,7 @@ private:
     return cost;
   }
 
-  /// Above the seconds of all choices that are allowed.
+  /// An upper bound on the seconds of all allowed choices.
   double allSeconds() const {
     double sum = 0;
     auto addLargest = [&](double times, auto begin, auto end, auto seconds) {
@@ -247,11 +246,11 @@ private:
     return sum;
   }
 
-  /// Along the lower hull of (bytes, seconds): the line through a point that is too large and one
-  /// that fits gives the next price, until nothing lies below it.
+  /// Follows the lower hull of (bytes, seconds): the line through a point that is too large and one
+  /// that fits gives the next price, until no point lies below it.
   void withinLimit(Point large) {
-    // At such a price little memory weighs more than all seconds, which still tell choices of equal
-    // bytes apart.
+    // At this price a little memory outweighs all seconds, which still order choices of equal
+    // bytes.
     double most = allSeconds(), highest = most / (kOutweighs * std::max(problem.bytesLimit, 1.0));
     chains.restart(large.messages, large.messages, 0);
     Point small = at(highest, Energies(problem, graph, highest), {});
@@ -277,7 +276,7 @@ private:
     refine(Choice(solution.choice), large.choice);
   }
 
-  /// Uses up the memory that prices leave, by what is faster in `large`, which does not fit, and by
+  /// Uses the remaining memory for faster parts of `large`, a choice that does not fit, and for
   /// small changes.
   void refine(const Choice &fitting, const Choice &large) {
     Energies seconds(problem, graph, 0);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Steps work on energies: seconds with bytes at some price. An option that no best choice
-// needs is struck out, by an energy of infinity. See Solve.h.
+// The steps of the solver work on energies: seconds + price * bytes. Striking out an option sets
+// its energy to infinity. See Solve.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +22,13 @@
 
 namespace weft::planner {
 
-/// What stands beside each node of a problem.
+/// The edges and neighbours of each node of a problem.
 struct Graph {
   explicit Graph(const Problem &problem);
 
-  /// The numbers of its edges.
+  /// For each node, the numbers of its edges.
   std::vector<std::vector<uint32_t>> edgesOf;
-  /// Nodes that edges join it with, each once, ascending.
+  /// For each node, its neighbours, each once, ascending.
   std::vector<std::vector<uint32_t>> neighborsOf;
 };
 
@@ -38,60 +38,61 @@ struct Energies {
 
   const Problem &problem;
   const Graph &graph;
-  /// For each node one number for each option.
+  /// For each node, the energy of each option.
   std::vector<std::vector<double>> nodes;
 
   double of(const Choice &choice) const;
-  /// What options of `node` take while all other nodes are as in `choice`; but for one edge.
+  /// Returns the energy of each option of `node` with its edges while all other nodes are as in
+  /// `choice`. The edge `without`, if not null, does not count.
   std::vector<double> around(uint32_t node, const Choice &choice,
                              const Edge *without = nullptr) const;
-  /// Options that are not struck out, of all nodes together.
+  /// Returns the number of options that are not struck out, of all nodes together.
   size_t optionsLeft() const;
 };
 
-/// Messages along the edges, from which a lower bound follows whatever they say, and that passes
-/// over all nodes make better: sequential tree-reweighted message passing (V. Kolmogorov, 2006).
+/// Messages along the edges. Any messages give a lower bound, and each pass over all nodes improves
+/// it: sequential tree-reweighted message passing (V. Kolmogorov, 2006).
 class ChainBounds {
 public:
   explicit ChainBounds(const Problem &problem);
 
-  /// Goes over all nodes and back. Strikes out what no choice of an energy up to `upper` has.
-  /// Returns a bound below the energies of all others.
+  /// Goes over all nodes and back. Strikes out options that no choice with an energy up to `upper`
+  /// has. Returns a lower bound on the energies of all remaining choices.
   double pass(Energies &energies, double upper);
 
-  /// Of each edge the numbers at its `a`, and those at its `b`.
+  /// For each edge, the message at its `a` and the message at its `b`.
   using Messages = std::vector<std::array<std::vector<double>, 2>>;
   Messages messages() const;
 
-  /// For other energies. Bounds are forgotten, and messages are those between `low` and `high`,
-  /// which `messages` has returned: `share` of the way from `low`.
+  /// Starts again for other energies. Forgets the bound, and interpolates messages between `low`
+  /// and `high`, two results of messages(): `share` of the way from `low`.
   void restart(const Messages &low, const Messages &high, double share);
 
-  /// A choice that agrees with the messages.
+  /// Returns a choice that agrees with the messages.
   Choice decode(const Energies &energies) const;
 
-  /// Strikes out the options that are further than `distance` from the best one of their node, as
-  /// far as messages tell. No choice that has such an option is within that distance of the bound
-  /// that there was before the last pass.
+  /// Strikes out the options that are, by their messages, further than `distance` from the best one
+  /// of their node. No choice with such an option is within this distance of the bound before the
+  /// last pass.
   void restrictWithin(double distance, Energies &energies) const;
 
-  /// Strikes out all but the best `options` of each node, as far as messages tell.
+  /// Strikes out all but the best `options` of each node, by their messages.
   void restrictTo(size_t options, Energies &energies) const;
 
 private:
-  /// The rows or columns of a table that options of a node have: each once, ascending, and of each
-  /// option its number among them.
+  /// The rows or columns of a table that options of a node have: each once, ascending (`all`), and
+  /// for each option an index into these (`of`).
   struct Places {
     std::vector<uint32_t> all, of;
   };
 
-  /// The part of a table that an edge asks for, in one direction.
+  /// The part of a table that an edge needs, in one direction.
   struct Ways {
-    /// From each place of the sender to each of the receiver's, and where ways by a third are not
-    /// shorter, then to its own that are not among these; then infinity, up to whole vectors.
+    /// For each place of the sender, the seconds to each place of the receiver and, if the table is
+    /// shortest, to the sender's own other places; padded with infinity to whole vectors.
     std::vector<double> seconds;
     size_t rows = 0, columns = 0;
-    /// The column of each of the sender's own places; empty where ways by a third may be shorter.
+    /// The column of each of the sender's own places; empty unless the table is shortest.
     std::vector<uint32_t> own;
   };
 
@@ -99,7 +100,7 @@ private:
   struct Port {
     const Places *places;
     const Ways *ways; // From here.
-    /// A number for each place.
+    /// One number for each of `places`.
     std::vector<double> message;
   };
 
@@ -114,13 +115,13 @@ private:
   const Problem &problem;
   std::map<std::vector<uint32_t>, Places> knownPlaces;
   std::map<std::tuple<uint32_t, const Places *, const Places *, bool>, Ways> knownWays;
-  /// Of each edge, at its `a` and at its `b`.
+  /// For each edge, its end at `a` and its end at `b`.
   std::vector<Port> atA, atB;
-  /// What one chain of edges has of a node's energy: as many chains go through it as it has edges
-  /// to later nodes or to earlier ones, whichever are more.
+  /// For each node, the share of its energy that one chain of edges gets. The number of chains
+  /// through a node is that of its edges to later nodes or to earlier ones, whichever is greater.
   std::vector<double> share;
   double bound = -kInfinity;
-  /// Of the node that is visited, and of what it sends.
+  /// Buffers for the node being visited, and for the messages that it sends.
   std::vector<double> sum, least, message;
 };
 
@@ -129,15 +130,16 @@ struct Elimination {
   size_t width = 0;
 };
 
-/// The best choice of options that are left; nothing if that would take more than `maxWork` sums.
+/// Returns the best choice of the remaining options; nothing if that would take more than `maxWork`
+/// sums.
 std::optional<Elimination> eliminate(const Energies &energies, size_t maxWork);
 
-/// Changes `choice`, one node or two neighbours at a time, as long as its energy falls and its
-/// bytes stay within `limit`, or do not grow beyond it.
+/// Improves `choice`, one node or two neighbours at a time, while its energy falls. Its bytes stay
+/// within `limit` or, if they exceed it already, do not grow.
 void improve(const Energies &energies, double limit, Choice &choice);
 
-/// Takes from `other` what saves seconds, as long as `choice`, which is allowed and fits, still
-/// does.
+/// Changes nodes of `choice`, which is allowed and fits, to their options in `other` if that saves
+/// seconds and `choice` still fits.
 void combine(const Problem &problem, const Choice &other, Choice &choice);
 
 } // namespace weft::planner

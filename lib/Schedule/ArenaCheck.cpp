@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Shares no code with the packer, on purpose.
+// Deliberately shares no code with the packer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ using namespace weft::schedule;
 
 namespace {
 
-/// A buffer begins or ends to be needed. At one instant beginnings come first: both ends of a
-/// lifetime are included.
+/// The begin or the end of a buffer's lifetime. At one instant begins come first, since lifetimes
+/// include both of their ends.
 struct Event {
   int64_t time;
   bool isEnd;
@@ -102,7 +102,7 @@ private:
   }
 
   void leave(uint32_t buffer) {
-    // A buffer that was reported on its way in is not in the set.
+    // A buffer with a reported overlap was not inserted.
     auto it = live.find(plan.offsets[buffer]);
     if (it != live.end() && it->second == buffer) {
       live.erase(it);
@@ -126,7 +126,7 @@ std::string weft::schedule::toText(const ArenaFault &fault) {
   std::string buffer = "buffer " + std::to_string(fault.buffer);
   switch (fault.kind) {
   case ArenaFault::Kind::WrongCount:
-    return "the plan has not one offset for each buffer";
+    return "the plan's number of offsets differs from the number of buffers";
   case ArenaFault::Kind::Misaligned:
     return buffer + " does not begin at a multiple of the alignment";
   case ArenaFault::Kind::BeyondArena:

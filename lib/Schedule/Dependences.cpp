@@ -1,4 +1,4 @@
-//===- Dependences.cpp - what must come before what in a section ---------===//
+//===- Dependences.cpp - dependences between instructions of a section ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -82,9 +82,9 @@ private:
   const std::vector<rt::Instruction> &section;
   Dependences found;
   std::vector<uint32_t> writer;
-  /// Since it was written.
+  /// For each buffer, its readers since the last write.
   std::vector<std::vector<uint32_t>> readers;
-  /// The last observation, and what has written since then what lasts.
+  /// The last observation, and the writers of persistent buffers since then.
   uint32_t observed = kNobody;
   std::vector<uint32_t> lastingWrites;
 };

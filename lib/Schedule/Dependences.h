@@ -1,4 +1,4 @@
-//===- Dependences.h - what must come before what in a section -----------===//
+//===- Dependences.h - dependences between instructions of a section ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,13 +14,14 @@
 
 namespace weft::schedule {
 
-/// By numbers of instructions; an order that keeps all pairs computes the same.
+/// For each instruction of a section, by number, the instructions that must run before and after
+/// it. Every order that respects these pairs computes the same.
 struct Dependences {
   std::vector<std::vector<uint32_t>> before, after;
 };
 
-/// Follows from buffers, not from the bytes that they share. What is observed keeps its order, and
-/// what lasts is written on the same side of each observation, which may end the step.
+/// Finds dependences by buffers, not by shared bytes. Observations keep their order, and a
+/// persistent buffer is written on the same side of each observation, which may end the step.
 Dependences findDependences(const rt::Program &program,
                             const std::vector<rt::Instruction> &section);
 

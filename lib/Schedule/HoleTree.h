@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A treap (a search tree by address, a heap by random priority) in which each
-// node knows the largest hole below it, so that the lowest hole of a given size is
-// found in O(log n). Priorities come from a fixed sequence: the same calls give
-// the same tree.
+// The free memory of an arena as a treap (a search tree by address, a heap by random
+// priority). Each node stores the size of the largest hole in its subtree, so the lowest
+// hole of a given size is found in O(log n). Priorities come from a fixed sequence: the
+// same calls give the same tree.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,15 +23,15 @@ namespace weft::schedule {
 
 class HoleTree {
 public:
-  /// Begins with one hole, [begin, end), or none if that is empty.
+  /// Begins with one hole, [begin, end), or none if begin == end.
   HoleTree(uint64_t begin, uint64_t end);
 
-  /// Cuts `bytes` from the front of the lowest hole that has as many, or from the back of the
+  /// Takes `bytes` from the front of the lowest hole that is large enough, or from the back of the
   /// highest; returns the offset, or nothing if no hole is large enough. REQUIRES: bytes > 0.
   std::optional<uint64_t> takeLowest(uint64_t bytes);
   std::optional<uint64_t> takeHighest(uint64_t bytes);
 
-  /// Gives back [offset, offset + bytes) and joins it with the holes that touch it.
+  /// Frees [offset, offset + bytes) and merges it with adjacent holes.
   /// REQUIRES: no part of it is a hole.
   void give(uint64_t offset, uint64_t bytes);
 
@@ -49,11 +49,11 @@ private:
   bool hasRoom(Index tree, uint64_t bytes) const {
     return tree != kNone && nodes[tree].largest >= bytes;
   }
-  /// Goes to the lowest (highest) hole of that size; leaves the nodes on the way in `way`.
+  /// Finds the lowest (highest) hole of that size; stores the path to it in `way`.
   bool find(uint64_t bytes, Index Node::*near, Index Node::*far);
-  /// Takes note that the hole at the end of `way` has become smaller.
+  /// Updates the nodes of `way` after the hole at its end has become smaller.
   void shrink();
-  /// Splits `tree` into the nodes before `offset` and those from it on.
+  /// Splits `tree` into the nodes before `offset` and those at or after it.
   void split(Index tree, uint64_t offset, Index &before, Index &after);
   Index merge(Index before, Index after);
   /// Removes the first (last) node of `tree` and returns it.

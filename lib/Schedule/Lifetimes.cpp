@@ -1,4 +1,4 @@
-//===- Lifetimes.cpp - when instructions need buffers ---------------------===//
+//===- Lifetimes.cpp - lifetimes of the buffers of a program --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

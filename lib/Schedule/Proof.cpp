@@ -1,4 +1,4 @@
-//===- Proof.cpp - nothing leaves the compiler unproven -------------------===//
+//===- Proof.cpp - proves that a program has no deadlocks or races --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -63,7 +63,7 @@ std::string weft::schedule::describeCollective(const rt::Program &program,
 
 namespace {
 
-/// The FNV-1a hash (Fowler, Noll and Vo) of 64 bits.
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo).
 class Hash {
 public:
   void add(const char *bytes, size_t count) {
@@ -117,7 +117,7 @@ std::string certify(std::span<const RankClass> classes) {
   return hash.toText();
 }
 
-/// What is left once each table is checked by itself.
+/// Checks all tables together, after each has been checked by itself.
 Proof proveTogether(std::span<const RankClass> classes, Diagnostics &diagnostics) {
   if (diagnostics.size() == 0) {
     checkClasses(classes, diagnostics);

@@ -1,4 +1,4 @@
-//===- ProofCollectives.cpp - collectives meet, in one order --------------===//
+//===- ProofCollectives.cpp - collectives match and have one order --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,12 +11,12 @@
 // 1. Rendezvous. All ranks of a class issue the same collectives, so it is enough to
 //    compare, for each set of axes, the lists of those pairs of classes that have
 //    ranks in one group over these axes.
-// 2. Order. Let every class walk down its list; a collective happens when all who
-//    take part stand before it. If all lists come to their ends, the order in which
-//    collectives happened is the linear order. Within one class nobody ever waits:
-//    the groups over any axes partition the ranks. First all ranks of a class walk
-//    as one, which takes no longer than reading the lists; that is stricter than
-//    need be, so if they get stuck, every rank walks by itself.
+// 2. Order. Every class walks down its list; a collective happens when all its
+//    participants have reached it. If all lists come to their ends, the order in which
+//    collectives happened is the linear order. Ranks of one class never wait for one
+//    another: the groups over any axes partition the ranks. First all ranks of a class
+//    walk as one, which takes no longer than reading the lists; that is stricter than
+//    necessary, so if they get stuck, every rank walks by itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,29 +66,29 @@ void weft::schedule::checkClasses(std::span<const RankClass> classes, Diagnostic
 
 namespace {
 
-/// Axes by which a group is formed, sorted, without those of size 1.
+/// The axes of a group, sorted, without those of size 1.
 using AxisSet = std::vector<uint32_t>;
 
 /// One collective in a class's list.
 struct Issue {
   uint32_t instruction;
-  /// Number of the axis set, and how many issues with the same set come before.
+  /// Number of the axis set, and the number of earlier issues with the same set.
   uint32_t axes, turn;
 };
 
 struct ClassList {
   std::vector<Issue> issues;
-  /// For each axis set, the issues with it, in order.
+  /// For each axis set, its issues, in order.
   std::vector<std::vector<uint32_t>> byAxes;
 };
 
-/// Someone who walks down a list: a class, or one rank.
+/// A class or one rank that walks down its list.
 struct Walker {
   uint32_t list;
   int64_t rank;
 };
 
-/// What walkers meet at: for each axis set, a communicator's number, and the turn.
+/// A rendezvous of walkers: for each axis set, a communicator's number, and the turn.
 using RendezvousKey = std::pair<uint64_t, uint32_t>;
 
 class CollectiveCheck {
@@ -124,7 +124,7 @@ private:
   void compareGroup(uint32_t axes, const std::vector<int64_t> &group);
   void compare(uint32_t axes, int64_t rankA, int64_t rankB);
   void checkOrder();
-  /// Lets all walk; returns the place in its list where each stands in the end.
+  /// Lets all walk; returns for each the place in its list where it stopped.
   std::vector<size_t> walk(const std::vector<Walker> &walkers,
                            const std::vector<std::vector<uint32_t>> &communicators) const;
   void reportStuck(const std::vector<Walker> &walkers,
@@ -140,7 +140,7 @@ private:
   std::vector<ClassList> lists;
   /// The class of each rank.
   std::vector<uint32_t> classOf;
-  /// For each axis set, a forest over classes: those that share a group have one root.
+  /// For each axis set, a forest over classes: classes with ranks in one group have one root.
   std::vector<std::vector<uint32_t>> parents;
   /// Pairs of classes that were compared, for each axis set.
   std::vector<std::set<std::pair<uint32_t, uint32_t>>> compared;
@@ -216,7 +216,7 @@ void CollectiveCheck::compareGroup(uint32_t axes, const std::vector<int64_t> &gr
   }
 }
 
-/// Whether two ranks that meet mean the same. Numbers of axes agree, as meshes do.
+/// Returns true if two ranks issue the same collective. Axis numbers agree, as meshes are equal.
 bool meansTheSame(const rt::Collective &a, const rt::Collective &b) {
   return a.kind == b.kind && a.type == b.type && a.axes == b.axes && a.shape == b.shape &&
          a.sources == b.sources && (!rt::isReduction(a.kind) || a.reduction == b.reduction) &&
@@ -237,17 +237,17 @@ void CollectiveCheck::compare(uint32_t axes, int64_t rankA, int64_t rankB) {
   }
   if (issuesA.size() > common) {
     diagnostics.add(describe(rankA, a, lists[a].issues[issuesA[common]]) + ", but rank " +
-                    std::to_string(rankB) + " has no partner for it");
+                    std::to_string(rankB) + " issues no collective that matches it");
   } else if (issuesB.size() > common) {
     diagnostics.add(describe(rankB, b, lists[b].issues[issuesB[common]]) + ", but rank " +
-                    std::to_string(rankA) + " has no partner for it");
+                    std::to_string(rankA) + " issues no collective that matches it");
   }
 }
 
 std::vector<size_t>
 CollectiveCheck::walk(const std::vector<Walker> &walkers,
                       const std::vector<std::vector<uint32_t>> &communicators) const {
-  // How many walkers belong to each communicator of each axis set.
+  // The number of walkers in each communicator of each axis set.
   std::vector<std::map<uint32_t, uint32_t>> parties(axisSets.size());
   for (uint32_t axes = 0; axes < axisSets.size(); ++axes) {
     for (uint32_t communicator : communicators[axes]) {
@@ -321,8 +321,8 @@ void CollectiveCheck::checkOrder() {
   }
 }
 
-/// Names one rank that waits, and one it waits for: as the lists match, that one comes there
-/// later, and so waits elsewhere.
+/// Names one waiting rank, and a rank that it waits for. As the lists match, the latter issues the
+/// same collective later, and so waits for another one.
 void CollectiveCheck::reportStuck(const std::vector<Walker> &walkers,
                                   const std::vector<std::vector<uint32_t>> &communicators,
                                   const std::vector<size_t> &places) {

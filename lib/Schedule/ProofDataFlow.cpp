@@ -44,7 +44,7 @@ private:
            program.buffers[buffer].kind == rt::BufferClass::Input;
   }
 
-  /// What outlives a step must have a value before the first one.
+  /// Checks that every persistent tensor has a value before the first step.
   void checkNamed(const std::vector<rt::NamedTensor> &tensors) {
     for (const rt::NamedTensor &tensor : tensors) {
       if (!isWritten[tensor.buffer]) {
@@ -81,7 +81,7 @@ private:
   void checkOperand(Section section, const rt::Operand &operand) {
     std::string name = "buffer " + std::to_string(operand.buffer);
     if (operand.access != rt::Access::Write && !isWritten[operand.buffer]) {
-      problem = "reads " + name + ", which nothing has written";
+      problem = "reads " + name + ", which no instruction has written";
     }
     if (operand.access != rt::Access::Read && isInput(operand.buffer)) {
       problem = "writes " + name + ", an input";
@@ -91,8 +91,8 @@ private:
     }
     std::optional<Section> &user = users[operand.buffer];
     if (user && *user != section) {
-      problem = "uses " + name + ", which " + (*user == Section::Init ? "init" : "step") +
-                " uses and which is not persistent";
+      problem = "uses " + name + " of " + (*user == Section::Init ? "init" : "step") +
+                ", which is not persistent";
     }
     user = user.value_or(section);
   }

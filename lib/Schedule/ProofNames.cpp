@@ -1,4 +1,4 @@
-//===- ProofNames.cpp - what is persistent has one name -------------------===//
+//===- ProofNames.cpp - persistent buffers have one name each -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,10 +38,10 @@ private:
       std::string what = std::string(rt::nameOf(kind)) + " '" + tensor.name + "' lies in buffer " +
                          std::to_string(tensor.buffer);
       if (!buffer.persistent || buffer.kind != kind) {
-        diagnostics.add(what + ", which is no persistent one of its class");
+        diagnostics.add(what + ", expected a persistent buffer of its class");
       }
       if (isNamed[tensor.buffer]) {
-        diagnostics.add(what + ", which has another name already");
+        diagnostics.add(what + ", which already holds another tensor");
       }
       isNamed[tensor.buffer] = true;
     }

@@ -38,27 +38,28 @@ inline constexpr Section kSections[] = {Section::Init, Section::Step, Section::E
 
 const std::vector<rt::Instruction> &instructionsOf(const rt::Program &program, Section section);
 
-/// "step instruction 17 'layers.3/attention.query (contract)'"
+/// Returns text such as "step instruction 17 'layers.3/attention.query (contract)'".
 std::string describeInstruction(const rt::Program &program, Section section, size_t number);
-/// "all_reduce sum f32[4x8] over tp"
+/// Returns text such as "all_reduce sum f32[4x8] over tp".
 std::string describeCollective(const rt::Program &program, const rt::Collective &collective);
 
-/// The runtime's own check: every number names something, layouts divide evenly. All other parts
-/// require it.
+/// Runs the runtime's own check: every number names an entry, and layouts divide evenly. The other
+/// checks require that it holds.
 bool checkWellFormed(const rt::Program &program, Diagnostics &diagnostics);
-/// Parameters, optimizer state and inputs each have a persistent buffer, and it has no other name.
+/// Checks that parameters, optimizer state and inputs each have a persistent buffer of their own.
 void checkNames(const rt::Program &program, Diagnostics &diagnostics);
-/// Matmuls, collectives, observations and named tensors fill the buffers they use, exactly.
+/// Checks that matmuls, collectives, observations and named tensors fill their buffers exactly.
 void checkShapes(const rt::Program &program, Diagnostics &diagnostics);
-/// Reads follow writes, inputs stay, operands of one instruction do not alias.
+/// Checks that reads follow writes, that inputs are never written, and that operands of one
+/// instruction do not alias.
 void checkDataFlow(const rt::Program &program, Diagnostics &diagnostics);
-/// The independent sweep over the arena.
+/// Checks the places of buffers in the arena by `checkArena`.
 void checkPlaces(const rt::Program &program, Diagnostics &diagnostics);
-/// What shares bytes and is written is ordered by streams and waits.
+/// Checks that streams and waits order all accesses to shared bytes, if one of them writes.
 void checkStreams(const rt::Program &program, Section section, Diagnostics &diagnostics);
-/// Classes cover the ranks of one mesh, each rank once.
+/// Checks that classes cover the ranks of one mesh, each rank once.
 void checkClasses(std::span<const RankClass> classes, Diagnostics &diagnostics);
-/// Collectives meet, and there is a linear order.
+/// Checks that collectives match on all ranks and have a linear order.
 void checkCollectives(std::span<const RankClass> classes, Section section,
                       Diagnostics &diagnostics);
 

@@ -16,10 +16,11 @@ using namespace weft::schedule;
 
 namespace {
 
-/// Sizes of real tensors; a table beyond is damaged, and sums below must not overflow.
+/// The largest size of a real tensor. Larger sizes mean a damaged table; sums below must not
+/// overflow.
 constexpr int64_t kMaxElements = int64_t(1) << 48;
 
-/// Matmul of `sizes`, or nothing if one is not positive or there are too many elements.
+/// Returns the product of `sizes`, or nothing if one is not positive or the product is too large.
 std::optional<int64_t> countElements(std::span<const int64_t> sizes) {
   int64_t count = 1;
   for (int64_t size : sizes) {
@@ -31,13 +32,12 @@ std::optional<int64_t> countElements(std::span<const int64_t> sizes) {
   return count;
 }
 
-/// One index of a stored matrix: how often it steps, and how far.
+/// One index of a stored matrix: the number of steps, and their stride.
 struct Stride {
   int64_t size, step;
 };
 
-/// Number of elements that the indices visit, if they visit each of the elements 0 to that
-/// number just once; else nothing.
+/// Returns n if the indices visit each of the elements 0 to n - 1 exactly once; else nothing.
 std::optional<int64_t> countIfDense(std::array<Stride, 3> strides) {
   std::sort(strides.begin(), strides.end(), [](const Stride &a, const Stride &b) {
     return a.step != b.step ? a.step < b.step : a.size < b.size;
@@ -102,7 +102,7 @@ private:
     problem = "has an unknown opcode";
   }
 
-  /// The operands must be exactly these.
+  /// Checks that the operands are exactly these.
   bool expectOperands(const rt::Instruction &instruction, std::vector<rt::Access> accesses) {
     bool equal = std::equal(
         accesses.begin(), accesses.end(), instruction.operands.begin(), instruction.operands.end(),
@@ -118,10 +118,11 @@ private:
                       std::optional<int64_t> elements) {
     uint64_t bytes = program.buffers[instruction.operands[operand].buffer].bytes;
     if (problem.empty() && (!elements || *elements * rt::sizeOf(type) != bytes)) {
-      problem = "does not fit operand " + std::to_string(operand) + ": it needs " +
+      problem = "needs " +
                 (elements ? std::to_string(*elements * rt::sizeOf(type)) + " bytes"
                           : std::string("a dense tensor")) +
-                ", the buffer has " + std::to_string(bytes);
+                " in operand " + std::to_string(operand) + ", got " + std::to_string(bytes) +
+                " bytes";
     }
   }
 
@@ -138,7 +139,7 @@ private:
     return accesses;
   }
 
-  /// What comes behind C; a matrix of it lies as C does.
+  /// Checks the operands after C. A matrix among them has C's layout.
   void checkEpilogue(const rt::Instruction &instruction, const rt::Matmul &p) {
     std::optional<int64_t> c =
         countIfDense({{{p.strideC == 0 ? 1 : p.batch, p.strideC}, {p.m, p.ldc}, {p.n, 1}}});
@@ -171,7 +172,7 @@ private:
     }
     int64_t rowsA = p.transposeA ? p.k : p.m, columnsA = p.transposeA ? p.m : p.k;
     int64_t rowsB = p.transposeB ? p.n : p.k, columnsB = p.transposeB ? p.k : p.n;
-    // What all matmuls share counts once.
+    // An operand that all matmuls share counts once.
     auto batchOf = [&](int64_t stride) { return stride == 0 ? int64_t(1) : p.batch; };
     expectElements(
         instruction, 0, p.type,
@@ -183,7 +184,7 @@ private:
                    countIfDense({{{batchOf(p.strideC), p.strideC}, {p.m, p.ldc}, {p.n, 1}}}));
     checkEpilogue(instruction, p);
     if (p.lda < columnsA || p.ldb < columnsB || p.ldc < p.n) {
-      problem = "has rows that are longer than the distance from one to the next";
+      problem = "has rows that are longer than their stride";
     }
     if (p.batch < 1 || (p.batch > 1 && p.strideA == 0 && p.strideB == 0)) {
       problem = "is a batch of " + std::to_string(p.batch) + " matmuls that are all the same";
@@ -210,7 +211,7 @@ private:
     if (collective.kind == rt::CollectiveKind::AllGather) {
       result[collective.dim] *= ranks;
     } else if (moves && result[collective.dim] % ranks != 0) {
-      problem = "cannot cut dimension " + std::to_string(collective.dim) + " in " +
+      problem = "cannot cut dimension " + std::to_string(collective.dim) + " into " +
                 std::to_string(ranks) + " equal shards";
       return;
     } else if (moves) {

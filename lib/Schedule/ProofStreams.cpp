@@ -1,17 +1,18 @@
-//===- ProofStreams.cpp - what shares bytes is ordered -------------------===//
+//===- ProofStreams.cpp - accesses to shared bytes are ordered ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A section is walked in the order of issue. A clock says of each stream how far it has
-// come for sure when an instruction begins: by what stands before it on its own stream, by
-// its waits, and by what came before these. Of all bytes of the arena is known who wrote
-// them last, and who has read them since on each stream; who touches them must have these
-// before it. Earlier accesses need not be kept: the writer had all of them before it.
+// Walks a section in the order of issue. A clock records for each stream how many of its
+// instructions have certainly ended when an instruction begins: by its predecessors on its own
+// stream, by its waits, and by what these implied in turn. For all bytes of the arena the walk
+// knows their last writer, and on each stream the last reader since then; an instruction that
+// touches the bytes must come after these. Earlier accesses need not be kept: the writer came
+// after all of them.
 //
-// Shares no code with what sets the waits, on purpose.
+// Deliberately shares no code with setWaits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,7 @@ using namespace weft::schedule;
 
 namespace {
 
-/// Of each stream the number after that of the last instruction that has ended.
+/// For each stream, one more than the number of the last instruction that has ended.
 using Clock = std::array<size_t, rt::kStreams>;
 
 void join(Clock &clock, const Clock &other) {
@@ -34,14 +35,14 @@ void join(Clock &clock, const Clock &other) {
                  [](size_t a, size_t b) { return std::max(a, b); });
 }
 
-/// The instruction and the buffer through which it reaches the bytes; `end` is its number plus
-/// one, 0 for nobody.
+/// An instruction and the buffer by which it accesses the bytes; `end` is its number plus one, or 0
+/// for no instruction.
 struct Touch {
   size_t end = 0;
   uint32_t buffer = 0;
 };
 
-/// Bytes up to `end` that the same instructions have touched.
+/// Bytes up to `end` that the same instructions have accessed.
 struct Stretch {
   uint64_t end = 0;
   Touch written;
@@ -76,7 +77,7 @@ public:
 private:
   using Place = std::map<uint64_t, Stretch>::iterator;
 
-  /// Cuts a stretch at `at`, so that none lies on both sides.
+  /// Splits the stretch that contains `at`, so that no stretch lies on both sides.
   Place cut(uint64_t at) {
     Place next = stretches.lower_bound(at);
     if (next != stretches.begin()) {
@@ -119,9 +120,9 @@ private:
     diagnostics.add(describeInstruction(program, section, number) +
                     (operand.access == rt::Access::Read ? " reads" : " writes") + " buffer " +
                     std::to_string(operand.buffer) + " on " +
-                    rt::nameOf(instructions[number].stream) + ", while nothing says that " +
-                    describeInstruction(program, section, other.end - 1) + " has ended, which " +
-                    (isWrite ? "writes" : "reads") + " bytes of it as buffer " +
+                    rt::nameOf(instructions[number].stream) + " without waiting for " +
+                    describeInstruction(program, section, other.end - 1) + ", which " +
+                    (isWrite ? "writes" : "reads") + " some of its bytes as buffer " +
                     std::to_string(other.buffer) + " on " + rt::nameOf(instruction.stream));
   }
 
@@ -135,7 +136,7 @@ private:
       stretches[begin] = {end, touch, {}};
       return;
     }
-    // Bytes that nobody has touched lie between stretches.
+    // Bytes that no instruction has accessed lie between stretches.
     uint64_t at = begin;
     for (Place place = first; at < end;) {
       if (place == last || place->first > at) {
@@ -152,12 +153,13 @@ private:
   const Section section;
   const std::vector<rt::Instruction> &instructions;
   Diagnostics &diagnostics;
-  /// By their first bytes.
+  /// The stretches by their first bytes.
   std::map<uint64_t, Stretch> stretches;
-  /// When the next instruction of each stream begins; when each instruction has ended.
+  /// The clock when the next instruction of each stream begins, and when each instruction has
+  /// ended.
   std::array<Clock, rt::kStreams> clocks = {};
   std::vector<Clock> after;
-  /// One fault of an instruction is told.
+  /// Set after the first fault of an instruction: only that is reported.
   bool isReported = false;
 };
 

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// First, what only unpacks or looks at the result of a collective moves to its first use,
-// where that takes no memory. Then the collectives are chosen, each of the rest says
-// before which instruction it is to stand, and all move at once.
+// First, ops that only unpack or observe the result of a collective move to its first use,
+// if that takes no memory. Then the collectives for the communication stream are chosen;
+// each gets the instruction that it is to precede, and all move at once.
 //
-// All-gathers find their places by a walk back through time: from the first use of what is
-// gathered, past the times in which other collectives take the links.
+// All-gathers get their places by a walk back through time: from the first use of the
+// gathered value, past the times at which other collectives occupy the links.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,27 +27,27 @@ using namespace weft::schedule;
 
 namespace {
 
-/// Kernels that prepare one shard are few.
+/// The limit of kernels that prepare one shard and move with it.
 constexpr size_t kMaxPreparing = 32;
 
-/// An all-gather beside computation, by numbers of instructions.
+/// An all-gather on the communication stream; instructions are given by number.
 struct Gather {
   uint32_t number, firstUse, lastUse;
-  /// It may stand before this one, and before no earlier one.
+  /// The first instruction that it may precede.
   uint32_t earliest;
-  /// It shall stand before this one.
+  /// The instruction that it is to precede.
   uint32_t at;
   uint64_t bytes;
-  /// Kernels that come with it: what they read is there from the beginning.
+  /// Kernels that move with it: their operands exist from the beginning.
   std::vector<uint32_t> preparing;
 };
 
-/// When collectives take the links.
+/// A time in which a collective occupies the links.
 struct Busy {
   double begin, end;
 };
 
-/// Where an instruction shall stand: right before number `at`, or in its place.
+/// The new place of an instruction: right before instruction `at`, or in its place.
 struct Place {
   uint32_t at;
   bool isThere;
@@ -98,15 +98,15 @@ private:
   const rt::Program &program;
   std::vector<rt::Instruction> &section;
   Dependences order;
-  /// Whether an instruction is a kernel that needs nothing but what is there from the beginning.
+  /// True for kernels that depend only on values from before the section.
   std::vector<bool> isPrepared;
-  /// Seconds of computation before each instruction, and of all.
+  /// Seconds of computation before each instruction, and in total at the end.
   std::vector<double> computed;
-  /// Seconds from the beginning to each instruction, if nothing on the compute stream ever waits.
+  /// Seconds from the beginning to each instruction, if the compute stream never waits.
   std::vector<double> times;
-  /// Those beside computation.
+  /// All-gathers that move to the communication stream.
   std::vector<Gather> gathers;
-  /// The others beside computation, and before which instruction they shall stand.
+  /// Other collectives that move there, with the instructions that they are to precede.
   std::vector<std::pair<uint32_t, uint32_t>> hastened;
 };
 
@@ -127,7 +127,7 @@ void Orderer::reorder(std::vector<Place> places) {
   section = std::move(ordered);
 }
 
-/// Whether it reads what `writer` writes.
+/// Returns true if instruction `number` reads a buffer that `writer` writes.
 bool Orderer::reads(uint32_t number, uint32_t writer) const {
   auto isRead = [&](const rt::Operand &written) {
     return written.access != rt::Access::Read &&
@@ -140,8 +140,8 @@ bool Orderer::reads(uint32_t number, uint32_t writer) const {
   return std::any_of(section[writer].operands.begin(), section[writer].operands.end(), isRead);
 }
 
-/// Kernels and observations of what a collective gives, directly or by other followers, that hold
-/// no less memory when they have run than before.
+/// Finds kernels and observations of a collective's result, or of another follower's, that do not
+/// reduce the memory in use.
 std::vector<bool> Orderer::findFollowers() const {
   std::vector<uint32_t> first(program.buffers.size(), count()), last(program.buffers.size(), 0);
   for (uint32_t i = 0; i < count(); ++i) {
@@ -198,7 +198,7 @@ void Orderer::findPrepared() {
   }
 }
 
-/// With what prepares it, if that is little beside the collective itself.
+/// Includes the kernels that prepare its shard, if they take no longer than the all-gather.
 Gather Orderer::makeGather(uint32_t number, uint32_t firstUse) const {
   const std::vector<uint32_t> &after = order.after[number];
   uint32_t lastUse = after.empty() ? number : *std::max_element(after.begin(), after.end());
@@ -227,8 +227,7 @@ Gather Orderer::makeGather(uint32_t number, uint32_t firstUse) const {
   return gather;
 }
 
-/// Whether a collective that may run beside what stands from before `begin` to before `end` saves
-/// enough.
+/// Returns true if a collective that runs beside the instructions [begin, end) saves enough time.
 bool Orderer::gains(uint32_t number, uint32_t begin, uint32_t end) const {
   double beside = begin < end ? computed[end] - computed[begin] : 0;
   return std::min(beside, section[number].cost.seconds) > kLeastGain;
@@ -274,7 +273,7 @@ void Orderer::findTimes() {
   }
 }
 
-/// By collectives that are no gathers beside computation, in the order of issue.
+/// Returns the times that other collectives than `gathers` occupy the links, in the order of issue.
 std::vector<Busy> Orderer::findBusy() const {
   std::vector<bool> isGathered(count(), false);
   for (const Gather &gather : gathers) {
@@ -320,7 +319,7 @@ void Orderer::gatherInTime() {
       time = busy.back().begin;
     }
     auto at = uint32_t(std::upper_bound(times.begin(), times.end(), time) - times.begin());
-    // Not later than in the old order either, lest a prediction that is wrong make it worse.
+    // Not later than in the old order either, so that a wrong prediction makes nothing worse.
     gather.at = std::clamp(at - (at > 0), gather.earliest, gather.number);
   }
 }
@@ -341,13 +340,13 @@ uint64_t Orderer::gatheredAtOnce() const {
   return uint64_t(most);
 }
 
-/// Delays gathers that would lie ready beside more than that.
+/// Delays all-gathers that would raise the bytes of gathered values above that.
 void Orderer::boundMemory() {
   uint64_t bound = gatheredAtOnce(), bytes = 0;
   std::sort(gathers.begin(), gathers.end(), [](const Gather &a, const Gather &b) {
     return std::tie(a.at, a.number) < std::tie(b.at, b.number);
   });
-  // Those that are issued and not used yet.
+  // All-gathers that are issued and not used yet.
   std::vector<const Gather *> open;
   auto isUsedLater = [](const Gather *a, const Gather *b) { return a->firstUse < b->firstUse; };
   for (Gather &gather : gathers) {

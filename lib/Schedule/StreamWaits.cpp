@@ -1,4 +1,4 @@
-//===- StreamWaits.cpp - what has to wait for what -----------------------===//
+//===- StreamWaits.cpp - waits of instructions for other streams ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,13 +15,13 @@ using namespace weft::schedule;
 
 namespace {
 
-/// For each stream how many instructions of the list, counted to the last one that is on this
-/// stream, have ended.
+/// For each stream, how many instructions of the list have ended, up to the last one on this
+/// stream.
 using Clock = std::array<uint32_t, rt::kStreams>;
 
-/// Bytes that are always used together: between two neighbouring ends of buffers.
+/// Bytes between two neighbouring ends of buffers, which are always used together.
 struct Part {
-  /// Who wrote them last, and who has read them since: numbers from 1, 0 for nobody.
+  /// Their last writer and the readers since then: instruction numbers from 1; 0 is none.
   Clock written = {}, read = {};
 };
 
@@ -58,7 +58,7 @@ private:
     return {find(place.offset), find(place.offset + place.bytes)};
   }
 
-  /// What must have ended on each stream before the instruction begins.
+  /// The instructions of each stream that must have ended before the instruction begins.
   Clock findNeeded(const rt::Instruction &instruction) const {
     Clock needed = {};
     auto join = [&](const Clock &others) {
@@ -78,7 +78,7 @@ private:
     return needed;
   }
 
-  /// The last one needed first: it may have waited for the others.
+  /// The last instruction first: it may have waited for the others.
   void setWaits(uint32_t number, Clock needed) {
     rt::Instruction &instruction = section[number];
     Clock &clock = clocks[size_t(instruction.stream)];
@@ -116,10 +116,11 @@ private:
 
   const rt::Program &program;
   std::vector<rt::Instruction> &section;
-  /// Where buffers begin or end, ascending; part i begins at `ends[i]`.
+  /// The offsets where buffers begin or end, ascending; part i begins at `ends[i]`.
   std::vector<uint64_t> ends;
   std::vector<Part> parts;
-  /// What has ended when the next instruction of each stream begins; when each one has ended.
+  /// The clocks when the next instruction of each stream begins, and when each instruction has
+  /// ended.
   std::array<Clock, rt::kStreams> clocks = {};
   std::vector<Clock> after;
 };

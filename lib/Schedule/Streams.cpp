@@ -21,7 +21,7 @@ static bool usesStreams(const std::vector<rt::Instruction> &section) {
   });
 }
 
-/// Every buffer gets bytes of its own, so that only what is computed orders instructions.
+/// Gives every buffer bytes of its own, so that only data dependences order instructions.
 static void separateBuffers(rt::Program &program) {
   uint64_t end = 0;
   for (rt::Buffer &buffer : program.buffers) {
@@ -30,8 +30,8 @@ static void separateBuffers(rt::Program &program) {
   }
 }
 
-/// Keeps what collectives beside the computation use for as long as they are predicted to run.
-/// `begin` is the instant of the section's first instruction.
+/// Extends the lifetimes of buffers that collectives beside computation use to the collectives'
+/// predicted ends. `begin` is the instant of the section's first instruction.
 static void extendLifetimes(const rt::Program &program, std::span<const rt::Instruction> section,
                             int64_t begin, ArenaProblem &problem) {
   std::vector<TimeSpan> times = predictTimes(section);

@@ -30,7 +30,7 @@ std::vector<TimeSpan> weft::schedule::predictTimes(std::span<const rt::Instructi
     times.push_back({stream, stream + instruction.cost.seconds});
     stream = times.back().end;
     if (instruction.opcode == rt::Opcode::Observe && instruction.cost.seconds > 0) {
-      // Ranks agree to go on; before they do, nothing more is issued.
+      // Ranks agree whether to go on; no instruction is issued before.
       for (double &other : streams) {
         other = std::max(other, times.back().end);
       }

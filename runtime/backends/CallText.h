@@ -15,7 +15,8 @@ namespace weft::rt {
 /// "all-reduce sum f32 [4, 8] (step instruction 12, layers.0.mlp)".
 std::string describeCall(const Collective &collective, const CallSite &site);
 
-/// Whether partners may meet with these two: the same collective at the same place.
+/// Returns true if the two calls are one collective at one place of the program, so that ranks that
+/// make them belong together.
 bool isSameCall(const Collective &a, const CallSite &siteA, const Collective &b,
                 const CallSite &siteB);
 

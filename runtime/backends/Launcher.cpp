@@ -1,4 +1,4 @@
-//===- Launcher.cpp - who has started the processes -----------------------===//
+//===- Launcher.cpp - finds the launcher of this process ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,7 +28,7 @@ static std::optional<int64_t> number(const Environment &environment, const char 
   return ok ? std::optional(result) : std::nullopt;
 }
 
-/// The first whose variables fit, of those whose processes find each other by MPI.
+/// Returns the first launcher of MPI whose variables are set.
 static std::optional<Launcher> findMpiLauncher(const Environment &environment) {
   struct Kind {
     const char *name, *rank, *size, *localRank;
@@ -53,7 +53,7 @@ static std::optional<Launcher> findMpiLauncher(const Environment &environment) {
 
 namespace {
 
-/// Reads what torchrun says, and keeps what is wrong with it first.
+/// Reads torchrun's variables, and keeps the first error.
 class TorchrunReader {
 public:
   explicit TorchrunReader(const Environment &environment) : environment(environment) {}
@@ -112,7 +112,7 @@ static Launcher readTorchrun(const Environment &environment) {
     point.portName = "WEFT_PORT";
     point.port = uint16_t(reader.read("WEFT_PORT", 1, 65535, "a port, 1 to 65535"));
   } else {
-    // On the port itself torchrun's own store listens.
+    // torchrun's own store listens at MASTER_PORT.
     point.portName = "MASTER_PORT + 1";
     point.port = uint16_t(1 + reader.read("MASTER_PORT", 1, 65534, "a port, 1 to 65534"));
   }
@@ -127,8 +127,7 @@ static Launcher readTorchrun(const Environment &environment) {
 
 std::optional<Launcher> weft::rt::mpi::findLauncher(const Environment &environment) {
   std::optional<Launcher> other = findMpiLauncher(environment);
-  // RANK is what a launcher must say to each process anew; the rest may stand in a job's script for
-  // all of them.
+  // A launcher must set RANK for each process; a job's script may set the other variables for all.
   bool isSaid =
       environment("RANK") || (!other && environment("WORLD_SIZE") && environment("MASTER_ADDR"));
   bool isNearest =

@@ -1,4 +1,4 @@
-//===- Launcher.h - who has started the processes -------------------------===//
+//===- Launcher.h - finds the launcher of this process --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,39 +15,40 @@
 
 namespace weft::rt::mpi {
 
-/// Where processes meet that know no MPI.
+/// The address where processes without MPI find each other: rank 0 listens there.
 struct RendezvousPoint {
   std::string host;
   uint16_t port = 0;
-  /// "WEFT_PORT", "MASTER_PORT + 1": who says the port.
+  /// The variable that gives the port: "WEFT_PORT", "MASTER_PORT + 1".
   std::string portName;
-  /// The launcher's name of the run; empty if it gives none.
+  /// The run's name, from the launcher; empty if it sets none.
   std::string run;
 };
 
-/// Something that starts one program in several processes, and what it says of this one.
+/// A tool that starts one program in several processes, and this process's place among them.
 struct Launcher {
   /// "mpirun", "torchrun", "srun", "mpiexec of MPICH".
   std::string name;
   int64_t rank = 0, size = 1;
-  /// This process's number among those on its machine, and the variable that says it.
+  /// This process's number among those on its machine, and the variable that gives it.
   std::optional<int64_t> localRank;
   std::string localRankName;
-  /// If the processes find each other by TCP; else by MPI.
+  /// Set if the processes find each other over TCP; else they use MPI.
   std::optional<RendezvousPoint> rendezvousPoint;
-  /// What is wrong with what it says; then nothing else counts but the name.
+  /// An error in the launcher's variables; if there is one, only `name` is valid.
   std::string problem;
 };
 
-/// Reads a variable of the environment; null if there is none.
+/// Returns the value of an environment variable, or null if it is not set.
 using Environment = std::function<const char *(const char *name)>;
 
-/// By the variables that launchers set. None, if the program was started by itself; so too in a
-/// job of Slurm outside of srun, and in a step of srun with one task, as an interactive shell is.
+/// Finds the launcher by the environment variables that it set. Returns none for a program that was
+/// started alone, in a job of Slurm outside of srun, and in a step of srun with one task, such as
+/// an interactive shell.
 ///
-/// What is said by torchrun, which may itself have been started by any of the others, goes before
-/// all. The same variables may come from whoever runs a shell's loop or a pod: mpirun, which must
-/// have been started in there, goes before them, and they before srun, which sets none of them.
+/// If several launchers set variables, torchrun comes first, since any of the others may have
+/// started it. A shell's loop or a pod may set the same variables (MASTER_ADDR and the like)
+/// without torchrun: then mpirun comes first, since it was started inside, then these, then srun.
 std::optional<Launcher> findLauncher(const Environment &environment);
 std::optional<Launcher> findLauncher();
 

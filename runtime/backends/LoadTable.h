@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What needs MPI or CUDA is in libraries that are loaded when they are asked for. Each gives a
-// table of functions, which has a version.
+// All code that needs MPI or CUDA is in shared libraries, which are loaded on demand. Each exports
+// one versioned table of functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,15 +20,15 @@
 
 namespace weft::rt {
 
-/// The file that the environment's `variable` names, else `file`.
+/// Returns the file that the environment variable `variable` names, or else `file`.
 inline const char *chosenFile(const char *variable, const char *file) {
   const char *chosen = std::getenv(variable);
   return chosen && *chosen ? chosen : file;
 }
 
-/// The table that `library`, which was loaded from `file`, gives by its function `name`. Null and
-/// an error if there is none, or one of another version; `user` is who needs it: "--backend mpi
-/// needs".
+/// Returns the table that the function `name` of `library` gives; `library` was loaded from `file`.
+/// Returns null and sets `error` if the function is missing or the table has another version. The
+/// error names the table's user, as in "--backend mpi needs".
 template <typename Table>
 const Table *findTable(void *library, const char *file, const char *name, const char *user,
                        std::string &error) {

@@ -12,15 +12,16 @@
 
 namespace weft::rt {
 
-/// What `count` elements of `type` are reduced in: bf16 and f16 in f32, others in themselves. A
-/// reduction begins with the first operand, takes in the others one by one, and ends in the result.
+/// Returns the type in which elements of `type` are summed: f32 for bf16 and f16, else `type`. A
+/// reduction calls `beginReduction` with the first operand, `reduceInto` with each other operand,
+/// then `endReduction`.
 ElementType accumulatorOf(ElementType type);
 
 /// sum[i] = source[i].
 void beginReduction(ElementType type, void *sum, const void *source, int64_t count);
 
-/// sum[i] = sum[i] (+ or max) source[i], in this order. Integers wrap around. The maximum of
-/// anything and NaN is NaN, so that no member of a group can hide another's.
+/// sum[i] = sum[i] (+ or max) source[i], in this order. Integers wrap around. The maximum of NaN
+/// and any number is NaN, so that a NaN of one rank reaches all.
 void reduceInto(ElementType type, ReductionKind kind, void *sum, const void *source, int64_t count);
 
 /// target[i] = sum[i], rounded to the nearest.

@@ -1,4 +1,4 @@
-//===- DeviceMeasurements.cpp - what CUDA devices do how fast ---------------===//
+//===- DeviceMeasurements.cpp - measures the speed of CUDA devices ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,11 +17,11 @@ using namespace weft::rt::calibrate;
 
 namespace {
 
-/// How the time is shared out.
+/// The shares of the time.
 constexpr double kMatmulShare = 0.6, kMemoryShare = 0.15, kCollectiveShare = 0.2;
 constexpr auto kTimeout = std::chrono::seconds(60);
 
-/// As programs have it (`weft::workspaceBytes`).
+/// Returns the workspace that programs give a matmul (`weft::workspaceBytes`).
 uint64_t workspaceOf(const Matmul &matmul) {
   double bytes = std::ceil(double(matmul.k) / 64) * double(matmul.m) * double(matmul.n) *
                  double(std::max(sizeOf(matmul.type), sizeof(float)));
@@ -48,7 +48,7 @@ std::vector<Matmul> casesOfAllSides(const Plan &plan, ElementType type) {
 std::vector<Matmul> matmulCases(const Plan &plan) {
   std::vector<Matmul> cases = casesOfAllSides(plan, ElementType::BF16);
   std::vector<int64_t> sides = sidesOfMatmuls(plan);
-  // What is seldom trained in goes by few.
+  // Types that are rarely used for training have few cases.
   for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::F16}) {
     for (int64_t side : sides) {
       cases.push_back(makeMatmul(type, side, side, side));
@@ -70,7 +70,7 @@ std::vector<Matmul> byteCases(const Plan &plan) {
   return cases;
 }
 
-/// To beyond what any device keeps nearer than its memory.
+/// Returns sizes up to more than any device's caches.
 std::vector<int64_t> memoryCases(const Plan &plan) {
   std::vector<int64_t> sizes;
   for (int64_t bytes = 4 << 10; bytes <= byTime(plan, 1 << 20, 256 << 20, 1 << 30); bytes *= 4) {
@@ -79,7 +79,7 @@ std::vector<int64_t> memoryCases(const Plan &plan) {
   return sizes;
 }
 
-/// One rank's part of what all agree on.
+/// One rank's part of decisions of all ranks.
 class Agreement {
 public:
   explicit Agreement(Communicator &link) : link(link) {
@@ -87,7 +87,7 @@ public:
                             {"calibration", 2, "what all devices can do"});
   }
 
-  /// Whether all ranks say so. False if the run has failed.
+  /// Sets `result` to true if `isSo` is true on all ranks. Returns false if the run has failed.
   bool areAll(bool isSo, bool &result) {
     auto isNot = int32_t(!isSo), count = int32_t(0);
     bool isGood = link.run(agreeing, &isNot, &count);
@@ -159,14 +159,14 @@ private:
     return sizes;
   }
 
-  /// Keeps what one rank of all has found.
+  /// Calls `keep` on rank 0.
   template <typename Keep> static void onFirst(Sampler &sampler, Keep &&keep) {
     if (sampler.communicator().rank() == 0) {
       keep();
     }
   }
 
-  /// What a device does by itself, while the others do the same.
+  /// Measures a device's own work, while the others do the same.
   bool alone(Sampler &sampler, MeasuredDevice &device) {
     Agreement agreement(sampler.communicator());
     bool areWithBytes = false;
@@ -199,8 +199,8 @@ private:
     return memoryTimes(sampler, device, memoryCases(plan));
   }
 
-  /// On rank 0 what was gone of a device when it was opened: of those of all ranks the least, since
-  /// what others have there only adds to it.
+  /// Records on rank 0 the memory that was taken when a device was opened: the least of all ranks,
+  /// since other processes only add to it.
   static bool leastTaken(Communicator &link, const MeasuredDevice &device, uint64_t &least) {
     uint64_t taken = device.facts.memoryBytes - device.facts.freeBytes;
     least = taken;
@@ -212,9 +212,9 @@ private:
     });
   }
 
-  /// Prepares `matmul` on all ranks, or `isMeasured` is not: an FP8 matmul that is
-  /// refused on some is noted, and left out on all. From a device that has failed it looks refused,
-  /// and what comes next says so.
+  /// Prepares `matmul` on all ranks. If some rank refuses an FP8 matmul, records the refusal and
+  /// sets `isMeasured` to false on all. A failed device seems to refuse; the next call reports its
+  /// failure.
   bool prepare(Communicator &link, MeasuredDevice &device, const Matmul &matmul,
                Agreement &agreement, MeasuredDevice::Handle &prepared, bool &isMeasured) {
     cuda::MatmulAlgorithm way = {};
@@ -233,7 +233,7 @@ private:
             noteRefused(link, matmul, reason));
   }
 
-  /// On rank 0, with the first reason that a rank has.
+  /// Records a refusal on rank 0, with the first reason that a rank has.
   bool noteRefused(Communicator &link, const Matmul &matmul, std::string_view reason) {
     std::string first;
     bool isGood = link.collect(
@@ -248,7 +248,7 @@ private:
     return isGood;
   }
 
-  /// All of `cases` read FP8, or none does.
+  /// Measures matmuls. REQUIRES: all of `cases` have FP8 operands, or none.
   bool matmulTimes(Sampler &sampler, MeasuredDevice &device, const std::vector<Matmul> &cases,
                    Agreement &agreement) {
     uint64_t most = 0, workspace = 0;
@@ -312,7 +312,7 @@ private:
     return true;
   }
 
-  /// Collectives between groups of `group` devices, all groups at the same time.
+  /// Measures collectives in groups of `group` devices, all groups at the same time.
   bool together(Sampler &sampler, MeasuredDevice &device, int64_t group,
                 const std::vector<int64_t> &sizes) {
     Communicator &link = sampler.communicator();
@@ -329,7 +329,7 @@ private:
       return false;
     }
     device.communicateBy(&collectives);
-    // The smallest first: it stands for a rendezvous.
+    // The smallest comes first; its time counts as that of a rendezvous.
     std::vector<Collective> cases = {makeCollective(CollectiveKind::AllReduce, group, 4 * group)};
     for (int64_t bytes : sizes) {
       for (CollectiveKind kind : kKinds) {
@@ -350,7 +350,7 @@ private:
           sampler, [&] { return collectives.run(number, device.stream, operand, result); });
       onFirst(sampler, [&] { keep(cases[number], number == 0, group, timing); });
     }
-    // Of one communicator, where all are in it.
+    // Only the communicator of all ranks counts.
     onFirst(sampler, [&] {
       if (group == plan.ranks) {
         measurements.device->communicatorBytes = before - std::min(before, device.countFree());

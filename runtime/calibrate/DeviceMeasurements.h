@@ -1,4 +1,4 @@
-//===- DeviceMeasurements.h - what CUDA devices do how fast -----------------===//
+//===- DeviceMeasurements.h - measures the speed of CUDA devices ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,16 +12,16 @@
 
 namespace weft::rt::calibrate {
 
-/// Measures this machine's CUDA devices, by the table of functions that programs load, so that what
-/// is measured is what programs do; each rank is a thread with a device of its own. Times are those
-/// of the devices' clocks. `plan.ranks` of 0 becomes the number of devices. Fails, with one line,
-/// where the plug-in, the driver or a device is missing, and where one fails. An FP8
-/// matmul that the library refuses on a device is told as refused.
+/// Measures this machine's CUDA devices by the driver table, so that it makes the same calls as
+/// programs; each rank is a thread with a device of its own. Times are those of the devices'
+/// clocks. A `plan.ranks` of 0 becomes the number of devices. Returns false and a one-line error if
+/// the plug-in, the driver or a device is missing or fails. FP8 matmuls that the library refuses go
+/// to `Measurements::refused`.
 bool measureDevices(Plan &plan, const std::function<void(const std::string &)> &progress,
                     Measurements &measurements, std::string &error);
 
-/// About what each thing may take that a device does by itself: fewer are measured where not all
-/// devices have FP8 matmuls.
+/// Returns the approximate seconds for each measurement on a single device. There are fewer of them
+/// if some devices have no FP8 matmuls.
 double secondsOfEach(const Plan &plan, bool areWithBytes);
 
 } // namespace weft::rt::calibrate

@@ -20,9 +20,9 @@ template <typename T> static bool readNumber(std::string_view text, T &number) {
   return code == std::errc() && end == text.data() + text.size() && number >= 0;
 }
 
-/// weft-rt-calibrate RANKS SECONDS [cuda]: measurements as JSON on standard output, progress on
-/// standard error. The ranks share the processors; 0 ranks are one for each processor. With cuda
-/// each has a device of its own, and 0 are one for each device.
+/// weft-rt-calibrate RANKS SECONDS [cuda]: prints measurements as JSON on standard output, progress
+/// on standard error. The ranks share the processors, or with cuda have a device each. With RANKS 0
+/// there is one rank for each processor or device.
 int main(int argc, char **argv) {
   Plan plan;
   bool isOnDevices = argc == 4 && std::string_view(argv[3]) == "cuda";

@@ -1,4 +1,4 @@
-//===- MeasuredDevice.cpp - a device that takes its own times ---------------===//
+//===- MeasuredDevice.cpp - measures work with a device's own clock --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -28,17 +28,17 @@ bool MeasuredDevice::open() {
     return false;
   }
   if (!pattern) {
-    return link.fail(concat("device ", link.rank(), " reaches no memory of this host"));
+    return link.fail(concat("device ", link.rank(), " gets no pinned memory of this host"));
   }
   uint64_t state = 1;
   auto draw = [&] {
     state = state * 6364136223846793005u + 1442695040888963407u; // By D. Knuth.
     return state >> 33;
   };
-  // As bf16 from 1 to 2, with either sign; as wider formats of an exponent near that.
+  // Numbers from 1 to 2, with either sign, as bf16; wider formats get a similar exponent.
   std::generate_n(static_cast<uint16_t *>(pattern), kPatternBytes / sizeof(uint16_t),
                   [&] { return uint16_t(0x3F80 | (draw() & 0x807F)); });
-  // As E4M3 from 1 to 2, with either sign.
+  // Numbers from 1 to 2, with either sign, as E4M3.
   auto *bytes = static_cast<uint8_t *>(pattern) + kPatternBytes;
   std::generate_n(bytes, kPatternBytes, [&] { return uint8_t(0x38 | (draw() & 0x87)); });
   bytePattern = bytes;

@@ -1,4 +1,4 @@
-//===- MeasuredDevice.h - a device that takes its own times -----------------===//
+//===- MeasuredDevice.h - measures work with a device's own clock -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,9 +13,8 @@
 
 namespace weft::rt::calibrate {
 
-/// A rank's device, open until it is closed. Belongs to the rank's thread, which the communicator
-/// tells of what goes wrong; from then on nothing is done, and all is left to the end of the
-/// process.
+/// A rank's device. Only the rank's thread may use it. An error fails the communicator; from then
+/// on no function does anything, and nothing is freed before the process ends.
 class MeasuredDevice {
 public:
   using Handle = cuda::DriverTable::Handle;
@@ -25,31 +24,31 @@ public:
       : library(library), link(link) {}
 
   bool open();
-  /// Frees what `allocate` gave, and the rest.
+  /// Frees all memory of `allocate` and closes the device.
   bool close();
 
-  /// Tells of what went wrong, if anything. Returns whether nothing did.
+  /// Returns true if `result` is a success; else fails the communicator.
   bool check(cuda::DriverTable::Result result);
-  /// Memory that is filled with numbers of any type that are neither 0 nor large: what multiplies
-  /// zeros takes less power, and less time, than training does. As `allocateShared` gives it, or
-  /// `allocate`. 0 where there is none.
+  /// Allocates memory by the table's `allocate` or `allocateShared`, and fills it with numbers that
+  /// are neither 0 nor large in most element types: matmuls of zeros take less power, and less
+  /// time, than training. Returns 0 if memory is missing.
   Address allocate(uint64_t bytes, bool isShared = false);
   bool free(Address address);
-  /// Lets there be numbers of E4M3 that are neither 0 nor large.
+  /// Fills memory with numbers of E4M3 that are neither 0 nor large.
   bool fillWithBytes(Address at, uint64_t bytes) { return fill(at, bytes, bytePattern); }
-  /// Bytes that nobody has.
+  /// Returns the free bytes of the device's memory.
   uint64_t countFree();
 
-  /// Takes the times of `work`, which enqueues on `stream` and returns whether it could; see
+  /// Takes the times of `work`, which enqueues on `stream` and returns false on an error. See
   /// Sampler.
   template <typename Work> Timing measure(Sampler &sampler, Work &&work) {
     return sampler.measureBy([&](int64_t repetitions) { return timed(repetitions, work); });
   }
-  /// From here on waits by these, which see when another rank has failed.
+  /// From here on waits by `collectives`, which notice when another rank has failed.
   void communicateBy(const cuda::DeviceCollectives *collectives) {
     this->collectives = collectives;
   }
-  /// Waits until all that was enqueued on `stream` is done.
+  /// Waits until all work enqueued on `stream` is done.
   bool finish();
 
   Handle device = 0, stream = 0;
@@ -79,7 +78,7 @@ private:
   const cuda::DeviceCollectives *collectives = nullptr;
   /// Timers around a sample.
   Handle begin = 0, end = 0;
-  /// What memory is filled with, beside each other: numbers of most types, and in FP8.
+  /// Pinned memory with the numbers to fill with: for most types, and for FP8.
   void *pattern = nullptr, *bytePattern = nullptr;
   std::vector<Allocation> allocations;
 };

@@ -1,4 +1,4 @@
-//===- Measurements.cpp - what a host does how fast ----------------------===//
+//===- Measurements.cpp - measures the speed of a host ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ using namespace weft::rt::calibrate;
 
 namespace {
 
-/// How the time is shared out.
+/// The shares of the time.
 constexpr double kMatmulShare = 0.55, kMemoryShare = 0.2, kCollectiveShare = 0.2;
 class Run {
 public:
@@ -79,7 +79,7 @@ private:
         }
       }
     }
-    // Those of bf16 go by few.
+    // Matmuls of bf16 have few cases.
     for (int64_t side : sides) {
       cases.push_back(makeMatmul(ElementType::BF16, side, side, side));
     }
@@ -115,8 +115,7 @@ private:
 
   void matmulTimes(Sampler &sampler, const std::vector<Matmul> &cases) {
     for (const Matmul &matmul : cases) {
-      // Room for the wider format; what the numbers are does not matter, if they are no
-      // subnormals.
+      // Memory for the wider format. The numbers do not matter, unless they are subnormal.
       std::vector<float> a(size_t(matmul.m * matmul.k), 0.5), c(size_t(matmul.m * matmul.n));
       std::vector<float> b(size_t(matmul.k * matmul.n), 0.5);
       std::vector<std::unique_ptr<PreparedMatmul>> parts;
@@ -173,7 +172,7 @@ private:
 
   void collectiveTimes(Sampler &sampler, int64_t group, const std::vector<int64_t> &sizes) {
     Communicator &link = sampler.communicator();
-    // Buffers live until the run ends, as the backend asks.
+    // Buffers must live until the run ends, as the backend requires.
     std::vector<float> operand(size_t(sizes.back()) / sizeof(float), 1);
     std::vector<float> result(operand.size() * size_t(group));
     for (int64_t bytes : sizes) {

@@ -1,4 +1,4 @@
-//===- Measurements.h - what a host does how fast ------------------------===//
+//===- Measurements.h - measures the speed of a host ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,11 +16,11 @@
 
 namespace weft::rt::calibrate {
 
-/// What to measure.
+/// The settings of measurements.
 struct Plan {
-  /// Ranks that work at the same time, and threads of each.
+  /// The ranks, which work at the same time, and the threads of each.
   int64_t ranks = 1, threads = 1;
-  /// Seconds that all of it may take, about.
+  /// The approximate seconds for all measurements.
   double seconds = 60;
 };
 
@@ -29,7 +29,7 @@ struct MatmulTime {
   Timing timing;
 };
 
-/// A matmul that the library does not compute, and why, in a line.
+/// A matmul that the library refuses, and its reason in one line.
 struct RefusedMatmul {
   Matmul matmul;
   std::string reason;
@@ -38,8 +38,8 @@ struct RefusedMatmul {
 /// A kernel that touches `bytes`.
 struct MemoryTime {
   int64_t bytes = 0;
-  /// c = a; c = a + b; the sum of a. Each touches `bytes` in all. Where there is only a copy, the
-  /// others are 0.
+  /// The kernels c = a, c = a + b, and the sum of a. Each touches `bytes` in all. `add` and `sum`
+  /// are 0 if only the copy was measured.
   Timing copy, add, sum;
 };
 
@@ -49,58 +49,61 @@ struct CollectiveTime {
   Timing timing;
 };
 
-/// What the ranks' devices are, where they are no parts of this host.
+/// The properties of the ranks' devices, if ranks are not parts of this host.
 struct DeviceNotes {
   std::string name;
   int64_t multiprocessors = 0;
-  /// What is gone of a device's memory when nothing was allocated, of the one where that is least;
-  /// what the library of matmuls takes besides; what a communicator of all ranks does, if there
-  /// are several. What others take meanwhile is in them.
+  /// The device memory that is taken before anything is allocated, on the device where that is
+  /// least; that of the library of matmuls; that of a communicator of all ranks, if there are
+  /// several. They include memory that other processes take meanwhile.
   uint64_t contextBytes = 0, libraryBytes = 0, communicatorBytes = 0;
 };
 
 struct Measurements {
-  /// Of each rank.
+  /// The memory of each rank.
   uint64_t memoryBytes = 0;
-  /// That of the matmuls, as it calls itself.
+  /// The name and version of the library of matmuls.
   std::string library;
   std::optional<DeviceNotes> device = {};
   std::vector<MatmulTime> matmuls;
   std::vector<RefusedMatmul> refused;
   std::vector<MemoryTime> memory;
   std::vector<CollectiveTime> collectives;
-  /// A team's job without work, or the smallest work of a device; a rendezvous of all ranks without
-  /// moving anything (none if there is one).
+  /// `launch`: a team's empty job, or the smallest work of a device. `rendezvous`: a collective of
+  /// all ranks that moves no data (none for one rank).
   Timing launch, rendezvous;
 };
 
-/// Measures on this machine, and tells `progress` in a few words what it is about to do. Matmuls
-/// are those of `PreparedMatmul.h`, cut for a team as a program's are; collectives run on the
-/// local backend, between groups of all sizes that divide the number of ranks. Fails if memory is
-/// short.
+/// Measures this machine. Calls `progress` with a short text before each measurement. Matmuls are
+/// those of `PreparedMatmul.h`, cut for a team as in programs; collectives run on the local
+/// backend, in groups of the sizes of `groupSizes`. Returns false and an error if memory is
+/// missing.
 bool measure(const Plan &plan, const std::function<void(const std::string &)> &progress,
              Measurements &measurements, std::string &error);
 
-// What both kinds of ranks are asked for.
+// For measurements of both hosts and devices.
 
 inline constexpr CollectiveKind kKinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
                                             CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
                                             CollectiveKind::Permute};
 
-/// With less time than this there are fewer cases, and with less than that hardly any.
+/// Returns the number of cases for the plan's time: `fewest` below 2 s, `few` below 20 s, else
+/// `all`.
 template <typename T> T byTime(const Plan &plan, T fewest, T few, T all) {
   return plan.seconds < 2 ? fewest : plan.seconds < 20 ? few : all;
 }
 
-/// Row-major C = A B.
+/// Returns the matmul C = A B, row-major.
 Matmul makeMatmul(ElementType type, int64_t m, int64_t n, int64_t k);
-/// Powers of 2 that divide the number of ranks, and that itself; not 1.
+/// Returns the group sizes to measure: the number of ranks and the powers of 2 that divide it, but
+/// not 1.
 std::vector<int64_t> groupSizes(const Plan &plan);
-/// Of the mesh [ranks / group, group], with an operand of `bytes` or a little less.
+/// Returns a collective along the second axis of the mesh [ranks / group, group], with an operand
+/// of `bytes` or slightly less.
 Collective makeCollective(CollectiveKind kind, int64_t group, int64_t bytes);
 int64_t bytesOf(const Collective &collective);
 
-/// As one JSON object, for `weft calibrate`.
+/// Returns the measurements as one JSON object, for `weft calibrate`.
 std::string toJson(const Plan &plan, const Measurements &measurements);
 
 } // namespace weft::rt::calibrate

@@ -1,4 +1,4 @@
-//===- MemoryKernels.cpp - loops that do little but touch memory ---------===//
+//===- MemoryKernels.cpp - loops that are bound by memory ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

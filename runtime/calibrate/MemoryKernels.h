@@ -1,4 +1,4 @@
-//===- MemoryKernels.h - loops that do little but touch memory -----------===//
+//===- MemoryKernels.h - loops that are bound by memory ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,13 +12,13 @@
 
 namespace weft::rt::calibrate {
 
-// In a file of their own, so that no caller's knowledge makes them shorter.
+// They have a file of their own, so that the compiler cannot specialize them for a caller.
 
 /// to = from.
 void copyFloats(const float *from, float *to, int64_t count);
 /// to = a + b.
 void addFloats(const float *a, const float *b, float *to, int64_t count);
-/// The sum, in 64 parts.
+/// Returns the sum of all elements, summed in 64 parts.
 float sumFloats(const float *from, int64_t count);
 
 } // namespace weft::rt::calibrate

@@ -1,4 +1,4 @@
-//===- Sampler.cpp - repeats work on all ranks and takes its time --------===//
+//===- Sampler.cpp - repeats work on all ranks and takes the times ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 using namespace weft::rt;
 using namespace weft::rt::calibrate;
 
-/// A sample lasts at least this long, a thousand times what reading the clock takes.
+/// The shortest sample: a thousand times the time of reading the clock.
 static constexpr double kSampleSeconds = 50e-6;
 static constexpr int64_t kFewestSamples = 5, kMostSamples = 2000;
 

@@ -1,13 +1,13 @@
-//===- Sampler.h - repeats work on all ranks and takes its time ----------===//
+//===- Sampler.h - repeats work on all ranks and takes the times ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// All ranks of a run do the same work at the same time, as they do in training: what
-// one of them reaches while the others rest is of no use. Work that is shorter than a
-// clock can tell is repeated within a sample.
+// All ranks of a run do the same work at the same time, as in training; the speed of one
+// rank while the others rest would be misleading. Work that is too short for the clock is
+// repeated within a sample.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,41 +25,41 @@
 
 namespace weft::rt::calibrate {
 
-/// Of all samples of all ranks.
+/// The summary of all samples of all ranks.
 struct Timing {
-  /// Seconds of one repetition.
+  /// The median seconds of one repetition.
   double median = 0;
-  /// Distance of the 10th and the 90th of 100 samples, over the median.
+  /// The distance between the 10th and the 90th percentile, divided by the median.
   double spread = 0;
 };
 
-/// What the ranks of a run share. Each writes its own samples; the rest is rank 0's.
+/// The shared state of the ranks of a run. Each rank writes its own samples, rank 0 the rest.
 struct Shared {
   explicit Shared(int64_t ranks) : samples(size_t(ranks)) {}
 
   std::vector<std::vector<double>> samples;
   int64_t repetitions = 1;
-  /// The sample that is not taken any more. Rank 0 may set it to the one before which all meet
+  /// The number of samples to take. Rank 0 may set it to the sample before which all ranks meet
   /// next.
   std::atomic<int64_t> end = 0;
 };
 
-/// One rank's part of a run. Belongs to its thread.
+/// One rank's part of a run. Only its thread may use it.
 class Sampler {
 public:
-  /// `secondsPerCase` bounds what one `measure` takes, rendezvous included, unless a few samples
-  /// take longer.
+  /// `secondsPerCase` bounds the time of one `measure`, rendezvous included, unless the smallest
+  /// number of samples takes longer.
   Sampler(Communicator &link, int64_t ranks, int64_t threads, double secondsPerCase,
           Shared &shared);
 
-  /// Runs `work` on all ranks, again and again; every rank must call this with the same work.
-  /// Gives the timing on rank 0, and nothing on the others, or if the run has failed.
+  /// Runs `work` repeatedly on all ranks; every rank must call this with the same work. Returns the
+  /// timing on rank 0, and zeros on the others or if the run has failed.
   template <typename Work> Timing measure(Work &&work) {
     return measureBy([&](int64_t repetitions) { return timed(repetitions, work); });
   }
 
-  /// The same of work that another clock is taken for: `timed` does it so often, and gives the
-  /// seconds of all.
+  /// As `measure`, with another clock: `timed(n)` does the work n times and returns the seconds of
+  /// all n.
   template <typename Timed> Timing measureBy(Timed &&timed) {
     timed(1); // Pages, caches and helpers.
     if (!decide(timed(1))) {
@@ -80,12 +80,12 @@ public:
     return collect();
   }
 
-  /// Lets each `measure` from here on take so long. Every rank must call this.
+  /// Sets the seconds for each `measure` from here on. Every rank must call this.
   void allow(double seconds) { secondsPerCase = seconds; }
   Team &team() { return threads; }
   Communicator &communicator() { return link; }
-  /// Waits for all ranks. False if the run has failed: others may not be here then, and nothing
-  /// that is shared may be touched any more.
+  /// Waits for all ranks. Returns false if the run has failed: then other ranks may be elsewhere,
+  /// and the caller must not touch shared state any more.
   bool meet();
 
 private:
@@ -98,9 +98,9 @@ private:
   }
 
   std::vector<double> &mine() { return shared.samples[size_t(link.rank())]; }
-  /// Rank 0 chooses how often to repeat, from the time of one repetition.
+  /// Lets rank 0 choose the number of repetitions from the time of one.
   bool decide(double seconds);
-  /// Whether this is rank 0, and no sample after those before `sample` is wanted.
+  /// Returns true if this is rank 0 and the samples before `sample` suffice.
   bool isOver(int64_t sample) const;
   Timing collect();
 

@@ -42,8 +42,8 @@ bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHead
   return file.commit(error);
 }
 
-/// Brings the parts of a tensor together in `whole`, on rank 0. `own` is empty where another rank
-/// brings the same.
+/// Assembles the parts of a tensor in `whole`, on rank 0. `own` is empty if another rank sends the
+/// same part.
 static bool collectTensor(const Program &program, Communicator &link, const TensorLayout &layout,
                           std::span<const char> own, std::span<char> whole) {
   return link.collect(own, [&](int64_t rank, std::span<const char> bytes) {
@@ -80,7 +80,7 @@ bool weft::rt::saveParts(const std::string &path, const Program &program, const 
   std::map<std::string, std::string> metadata = {
       {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
   std::string error;
-  // Without an error it is another rank that has failed, and has said why.
+  // Without an error here, another rank has failed and reported the reason.
   return saveTensors(path, headers, metadata, collect, error) ||
          (!error.empty() && executor.communicator().fail(error));
 }
@@ -121,7 +121,8 @@ bool Checkpoint::open(const std::string &path, const Program &program, std::stri
   return true;
 }
 
-/// The first of `count` numbers that is too large for a float, or null. They are not aligned.
+/// Returns the first of `count` numbers that is too large for a float, or null. They are not
+/// aligned.
 static std::optional<double> firstTooLarge(const char *numbers, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     double number;
@@ -231,7 +232,7 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
     scatterShard(layout, program.mesh, executor.coordinates(), found.data.data(), part.data());
     return;
   }
-  // The part as it is in the file, then elementwise.
+  // Copies the part as the file stores it, then converts each element.
   FloatType type = *floatTypeOf(found.dtype);
   Region whole = {std::vector<int64_t>(found.shape.size(), 0), found.shape};
   Region own = localRegion(layout, program.mesh, executor.coordinates());

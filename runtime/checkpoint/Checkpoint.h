@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Files hold whole tensors by name, whatever the plan, so that one plan's file is
-// another's start. Parameters and optimizer state are saved with the metadata
-// "format" = "weft", "step" = the number of steps they have seen, "plan" = the hash
-// of the plan they were made under.
+// Files hold whole tensors by name, independent of the plan: a run under one plan
+// can start from the file of another. The metadata of parameters and optimizer
+// state are "format" = "weft", "step" = the number of steps done, and "plan" = the
+// hash of the plan of the run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,49 +22,50 @@
 
 namespace weft::rt {
 
-/// Writes tensors to a safetensors file, whole or not at all. `read(i, bytes)` is to fill `bytes`
-/// with tensor i; one tensor at a time is in memory. If it returns false, nothing is written, and
-/// `error` is what `read` has set.
+/// Writes tensors to a safetensors file, completely or not at all. `read(i, bytes)` fills `bytes`
+/// with tensor i; only one tensor at a time is in memory. If it returns false, no file is written,
+/// and `error` is the one that `read` has set.
 bool saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
                  const std::map<std::string, std::string> &metadata,
                  const std::function<bool(size_t, std::span<char>)> &read, std::string &error);
 
-/// A tensor of which ranks have parts.
+/// A tensor of which each rank has a part.
 struct TensorInParts {
   std::string name;
   const TensorLayout *layout = nullptr;
 };
 
-/// Writes whole tensors to a file, with the metadata "format", "step" and "plan". All ranks call
-/// it at the same point, with the same tensors; rank 0 writes. `part(i)` is the rank's part of
-/// tensor i, asked for one by one if it `holdsFirstCopy`. On failure has told the communicator.
+/// Writes whole tensors to a file, with the metadata "format", "step" and "plan". All ranks must
+/// call it at the same point with the same tensors; rank 0 writes. `part(i)` returns the rank's
+/// part of tensor i; it is called once for each tensor of which the rank `holdsFirstCopy`. On
+/// failure tells the communicator and returns false.
 bool saveParts(const std::string &path, const Program &program, const Executor &executor,
                const std::vector<TensorInParts> &tensors,
                const std::function<BufferView(size_t)> &part, int64_t step);
 
-/// Saves parameters and optimizer state so.
+/// Saves parameters and optimizer state with `saveParts`.
 bool saveCheckpoint(const std::string &path, const Program &program, const Executor &executor,
                     int64_t step);
 
-/// A file to start from, checked against a program.
+/// A file to start a run from, checked against the program.
 class Checkpoint {
 public:
-  /// Fails if the file is not valid, lacks a parameter, has tensors that the program does not know,
-  /// or if a shape differs. Tensors may be of any floating-point type: they are converted, F64 to
-  /// F32 by rounding, which `note` tells, unless a number is too large for that; then it fails.
-  /// Optimizer state must be there as a whole or not at all. State of another optimizer is passed
-  /// over. Optimizer state without the metadata "step" is an error: its running means would be
+  /// Opens and checks the file. Fails if it is invalid, lacks a parameter, has a tensor unknown to
+  /// the program, or has a different shape of a tensor. Tensors of any floating-point type are
+  /// converted. F64 is rounded to F32, which `note` reports; a number too large for F32 is an
+  /// error. Optimizer state must be complete or absent; state of another optimizer is ignored.
+  /// Optimizer state without the metadata "step" is an error, because its running means would be
   /// corrected for the wrong number of steps.
   bool open(const std::string &path, const Program &program, std::string &error);
 
-  /// The step to go on with: the file's, if it has all optimizer state; else 0.
+  /// Returns the step to continue with: that of the file if it has all optimizer state, else 0.
   int64_t firstStep() const { return step; }
 
-  /// Something to tell the user about what was not in the file or not used; may be empty.
+  /// Returns a note for the user on data that the file lacks or that was not used; may be empty.
   const std::string &note() const { return remark; }
 
-  /// Puts the rank's parts into its buffers; called by the rank's thread. Optimizer
-  /// state that the file lacks becomes zero.
+  /// Copies the rank's parts into its buffers; called by the rank's thread. Optimizer state that
+  /// the file lacks becomes zero.
   void load(const Program &program, Executor &executor) const;
 
 private:

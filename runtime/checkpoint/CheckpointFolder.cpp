@@ -1,4 +1,4 @@
-//===- CheckpointFolder.cpp - the folder that a run keeps its checkpoints in -===//
+//===- CheckpointFolder.cpp - the folder of a run's checkpoints -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,8 +50,8 @@ static bool listNames(const std::string &path, std::vector<std::string> &names,
   return code == 0 || cannot("read", path, error);
 }
 
-/// Whether this is a folder, and all that is in it are files with the names of a checkpoint's.
-/// Whatever else there is, is somebody else's.
+/// Returns true if `path` is a folder that contains only files with names of a checkpoint's files.
+/// Weft does not touch other folders.
 static bool isOurs(const std::string &path, std::vector<std::string> &names) {
   struct stat status;
   std::string error;
@@ -64,7 +64,7 @@ static bool isOurs(const std::string &path, std::vector<std::string> &names) {
          });
 }
 
-/// Removes a checkpoint's folder, or leaves it alone if it is not ours.
+/// Removes a checkpoint's folder; leaves a folder with other files alone.
 static bool removeCheckpoint(const std::string &path, std::string &error) {
   std::vector<std::string> names;
   if (!isOurs(path, names)) {
@@ -188,7 +188,7 @@ bool CheckpointFolder::commit(int64_t step, std::string &error) {
   return syncFolder(path, error) && writeFile(inside("LATEST"), name, error);
 }
 
-/// Takes a checkpoint its name, so that no half of it is ever found under it, and removes it.
+/// Renames a checkpoint, so that its name never stands for a half removed one, and removes it.
 bool CheckpointFolder::discard(int64_t step, std::string &error) {
   std::string from = pathOf(step), to = inside(kRemoving + nameOf(step));
   return (rename(from.c_str(), to.c_str()) == 0 || cannot("remove", from, error)) &&

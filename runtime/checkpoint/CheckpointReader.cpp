@@ -1,4 +1,4 @@
-//===- CheckpointReader.cpp - one checkpoint, checked and read --------------===//
+//===- CheckpointReader.cpp - checks and reads one checkpoint -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -61,7 +61,7 @@ bool CheckpointReader::openShard(const Shard &shard, Check check, std::string &e
   return file.open(name, error);
 }
 
-/// Whether each shard says of itself what the manifest says of it.
+/// Checks that the metadata of each shard agrees with the manifest.
 bool CheckpointReader::checkParts(std::string &error) const {
   size_t parts = 0, found = 0;
   for (const SavedTensor &tensor : content.tensors) {

@@ -1,4 +1,4 @@
-//===- CheckpointReader.h - one checkpoint, checked and read ----------------===//
+//===- CheckpointReader.h - checks and reads one checkpoint ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,21 +19,22 @@ namespace weft::rt {
 /// The files of one checkpoint, mapped. Immutable after `open`; any thread may read.
 class CheckpointReader {
 public:
-  /// How much of a checkpoint is looked at: every byte, or sizes and headers, where another process
-  /// has looked at the bytes.
+  /// The extent of the check: every byte, or only sizes and headers if another process has checked
+  /// the bytes.
   enum class Check : uint8_t { Bytes, Form };
 
-  /// Fails if the checkpoint in the folder at `path` is not whole, or is not that of `step`.
+  /// Maps and checks the checkpoint in the folder at `path`. Fails if it is damaged, or is not of
+  /// `step`.
   bool open(const std::string &path, int64_t step, Check check, std::string &error);
 
   const Manifest &manifest() const { return content; }
 
-  /// Fails if the tensors are not those of the program: other names, types or shapes. How they are
-  /// split does not matter.
+  /// Returns false with an error if names, types or shapes of the tensors differ from those of the
+  /// program. The division into shards may differ.
   bool fits(const Program &program, std::string &error) const;
 
-  /// Puts the rank's parts into its buffers, whatever parts they are made up of; called by the
-  /// rank's thread. Only what the rank needs is read.
+  /// Assembles the rank's parts of all tensors in its buffers, however the checkpoint divides them;
+  /// called by the rank's thread. Reads only the regions that the rank needs.
   void load(const Program &program, Executor &executor) const;
 
 private:
@@ -44,7 +45,7 @@ private:
   std::string path;
   Manifest content;
   std::vector<std::unique_ptr<SafetensorsFile>> files;
-  /// Numbers in `content.tensors` by name.
+  /// The numbers in `content.tensors` by name.
   std::map<std::string, size_t> numbers;
 };
 

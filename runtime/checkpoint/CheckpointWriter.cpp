@@ -1,4 +1,4 @@
-//===- CheckpointWriter.cpp - one rank's part in writing checkpoints --------===//
+//===- CheckpointWriter.cpp - writes one rank's part of checkpoints -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -125,7 +125,7 @@ bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
   return file.close(error);
 }
 
-/// Writes those bytes of the tensors, all in one row, that begin at `begin` and end before `end`.
+/// Writes bytes `begin` to `end - 1` of the concatenation of this rank's tensors.
 bool CheckpointWriter::writePortion(uint64_t begin, uint64_t end, std::string &error) {
   uint64_t position = 0;
   for (const Content &content : contents) {
@@ -195,7 +195,7 @@ Manifest CheckpointWriter::makeManifest(int64_t step) const {
   return manifest;
 }
 
-/// Writes the manifest, last of all files, and gives the checkpoint its name.
+/// Writes the manifest, after all other files, and gives the checkpoint its name.
 bool CheckpointWriter::seal(int64_t step, std::string &error) {
   StreamFile manifest;
   return manifest.open(folder.writingPath(step) + "/manifest.json", 0, error) &&

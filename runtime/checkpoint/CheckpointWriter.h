@@ -1,12 +1,12 @@
-//===- CheckpointWriter.h - one rank's part in writing checkpoints ----------===//
+//===- CheckpointWriter.h - writes one rank's part of checkpoints ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Each distinct part of a tensor is written once, by the lowest rank that holds
-// it, into a file of that rank. Ranks share nothing but the file system and
+// The lowest rank that holds a distinct part of a tensor writes it to a file of its
+// own, so each part is written once. Ranks share only the file system and
 // collectives: they may be threads or processes.
 //
 //===----------------------------------------------------------------------===//
@@ -26,37 +26,37 @@ namespace weft::rt {
 /// Belongs to its rank's thread.
 class CheckpointWriter {
 public:
-  /// Ranks meet after each writes this many bytes, so that none waits for another much longer than
-  /// a disk takes for them: how long a rank waits in a collective is limited (--timeout).
+  /// Ranks synchronize after writing this many bytes each. As the wait in a collective is limited
+  /// (--timeout), a rank thus waits for another little longer than a disk needs for so many bytes.
   static constexpr uint64_t kPortion = 64 << 20;
 
-  /// Prepares collectives, so all ranks make theirs at the same point. `folder` is changed by rank
-  /// 0 alone. All arguments must outlive this.
+  /// Prepares collectives, so all ranks must construct their writers at the same point. Only rank 0
+  /// changes `folder`. All arguments must outlive this object.
   CheckpointWriter(const Program &program, const RunIdentity &run, CheckpointFolder &folder,
                    Executor &executor, uint64_t portion = kPortion);
 
-  /// Writes the checkpoint of `step`, together with all other ranks. When it returns true, the
-  /// checkpoint is whole, has its name, and is on disk. On failure stops all ranks with the
-  /// reason; what was written is then to be removed by `CheckpointFolder::removeLeftovers`.
+  /// Writes the checkpoint of `step` together with all other ranks. Once it returns true, the
+  /// checkpoint is complete, on disk, and has its name. On failure stops all ranks with the reason;
+  /// call `CheckpointFolder::removeLeftovers` afterwards.
   bool write(int64_t step);
 
 private:
-  /// A tensor's part.
+  /// A part of a tensor that this rank writes.
   struct Content {
     const NamedTensor *tensor = nullptr;
     /// Without padding.
     uint64_t bytes = 0;
-    /// Of a tensor that is padded, a copy without padding; else empty.
+    /// A copy without padding if the tensor is padded; else empty.
     std::vector<char> packed;
   };
 
-  /// What a rank has to tell about its file.
+  /// A rank's report on its file.
   using Receipt = std::array<int64_t, 3>;
 
   bool meet();
-  /// Whether the rank at `coordinates` writes its part.
+  /// Returns true if the rank at `coordinates` writes its part.
   bool saves(const TensorLayout &layout, std::span<const int64_t> coordinates) const;
-  /// Brings those contents that are padded up to date.
+  /// Updates the unpadded copies of padded tensors.
   void pack();
   bool writeShard(int64_t step, std::string &error);
   bool writePortion(uint64_t begin, uint64_t end, std::string &error);
@@ -79,12 +79,12 @@ private:
   uint64_t longest = 0;
 
   Communicator::Handle barrier = 0, gathering = 0;
-  /// What ranks send each other when they only meet.
+  /// The operand of the barrier, which carries no data.
   int32_t nothing = 0;
   StreamFile file;
   Checksum checksum;
   Receipt receipt = {};
-  /// Those of all ranks.
+  /// The receipts of all ranks.
   std::vector<Receipt> receipts;
 };
 

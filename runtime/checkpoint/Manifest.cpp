@@ -1,4 +1,4 @@
-//===- Manifest.cpp - what a checkpoint says of itself ----------------------===//
+//===- Manifest.cpp - the description of a checkpoint ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,7 +50,7 @@ std::string weft::rt::placeText(const Region &region, std::span<const int64_t> s
   return shapeText(region.offset) + " of " + shapeText(shape);
 }
 
-/// The line that stands before `rest`.
+/// Returns the first line, the checksum of `rest`.
 static std::string firstLine(std::span<const char> rest) {
   Checksum checksum;
   checksum.add(rest);
@@ -61,7 +61,7 @@ static std::string firstLine(std::span<const char> rest) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// A list with one element a line, so that people can read it.
+/// Returns a list with one element per line, for readability.
 template <typename T, typename Make>
 static std::string lines(const std::vector<T> &elements, const Make &make) {
   std::string text = "[";
@@ -121,7 +121,7 @@ std::string weft::rt::toText(const Manifest &manifest) {
 
 namespace {
 
-/// Every method gives false after putting the reason into `error`.
+/// Every method returns false after putting the reason into `error`.
 class ManifestReader {
 public:
   ManifestReader(Manifest &manifest, std::string &error) : manifest(manifest), error(error) {}
@@ -168,7 +168,7 @@ private:
                 " of batches of ", run.globalBatch);
   }
 
-  /// Checkpoints were without before there were documents.
+  /// Older checkpoints lack the field.
   bool readDocuments(JsonFields &fields) {
     if (!fields.has("document_end") || fields.isNull("document_end")) {
       return true;
@@ -261,7 +261,7 @@ private:
       auto found = numbers.find(file);
       if (found == numbers.end() || !shards.insert(found->second).second) {
         return fail(error, "a part of '", tensor.name, "' is in '", file, "', which is ",
-                    found == numbers.end() ? "no shard" : "the place of another");
+                    found == numbers.end() ? "no shard" : "the place of another part");
       }
       part.shard = found->second;
     }
@@ -269,8 +269,8 @@ private:
                                      "' do not make up its shape ", shapeText(tensor.shape));
   }
 
-  /// Whether parts stand in a grid, one in each place: equal ones, but for the last in each
-  /// dimension, which may be shorter.
+  /// Returns true if the parts form a grid without gaps: they are equal, but the last in each
+  /// dimension may be shorter.
   static bool isCovered(const SavedTensor &tensor) {
     size_t rank = tensor.shape.size();
     std::vector<int64_t> size(rank, 0);
@@ -302,7 +302,7 @@ private:
     return places == tensor.parts.size();
   }
 
-  /// So that no name leads out of the folder.
+  /// Keeps names inside the checkpoint's folder.
   static bool isShardFile(const std::string &name) {
     constexpr size_t kDigits = 5; // Behind "rank-".
     int64_t rank = -1;
@@ -314,7 +314,7 @@ private:
 
   Manifest &manifest;
   std::string &error;
-  /// Shards by file name.
+  /// The numbers of shards by file name.
   std::map<std::string, uint32_t> numbers;
 };
 

@@ -1,4 +1,4 @@
-//===- Manifest.h - what a checkpoint says of itself ------------------------===//
+//===- Manifest.h - the description of a checkpoint -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The file manifest.json of a checkpoint: one JSON object whose first line is the
-// checksum of all that follows it. docs/Checkpoints.md shows one.
+// checksum of the rest. docs/Checkpoints.md shows an example.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,29 +20,29 @@
 
 namespace weft::rt {
 
-/// What tells the data of one run from that of another at no cost.
+/// Properties by which the data of two runs are compared at no cost.
 struct DataIdentity {
-  /// How tokens are stored: "bytes".
+  /// The format of the samples: "bytes".
   std::string format;
-  /// Samples to train on, without those that are for validation.
+  /// The number of training samples, without those for validation.
   uint64_t samples = 0;
   bool operator==(const DataIdentity &) const = default;
 };
 
-/// What a run must share with the one that it goes on from, or it would train on other samples,
-/// or draw other random numbers, than the unbroken run.
+/// The properties that a resumed run must share with the first run. If they differ, it trains on
+/// other samples, or draws other random numbers, than an uninterrupted run.
 struct RunIdentity {
   std::string model;
   uint64_t seed = 0;
   int64_t globalBatch = 0, sequenceLength = 0;
-  /// Of `Program`, which attention depends on.
+  /// `Program::documentEnd`, which attention depends on.
   std::optional<int64_t> documentEnd;
-  /// Absent if the run reads none.
+  /// Absent if the run reads no data.
   std::optional<DataIdentity> data;
 };
 
-/// All that differs, for a reader: "seed 7, now 8"; empty if nothing does. Data that one of the two
-/// does not have is no difference.
+/// Returns all differences, for the user: "seed 7, now 8"; empty if there are none. Data that only
+/// one of the two has is no difference.
 std::string differences(const RunIdentity &saved, const RunIdentity &now);
 
 /// One file of tensors in a checkpoint.
@@ -53,7 +53,7 @@ struct Shard {
   Digest digest;
 };
 
-/// A region of a tensor, and the number of the shard that holds it under the tensor's name.
+/// A region of a tensor, and the number of the shard that holds it, under the tensor's name.
 struct SavedPart {
   Region region;
   uint32_t shard = 0;
@@ -61,17 +61,17 @@ struct SavedPart {
 
 struct SavedTensor {
   std::string name;
-  /// As safetensors name it: "F32".
+  /// The type's name in safetensors: "F32".
   std::string type;
   std::vector<int64_t> shape;
-  /// Equal parts that cover the tensor, each element once.
+  /// Parts of equal shape that cover each element of the tensor once.
   std::vector<SavedPart> parts;
 };
 
 struct Manifest {
   static constexpr int64_t kVersion = 1;
 
-  /// The number of steps that the tensors have seen: the step to go on with.
+  /// The number of steps done, which is the step to continue with.
   int64_t step = 0;
   RunIdentity run;
   std::string planHash, planText;
@@ -80,16 +80,18 @@ struct Manifest {
   std::vector<Shard> shards;
 };
 
-/// The name of the file that a rank writes.
+/// Returns the name of the file that a rank writes.
 std::string shardFile(int64_t rank);
 
-/// Where a part lies, as each shard says it of each of its tensors: "[128, 0] of [256, 8]".
+/// Returns the place of a part, as the metadata of a shard states it for each of its tensors:
+/// "[128, 0] of [256, 8]".
 std::string placeText(const Region &region, std::span<const int64_t> shape);
 
 std::string toText(const Manifest &manifest);
 
-/// Reads what `toText` wrote. Fails, and safely, on anything else: damaged bytes, another version,
-/// parts that do not make up their tensor, files that are not in the checkpoint's folder.
+/// Reads the text that `toText` wrote. Safe on any bytes: fails on damaged text, on another
+/// version, on parts that do not make up their tensor, and on files outside the checkpoint's
+/// folder.
 bool readManifest(std::span<const char> text, Manifest &manifest, std::string &error);
 
 } // namespace weft::rt

@@ -1,4 +1,4 @@
-//===- ObservedTensors.cpp - keeps what is observed in one step -------------===//
+//===- ObservedTensors.cpp - stores one step's observations ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

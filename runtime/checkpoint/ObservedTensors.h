@@ -1,4 +1,4 @@
-//===- ObservedTensors.h - keeps what is observed in one step ---------------===//
+//===- ObservedTensors.h - stores one step's observations -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,21 +12,21 @@
 
 namespace weft::rt {
 
-/// One rank's shards of all observations of one kind. Belongs to the rank's thread.
+/// One rank's shards of all observations with one prefix. Belongs to the rank's thread.
 class ObservedTensors {
 public:
-  /// Those whose names begin with `prefix`: "gradient/" or "logits".
+  /// Selects the observations whose names begin with `prefix`: "gradient/" or "logits".
   explicit ObservedTensors(std::string prefix) : prefix(std::move(prefix)) {}
 
-  /// Whether the program observes any.
+  /// Returns true if the program has such observations.
   bool isAny(const Program &program) const;
 
-  /// Keeps the rank's shard, if it is the first of those that have it. Does nothing for
-  /// observations of other kinds.
+  /// Copies the rank's shard if the rank is the first of those that hold it. Ignores observations
+  /// with other names.
   void take(const Program &program, uint32_t observation, std::span<const int64_t> coordinates,
             const void *data);
 
-  /// Writes them, together with all other ranks, by the names that the observations have; see
+  /// Writes all kept observations under their names, together with all other ranks; see
   /// `saveParts`.
   bool save(const std::string &path, const Program &program, const Executor &executor,
             int64_t step) const;
@@ -35,7 +35,8 @@ private:
   bool isMeant(const Observation &observation) const;
 
   std::string prefix;
-  /// By observation; empty for those of other kinds and for shards that another rank keeps.
+  /// The shard of each observation; empty for observations with other names and for shards that
+  /// another rank keeps.
   std::vector<std::vector<char>> values;
 };
 

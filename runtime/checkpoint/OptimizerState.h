@@ -1,4 +1,4 @@
-//===- OptimizerState.h - names of what optimizers keep ---------------------===//
+//===- OptimizerState.h - names of optimizers' states ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace weft::rt {
 
-/// Whether an optimizer's state is not that of one parameter, as "adam_m/<parameter>" is: the loss
-/// scale, and what FP8 scales follow.
+/// Returns true if an optimizer state belongs to no parameter, unlike "adam_m/<parameter>": the
+/// loss scale, and the maxima from which FP8 scales follow.
 constexpr bool isOfNoParameter(std::string_view state) {
   return state == "loss_scale" || state == "loss_scale_steps" || state.starts_with("amax/");
 }

@@ -18,13 +18,13 @@ using namespace weft::rt::conformance;
 
 namespace {
 
-/// Whether the backend is free to add up in an order of its own.
+/// Returns true if the backend may sum this collective in any order.
 bool isLoose(const Collective &collective) {
   return isReduction(collective.kind) && collective.reduction == ReductionKind::Sum && !isExact();
 }
 
-/// What ranks bring. It is kept, for most collectives of a test are of the same sizes, and to make
-/// it takes longer than they do.
+/// Returns the ranks' operands. They are kept, since most collectives of a test have the same sizes
+/// and making operands takes longer than running the collective.
 const Buffers &operandsOf(ElementType type, uint64_t elements, int64_t ranks) {
   static std::map<ElementType, Buffers> kept;
   static std::pair<uint64_t, int64_t> size;
@@ -38,8 +38,8 @@ const Buffers &operandsOf(ElementType type, uint64_t elements, int64_t ranks) {
   return operands;
 }
 
-/// Runs `collective` on all ranks of `mesh` `times` times, each time from the same operands, and
-/// expects the defined results, bit by bit, but where the backend is free.
+/// Runs `collective` `times` times on all ranks of `mesh`, each time with the same operands, and
+/// expects the defined results: the same bits, unless the backend may sum in any order.
 void expectAsDefined(const Collective &collective, const std::vector<Axis> &mesh, bool inPlace,
                      int times = 1) {
   auto backend = makeBackendUnderTest(mesh, std::chrono::seconds(60));
@@ -211,7 +211,7 @@ TEST(Groups, ScalarsAndMoreRanksThanCores) {
   expectAsDefined(sum, line(32), true);
 }
 
-/// What is expected of a backend that adds up in an order of its own.
+/// Tests the margins for backends that sum in any order.
 TEST(Margins, HoldSumsInAnotherOrderAndNoMore) {
   std::vector<Axis> mesh = line(8);
   RankRange all = {0, 8};
@@ -309,7 +309,7 @@ TEST(Issuing, IsDoneInOrderByTheNextWait) {
   if (!backend) {
     return;
   }
-  // Small and large ones, over different groups; the second reads what the first has written.
+  // Small and large ones, over different groups; the second reads the result of the first.
   constexpr size_t kElements = 100000;
   RunResult run = backend->run([&](Communicator &link) {
     auto sumOver = [&](uint32_t axis, int64_t elements, uint32_t instruction) {

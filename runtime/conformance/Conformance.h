@@ -1,12 +1,12 @@
-//===- Conformance.h - what every backend is tested with --------------------===//
+//===- Conformance.h - the tests that every backend must pass ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The suite is compiled once. A backend is tested by linking it with a file that
-// defines `makeBackendUnderTest` and `isExact` and, if hardware may be missing, skips aloud.
+// The suite is compiled once. To test a backend, link the suite with a file that defines
+// `makeBackendUnderTest` and `isExact` and, if hardware may be missing, prints that it skips.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,35 +19,35 @@
 
 namespace weft::rt::conformance {
 
-/// A backend for all ranks of `mesh`, whose collectives wait for `timeout`. Null in a process that
-/// has none of them: the test is the others'.
+/// Makes a backend for all ranks of `mesh`, whose collectives wait up to `timeout`. Returns null in
+/// a process without ranks: the other processes run the test.
 std::unique_ptr<Backend> makeBackendUnderTest(std::vector<Axis> mesh,
                                               std::chrono::milliseconds timeout);
 
-/// Whether the backend adds up as Program.h says, in group order and rounding once where elements
-/// are narrow, and its maxima keep what is not a number. What adds up in an order of its own may
-/// round at each addition.
+/// Returns true if the backend sums as Program.h says: in group order, rounding narrow elements
+/// once, with maxima that keep NaN. Other backends may sum in any order and round at each addition.
 bool isExact();
 
-/// What each rank brings or gets: bytes by rank.
+/// The bytes of an operand or a result, by rank.
 using Buffers = std::vector<std::vector<char>>;
 
-/// Elements of `type` for one rank, different for each, whose sums depend on their order.
+/// Makes elements for one rank. They differ between ranks, and their sums depend on the order.
 std::vector<char> makeOperand(ElementType type, uint64_t elements, int64_t rank);
 
-/// What each of `ranks` must get, computed elementwise from the definition in Program.h; of
-/// the others nothing.
+/// Returns the result that each of `ranks` must get, computed elementwise from the definition in
+/// Program.h; empty for other ranks.
 Buffers expectedResults(const Collective &collective, std::span<const Axis> mesh,
                         const Buffers &operands, RankRange ranks);
 
-/// How far a result that is added up in any order may be from that, for each of its elements.
+/// Returns, for each element, the largest deviation from `expectedResults` that summing in any
+/// order can cause.
 std::vector<std::vector<double>> marginsOf(const Collective &collective, std::span<const Axis> mesh,
                                            const Buffers &operands, RankRange ranks);
-/// Whether all elements of a result are no farther from what is expected than their margins.
+/// Returns true if all elements of `result` differ from `expected` by at most their margins.
 bool isNear(ElementType type, const std::vector<char> &expected, const std::vector<char> &result,
             std::span<const double> margins);
 
-/// Elements of the result.
+/// Returns the number of elements of the result.
 uint64_t resultElements(const Collective &collective, std::span<const Axis> mesh);
 
 } // namespace weft::rt::conformance

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operands are copied to a device and results back. The devices are those of a simulator:
-// what is tested is which calls of the library make up a collective. With WEFT_RT_CUDA they
-// are those of that library, one for each rank, and sums are in an order of its own. What
-// goes wrong between ranks is the host's to find, and tested with its backends.
+// Copies operands to a device and results back. By default the devices are those of a
+// simulator, and the suite tests which calls of the library make up a collective. With
+// WEFT_RT_CUDA they are those of that library, one for each rank, which may sum in any
+// order. The host detects failures between ranks, so tests of its backends cover these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,14 +83,14 @@ public:
 
   bool issue(Communicator::Handle handle, const void *operand, void *result) override {
     Prepared &run = prepared[handle];
-    // Results lie where the operand does not, but where both are one.
+    // The result lies behind the operand, unless both are the same.
     Address from = run.memory, to = operand == result ? from : from + run.padded;
     if (!isGood) {
       return false;
     }
     std::copy_n(static_cast<const char *>(operand), run.operandBytes, run.operand);
     run.target = result;
-    // What the one before has written, this one may read.
+    // This collective may read the result of the one before.
     isGood = waitForAll() &&
              (run.operandBytes == 0 ||
               check(library.copyToDevice(device, stream, from, run.operand, run.operandBytes))) &&
@@ -146,7 +146,8 @@ private:
   bool isGood = false;
 };
 
-/// What WEFT_RT_CUDA names, and how many devices it has; null without.
+/// Returns the library that WEFT_RT_CUDA names and the number of its devices; null if it is not
+/// set.
 const DriverTable *findLibrary(int64_t &devices) {
   static const char *named = std::getenv("WEFT_RT_CUDA");
   if (!named || !*named) {
@@ -169,7 +170,7 @@ const DriverTable *findLibrary(int64_t &devices) {
 
 class CudaBackend : public Backend {
 public:
-  /// On devices of `found`, or of a simulator.
+  /// Uses the devices of `found`, or of a simulator if it is null.
   CudaBackend(std::vector<Axis> mesh, LocalOptions options, const DriverTable *found)
       : mesh(mesh), ranks(makeLocalBackend(std::move(mesh), options)) {
     library = found;

@@ -1,4 +1,4 @@
-//===- FailuresTest.cpp - what happens when ranks do not agree --------------===//
+//===- FailuresTest.cpp - failures and disagreements of ranks ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,10 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long collectives wait where somebody does not come: longer than a busy machine lets one wait
-/// that does come.
+/// The timeout of collectives that a rank does not come to; longer than a busy machine delays ranks
+/// that do come.
 constexpr std::chrono::seconds kPatience(2);
-/// Within which a run ends that does not wait for as long as its collectives may.
+/// A run that fails at once ends within `kSoon`, though its collectives may wait for `kLong`.
 constexpr std::chrono::seconds kSoon(30), kLong(60);
 
 const Collective kSum = {
@@ -124,7 +124,7 @@ TEST(Timeout, TellsWhoIsSlowFromWhoIsStuck) {
 }
 
 TEST(Timeout, NamesACircle) {
-  // Rank 0 waits for 1 in one group, 1 for 3 in another, and so on: nobody can go on.
+  // A deadlock: rank 0 waits for 1 in one group, 1 for 3 in another, and so on.
   auto backend = makeBackendUnderTest({{"a", 2}, {"b", 2}}, kPatience);
   if (!backend) {
     return;
@@ -199,7 +199,7 @@ TEST(Failing, ANewRunBeginsAfresh) {
   });
   EXPECT_FALSE(run.failure);
   EXPECT_FALSE(backend->run([](Communicator &) {}).failure);
-  // Nobody says of this run what was in the one before.
+  // Reports of this run must not mention the run before.
   run = backend->run([&](Communicator &communicator) {
     if (communicator.rank() == 0) {
       auto handle = communicator.prepare(kSum, {"step", 0, "x"});

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Started by mpirun, or as torchrun does, with any number of processes. All of them run
-// all tests; what needs more ranks than there are is skipped aloud, and who is not needed
-// looks on.
+// Started by mpirun, or as torchrun does, with any number of processes. All of them run all
+// tests. Tests that need more ranks print that they are skipped; surplus processes idle.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +52,7 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (world->rank() != 0) {
-    GTEST_FLAG_SET(brief, true); // One process tells what all do; all tell what fails.
+    GTEST_FLAG_SET(brief, true); // One process prints progress; all print failures.
   }
   int status = RUN_ALL_TESTS();
   world->abandon(); // As runs that fail have done already. All processes are here, though.

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Slow and plain on purpose, and without code of the runtime beyond Program.h.
+// Slow and simple on purpose. Uses no code of the runtime but Program.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ uint64_t countOf(const Index &shape) {
   return count;
 }
 
-/// Into memory that is there: to allocate some for each element takes most of a test's time.
+/// Sets `index` in place, since allocating one for each element would take most of a test's time.
 void setIndex(Index &index, uint64_t position, const Index &shape) {
   index.resize(shape.size());
   for (size_t dim = shape.size(); dim-- > 0;) {
@@ -68,8 +68,8 @@ Index resultShape(const Collective &collective, int64_t members) {
   return shape;
 }
 
-/// For the element at `index` of the result of member `me`: which member's operand, and in `index`,
-/// where in that. For reductions every member's, which is -1.
+/// Finds the origin of the element at `index` of the result of member `me`: returns the member
+/// whose operand holds it (-1 for reductions: all members') and sets `index` to its place there.
 int64_t moveToOrigin(const Collective &collective, Index &index, int64_t me, int64_t members) {
   uint32_t dim = collective.dim, dim2 = collective.dim2;
   int64_t member = -1;
@@ -98,13 +98,13 @@ int64_t moveToOrigin(const Collective &collective, Index &index, int64_t me, int
   return member;
 }
 
-/// A number of 16 bits, the upper half of a float32. Its own, so that the runtime's can be wrong.
+/// A bf16. It is independent of the runtime's, so that errors there show.
 struct Half {
   uint16_t bits = 0;
 
   Half() = default;
   explicit Half(double value) {
-    // What is cut off is compared with half of the last bit that stays.
+    // Compare the cut-off bits with half of the last bit that stays.
     auto narrow = float(value);
     uint32_t whole;
     std::memcpy(&whole, &narrow, sizeof whole);
@@ -120,7 +120,7 @@ struct Half {
   }
 };
 
-/// The compiler's own.
+/// The type of the C++ compiler.
 __extension__ typedef _Float16 Float16;
 
 template <typename T> T elementOf(const std::vector<char> &bytes, uint64_t position) {
@@ -129,7 +129,7 @@ template <typename T> T elementOf(const std::vector<char> &bytes, uint64_t posit
   return value;
 }
 
-/// `Sum` is what reductions are taken in.
+/// `Sum` is the type of sums.
 template <typename T, typename Sum = T>
 Buffers expectedTyped(const Collective &collective, std::span<const Axis> mesh,
                       const Buffers &operands, RankRange ranks) {
@@ -214,7 +214,7 @@ Buffers conformance::expectedResults(const Collective &collective, std::span<con
   return {};
 }
 
-/// The narrowest part of 1 that a sum of that type keeps.
+/// Returns the unit roundoff of sums of `type`.
 static double roundoffOf(ElementType type) {
   switch (type) {
   case ElementType::F64:
@@ -255,9 +255,9 @@ static double valueOf(ElementType type, const std::vector<char> &bytes, uint64_t
   return 0;
 }
 
-/// N. Higham, Accuracy and Stability of Numerical Algorithms, 4.2: a sum of n numbers in any order
-/// is as far off as n - 1 times the roundoff times the sum of their magnitudes. What is expected
-/// was rounded too.
+/// N. Higham, Accuracy and Stability of Numerical Algorithms, 4.2: the error of a sum of n numbers
+/// in any order is at most (n - 1) times the unit roundoff times the sum of their magnitudes. The
+/// expected result was rounded too.
 std::vector<std::vector<double>> conformance::marginsOf(const Collective &collective,
                                                         std::span<const Axis> mesh,
                                                         const Buffers &operands, RankRange ranks) {
@@ -278,7 +278,7 @@ std::vector<std::vector<double>> conformance::marginsOf(const Collective &collec
     std::vector<double> &ofRank = margins.emplace_back(sums.size() / sizeof(double));
     for (uint64_t i = 0; i < ofRank.size(); ++i) {
       auto sum = elementOf<double>(sums, i);
-      // Some of them may be more than the format has.
+      // Partial sums may exceed the range of the format.
       bool mayOverflow = collective.type == ElementType::F16 && sum > 65504;
       ofRank[i] = mayOverflow ? std::numeric_limits<double>::infinity() : each * sum;
     }
@@ -293,7 +293,7 @@ bool conformance::isNear(ElementType type, const std::vector<char> &expected,
   }
   for (uint64_t i = 0; i < margins.size(); ++i) {
     double wanted = valueOf(type, expected, i), got = valueOf(type, result, i);
-    // Not `>`, which what is not a number would pass. Infinite is what narrow sums may become.
+    // Not `>`, which NaN would pass. Margins are infinite where narrow sums may overflow.
     if (wanted != got && !(std::abs(wanted - got) <= margins[i])) {
       return false;
     }

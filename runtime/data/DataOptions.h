@@ -18,9 +18,9 @@ namespace weft::rt {
 struct DataOptions {
   /// Files; empty if not given.
   std::string data, validationData;
-  /// By name and content if not given.
+  /// Detected from name and content if not given.
   std::optional<DataFormat> dataFormat;
-  /// Part of the samples of `data` to validate on, from 0 (none) to below 1.
+  /// The share of the samples of `data` for validation, from 0 (none) to below 1.
   double validationSplit = 0;
   std::optional<int64_t> validationEvery, validationSteps;
   uint64_t seed = 0;

@@ -15,7 +15,7 @@
 
 using namespace weft::rt;
 
-/// Tokens that are looked at together, on the stack.
+/// Tokens that are checked at once, on the stack.
 static constexpr size_t kChunk = 1024;
 
 bool Dataset::open(const std::string &path, std::optional<DataFormat> format,
@@ -127,7 +127,7 @@ bool Dataset::readRow(uint64_t sample, const InputShard &shard, char *out,
 bool Sampler::fill(int64_t number, int64_t batch, const InputShard &shard, char *out,
                    std::string &error) const {
   for (int64_t row = 0; row < shard.shape[0]; ++row) {
-    // Padding has the last sample, with which a model can do something.
+    // Padding rows are copies of the last sample, so that the model gets valid input.
     uint64_t sample = sampleAt(uint64_t(number * batch + std::min(shard.sampleOf(row), batch - 1)));
     if (!source->readRow(sample, shard, out + size_t(row) * shard.rowBytes(), error)) {
       return false;

@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// With sequence length S, sample i of a file is its tokens i*S to i*S + S inclusive:
-// the first S are its tokens, the last S, one further, its targets. n tokens make
-// (n - 1) / S samples. Where documents begin plays no role: a sample may begin in one
-// and end in the next. A token that ends documents tells them apart within a sample.
+// With sequence length S, sample i of a file is its tokens i*S to i*S + S
+// inclusive: the first S are the sample's tokens, the last S, shifted by one, its
+// targets. n tokens make (n - 1) / S samples. Samples ignore documents: a sample
+// may begin in one document and end in the next; a token that ends documents
+// separates them within a sample.
 //
-// A Sampler takes batches from some of the samples: in the order of the file, or
+// A Sampler takes batches from some of the samples, in the order of the file or
 // shuffled. Shuffled, row b of batch s is the global sample g = s * batch + b. It
-// belongs to epoch e = g / count and is the sample P(g mod count) of the sampler,
-// P being the permutation of its samples with key randomBits(seed, FNV-1a("data
-// order"), e). The order depends on neither ranks nor plan, and nothing needs to be
-// kept to resume.
+// belongs to epoch e = g / count and is the sample P(g mod count) of the sampler; P
+// is the permutation of its samples with key randomBits(seed, FNV-1a("data order"),
+// e). The order depends on neither ranks nor plan, and resuming needs no saved
+// state.
 //
 // Both are immutable once made; any thread may read.
 //
@@ -30,34 +31,33 @@
 
 namespace weft::rt {
 
-/// The samples of a file. That every token is one of the vocabulary is checked when the file is
-/// opened if it has no more than `kCheckedAtOpen` tokens, else when a sample is read.
+/// The samples of a file of tokens. Tokens are checked against the vocabulary when the file is
+/// opened if it has at most `kCheckedAtOpen` tokens, else when a sample is read.
 class Dataset : public SampleSource {
 public:
   static constexpr uint64_t kCheckedAtOpen = uint64_t(1) << 24;
 
-  /// Fails if the file cannot be read, is not of the format (see `openTokens`), holds no whole
-  /// sample, or holds a token beyond the vocabulary, as far as that is checked here.
+  /// Opens the file. Fails if it cannot be read, is not in the format (see `openTokens`), holds no
+  /// whole sample, or holds a token beyond the vocabulary (as far as that is checked here).
   bool open(const std::string &path, std::optional<DataFormat> format, int64_t sequenceLength,
             int64_t vocabulary, std::string &error, std::optional<int64_t> documentEnd = {});
 
   uint64_t sampleCount() const override { return samples; }
   const char *formatName() const override { return nameOf(tokens->format()); }
 
-  /// Writes the tokens of `sample` from position `first` of the sample on, as many as `out` has
-  /// room for. Fails at a token beyond the vocabulary, which `error` names. Allocates nothing
-  /// unless it fails.
+  /// Writes the tokens of `sample` from its position `first` on until `out` is full. Fails at a
+  /// token beyond the vocabulary and names it in `error`. Allocates nothing unless it fails.
   bool read(uint64_t sample, int64_t first, std::span<int32_t> out, std::string &error) const;
 
-  /// Writes for each place of `sample` from `first` on where its document begins in the sample: at
-  /// 0, or behind the last token before it that ends documents. Allocates nothing.
+  /// Writes, for each position of `sample` from `first` on, where its document begins in the
+  /// sample: after the last earlier token that ends documents, or at 0. Allocates nothing.
   void readStarts(uint64_t sample, int64_t first, std::span<int32_t> out) const;
 
   /// "'corpus.txt', bytes: 1000 tokens, 124 samples".
   std::string describe() const override;
 
-  /// Tokens, targets, which are one token further, or starts of documents. Padding of starts goes
-  /// on with the last document, so that they never fall along a sequence.
+  /// Writes tokens, targets (shifted by one) or document starts. Padding of document starts
+  /// continues the last document, so that starts never decrease along a sequence.
   bool readRow(uint64_t sample, const InputShard &shard, char *out,
                std::string &error) const override;
 
@@ -68,7 +68,7 @@ private:
   std::string path;
   std::unique_ptr<TokenSource> tokens;
   int64_t sequenceLength = 0, vocabulary = 0;
-  /// None where nobody asks for starts of documents.
+  /// None if the program has no input of document starts.
   std::optional<int64_t> documentEnd;
   uint64_t samples = 0;
 };
@@ -76,19 +76,21 @@ private:
 class Sampler {
 public:
   Sampler() = default;
-  /// Samples `first` to before `first` + `count` of `source`, which must outlive the sampler:
-  /// shuffled by `seed`, or else as they lie. REQUIRES: there are that many, at least one.
+  /// Takes samples `first` to `first + count - 1` of `source`, which must outlive the sampler,
+  /// shuffled by `seed` or in the order of the file. REQUIRES: `source` has these samples, at least
+  /// one.
   Sampler(const SampleSource &source, uint64_t first, uint64_t count, std::optional<uint64_t> seed)
       : source(&source), begin(first), count(count), seed(seed) {}
 
   uint64_t sampleCount() const { return count; }
 
-  /// Number in the file of global sample `index`. In the order of the file there is one epoch.
+  /// Returns the number in the file of global sample `index`. Unshuffled samplers have a single
+  /// epoch.
   uint64_t sampleAt(uint64_t index) const;
 
-  /// Writes a rank's shard of batch `number`, which has `batch` rows, to `out`. Rows of padding are
-  /// copies of the last row; other padding stays as it is. Fails as `SampleSource::readRow` does.
-  /// Allocates nothing unless it fails.
+  /// Writes a rank's shard of batch `number`, which has `batch` rows, to `out`. Rows of padding
+  /// become copies of the last row; other padding is not written. Fails as `SampleSource::readRow`
+  /// does. Allocates nothing unless it fails.
   bool fill(int64_t number, int64_t batch, const InputShard &shard, char *out,
             std::string &error) const;
 

@@ -14,7 +14,7 @@
 
 using namespace weft::rt;
 
-/// The number at element `index` of what lies at any address.
+/// Returns the number at element `index` of unaligned memory.
 template <typename T> static T numberAt(std::span<const char> bytes, uint64_t index) {
   T number;
   std::memcpy(&number, bytes.data() + index * sizeof(T), sizeof(T));
@@ -81,7 +81,7 @@ std::string ImageFile::describe() const {
   return concat("'", path, "', ", formatName(), ": ", samples, " samples");
 }
 
-/// Copies `count` numbers from element `first` on, each divided by `divisor`.
+/// Copies `count` numbers from element `first` on and divides each by `divisor`.
 template <typename From, typename To>
 static void copyNumbers(std::span<const char> from, uint64_t first, uint64_t count, To divisor,
                         char *out) {

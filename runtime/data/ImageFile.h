@@ -7,11 +7,11 @@
 //
 // A safetensors file with two tensors:
 //
-//   images   [samples, channel, height, width], or what else a sample of the model is:
+//   images   [samples, channel, height, width], or another shape of the model's samples:
 //            F32, F64, or U8, of which n becomes n / 255
 //   labels   [samples], I64 or I32: the number of the class
 //
-// The file is mapped, not read: opening checks all labels, and no image.
+// The file is mapped, not read: opening it checks all labels but reads no image.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ namespace weft::rt {
 
 class ImageFile : public SampleSource {
 public:
-  /// `sampleShape` is that of one image. Fails if the file cannot be read, lacks one of the
-  /// tensors, has them of another type or shape, or has a label that is not below `classes`.
+  /// Opens the file. `sampleShape` is the shape of one image. Fails if the file cannot be read,
+  /// lacks a tensor, has one of a wrong type or shape, or has a label of `classes` or more.
   bool open(const std::string &path, std::span<const int64_t> sampleShape, int64_t classes,
             std::string &error);
 
@@ -34,7 +34,7 @@ public:
   const char *formatName() const override { return "images"; }
   std::string describe() const override;
 
-  /// REQUIRES: the shard has whole images.
+  /// Writes an image or a label. REQUIRES: the shard has whole images.
   bool readRow(uint64_t sample, const InputShard &shard, char *out,
                std::string &error) const override;
 

@@ -1,4 +1,4 @@
-//===- MegatronFile.cpp - tokens in two files, as Megatron-LM writes them -===//
+//===- MegatronFile.cpp - tokens in the files of Megatron-LM --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,7 +27,7 @@ std::unique_ptr<TokenSource> make(std::unique_ptr<MappedFile> file, uint64_t cou
   return std::make_unique<TokenArray<T>>(DataFormat::Megatron, std::move(file), 0, count);
 }
 
-/// What the code of a type means; `make` is null where no token can be of that type.
+/// The type of a code; `make` is null for types that tokens cannot have.
 struct TokenType {
   const char *name;
   uint64_t bytes;
@@ -39,7 +39,7 @@ constexpr TokenType kTypes[] = {{"uint8", 1, make<uint8_t>}, {"int8", 1, make<in
                                 {"int64", 8, make<int64_t>}, {"float64", 8, nullptr},
                                 {"float32", 4, nullptr},     {"uint16", 2, make<uint16_t>}};
 
-/// Reads an index. Every method gives false after putting the fault into `error`.
+/// Reads an index. Every method returns false after putting the fault into `error`.
 class Index {
 public:
   Index(std::string path, std::string &error) : path(std::move(path)), error(error) {}
@@ -50,7 +50,7 @@ public:
   }
 
   const TokenType *type = nullptr;
-  /// Of PREFIX.bin.
+  /// The bytes of PREFIX.bin.
   uint64_t bytes = 0;
 
 private:
@@ -73,7 +73,7 @@ bool Index::readHeader() {
   std::span<const char> content = file.bytes();
   std::string_view text(content.data(), content.size());
   if (text.substr(0, kMagic.size()) != kMagic) {
-    return refuse("is none of Megatron: it does not begin with MMIDIDX and two zeros");
+    return refuse("is not one of Megatron: it does not begin with MMIDIDX and two zeros");
   }
   if (content.size() < kHeaderBytes) {
     return refuse("has ", content.size(), " bytes, its header takes ", kHeaderBytes);
@@ -159,7 +159,7 @@ std::unique_ptr<TokenSource> weft::rt::openMegatron(const std::string &prefix, s
   }
   if (tokens->bytes().size() != index.bytes) {
     fail(error, "the data file '", path, "' has ", tokens->bytes().size(),
-         " bytes, by its index it has ", index.bytes);
+         " bytes, expected by its index ", index.bytes);
     return nullptr;
   }
   return index.type->make(std::move(tokens), index.bytes / index.type->bytes);

@@ -1,4 +1,4 @@
-//===- MegatronFile.h - tokens in two files, as Megatron-LM writes them ---===//
+//===- MegatronFile.h - tokens in the files of Megatron-LM ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,9 +16,9 @@
 //   8 n    byte of PREFIX.bin at which it begins
 //   8 m    document d is the sequences from entry d to before entry d + 1
 //
-// Sequences lie one after another, as Megatron's own tools write them, so that
-// PREFIX.bin is all documents in their order. An index that says otherwise is
-// refused, and so are the modes that stand at the end for data of several kinds.
+// Sequences must lie one after another, as Megatron's own tools write them, so that
+// PREFIX.bin holds all documents in order. Other indexes are refused, as are the
+// modes at the end of an index for multimodal data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,8 @@
 
 namespace weft::rt {
 
-/// Checks the index as a whole, which takes time by the number of sequences.
+/// Opens the files and checks the whole index, in time proportional to the number of sequences.
+/// Returns null, with the reason in `error`, on failure.
 std::unique_ptr<TokenSource> openMegatron(const std::string &prefix, std::string &error);
 
 } // namespace weft::rt

@@ -6,16 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // A bijection of {0 .. count-1} onto itself that depends on a key and takes no
-// memory, so that any rank finds any sample, and a run resumes exactly.
+// memory, so that any rank finds any sample and a run resumes exactly.
 //
-// A number of 2h bits, h the least with 4^h >= count, is cut into halves and goes
-// through four Feistel rounds (Luby and Rackoff, 1988):
+// A number of 2h bits, h being the least with 4^h >= count, is split into halves
+// and goes through four Feistel rounds (Luby and Rackoff, 1988):
 //
 //   (left, right) <- (right, left ^ low h bits of randomBits(key, round, right))
 //
-// which is a bijection whatever the round function is. A result beyond count is
-// sent through again until it falls inside ("cycle walking", Black and Rogaway,
-// 2002); since 4^h < 4 count, that takes fewer than four rounds on average.
+// This is a bijection for any round function. A result of `count` or more goes
+// through the rounds again until it is less ("cycle walking", Black and Rogaway,
+// 2002); since 4^h < 4 count, that takes fewer than four passes on average.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ public:
     }
   }
 
-  /// Where `index`, less than `count`, goes.
+  /// Returns the image of `index`, which must be less than `count`.
   uint64_t operator()(uint64_t index) const {
     do {
       index = encrypt(index);

@@ -1,4 +1,4 @@
-//===- Prefetcher.cpp - batches, ready before ranks ask for them ----------===//
+//===- Prefetcher.cpp - reads batches ahead of the ranks ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,7 +34,7 @@ Prefetcher::~Prefetcher() {
   }
 }
 
-/// Makes one dimension of the micro-batch and the sample in it, of which there are `size`.
+/// Joins the two dimensions of the micro-batch and of the sample in it, which has `size` samples.
 static void joinMicroBatches(InputShard &shard, int64_t size) {
   shard.run = shard.shape[1];
   shard.stride = size;

@@ -1,17 +1,17 @@
-//===- Prefetcher.h - batches, ready before ranks ask for them ------------===//
+//===- Prefetcher.h - reads batches ahead of the ranks --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread of its own copies the tokens of the batches to come, in the order of the
-// run, while ranks still work on the one before. It is at most `kSlots` batches
-// ahead of the slowest rank. Shards that several ranks have in common are there once.
+// The prefetcher's thread copies the data of coming batches, in the order of the
+// run, while ranks still work on the current one. It is at most `kSlots` batches
+// ahead of the slowest rank. Shards that several ranks share are stored once.
 //
-// Each rank takes its shard of every batch, in order, on its own thread. What went
-// wrong with a batch is told to the ranks that come to take it, not to those that
-// are still busy with batches before.
+// Each rank takes its shard of every batch, in order, on its own thread. A failure
+// to read a batch is reported to a rank when it takes that batch, not while it
+// works on earlier ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,38 +35,39 @@ public:
 
   using Seconds = std::chrono::duration<double>;
 
-  /// For the ranks of this process. `program` must outlive this object. A rank waits for its tokens
-  /// no longer than `timeout`.
+  /// Serves the ranks of this process. `program` must outlive this object. A rank waits at most
+  /// `timeout` for its data.
   Prefetcher(const Program &program, RankRange ranks, Seconds timeout);
-  /// Waits until the thread has ended.
+  /// Waits for the end of the thread.
   ~Prefetcher();
 
-  /// What the slots will take.
+  /// Returns the bytes of all slots.
   uint64_t bytes() const;
 
-  /// Allocates the slots, and begins with the first batch of `order`, whose data must outlive the
-  /// thread. To be called at most once.
+  /// Allocates the slots and starts reading the first batch of `order`, whose data must outlive the
+  /// thread. Call it at most once.
   void start(BatchOrder order);
 
-  /// Puts the next batch into the inputs of a rank; to be called by the rank's thread. Fails, with
-  /// an error, if the batch cannot be read or does not come in time; and fails without one after
-  /// `stop`. REQUIRES: the order has another batch for this rank.
+  /// Copies the next batch into the inputs of a rank; called by the rank's thread. Fails with an
+  /// error if the batch cannot be read or does not come in time, and without an error after `stop`.
+  /// REQUIRES: the order has another batch for this rank.
   bool take(Executor &executor, std::string &error);
 
-  /// Any thread may end it all, as often as it likes: who waits in `take` goes on at once.
+  /// Ends reading and wakes all waiting calls of `take`. Any thread may call it, any number of
+  /// times.
   void stop();
 
-  /// Whether the thread comes to its end within `patience` after `stop`. It does not if the file's
-  /// device hangs; then this object cannot be destroyed.
+  /// Returns true if the thread ends within `patience` after `stop`. It does not if the file's
+  /// device hangs; then this object must not be destroyed.
   bool endsWithin(Seconds patience);
 
 private:
-  /// A part of an input that some ranks have.
+  /// A part of an input that some ranks share.
   struct Shard {
     InputShard input;
     std::array<std::vector<char>, kSlots> bytes;
   };
-  /// A rank's input, and the number of the shard that goes there.
+  /// A rank's input: its shard's number and its buffer.
   struct Input {
     size_t shard = 0;
     uint32_t buffer = 0;
@@ -81,14 +82,14 @@ private:
   const Program &program;
   const RankRange ranks;
   const Seconds timeout;
-  /// Written before the thread starts, except for the bytes: a slot of them is the thread's until
-  /// its batch is ready, and then the ranks' until all of them have taken it.
+  /// Written before the thread starts, except for the bytes: a slot belongs to the thread until its
+  /// batch is ready, and then to the ranks until all have taken it.
   std::vector<Shard> shards;
-  /// By the number of the rank in this process.
+  /// Indexed by the number of the rank in this process.
   std::vector<std::vector<Input>> inputsOfRank;
 
   std::mutex mutex;
-  /// Under `mutex`: batches that are ready, batches that each rank has taken.
+  /// Guarded by `mutex`: the number of ready batches, and the number that each rank has taken.
   int64_t ready = 0;
   std::vector<int64_t> taken;
   bool stopped = false, ended = false;

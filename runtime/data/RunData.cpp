@@ -1,4 +1,4 @@
-//===- RunData.cpp - what a run trains and validates on -------------------===//
+//===- RunData.cpp - the training and validation data of a run ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

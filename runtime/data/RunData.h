@@ -1,4 +1,4 @@
-//===- RunData.h - what a run trains and validates on ---------------------===//
+//===- RunData.h - the training and validation data of a run --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,19 +19,19 @@ struct BatchChoice {
   int64_t number = 0;
 };
 
-/// The samples that a run takes, and the order of its batches. Immutable after `open`; any thread
-/// may read.
+/// The samples of a run and the order of its batches. Immutable after `open`; any thread may read.
 class RunData {
 public:
-  /// Batches of a validation if the user does not say how many, and there are as many.
+  /// The batches of a validation if the user gives no number, as far as the data suffices.
   static constexpr int64_t kDefaultValidationBatches = 100;
 
-  /// For a run of the steps from `firstStep` to before `endStep`. Fails if the options ask for
-  /// data that is not there, is not good, or is too little.
+  /// Opens the data for the steps `firstStep` to `endStep - 1`. Fails if the data that `options`
+  /// name is missing, invalid or too short.
   bool open(const Program &program, const DataOptions &options, int64_t firstStep, int64_t endStep,
             std::string &error);
 
-  /// Whether a validation comes when `step` steps are done: at the end, and as often as asked.
+  /// Returns true if a validation follows once `step` steps are done: at the end, and as often as
+  /// the options say.
   bool validatesAt(int64_t step) const {
     return batches > 0 && (step == end || (every > 0 && step > 0 && step % every == 0));
   }
@@ -40,14 +40,15 @@ public:
   int64_t endStep() const { return end; }
 
   BatchChoice trainingBatch(int64_t step) const { return {&training, step}; }
-  /// How the samples to train on are stored, and how many of them there are; null if the run reads
+  /// Return the format and the number of the training samples; the format is null if the run reads
   /// none.
   const char *trainingFormat() const { return data ? data->formatName() : nullptr; }
   uint64_t trainingSamples() const { return training.sampleCount(); }
-  /// The same samples in the order of their file, at every validation.
+  /// Returns a batch of the validation. Every validation takes the same samples, in the order of
+  /// the file.
   BatchChoice validationBatch(int64_t number) const { return {&validation, number}; }
 
-  /// A line for each file, for the user.
+  /// Returns a line for each file, for the user.
   const std::string &note() const { return remark; }
 
 private:
@@ -65,19 +66,19 @@ private:
   std::string remark;
 };
 
-/// All batches of a run, one after another: those of the steps, and between them those of
-/// validations. A small value; `data` must outlive it.
+/// Enumerates all batches of a run: those of the steps, and between them those of validations. A
+/// small value; `data` must outlive it.
 class BatchOrder {
 public:
   explicit BatchOrder(const RunData &data)
       : data(&data), step(data.firstStep()), validates(data.validatesAt(step)) {}
 
-  /// Nothing after the last one.
+  /// Returns the next batch; nothing after the last.
   std::optional<BatchChoice> next();
 
 private:
   const RunData *data;
-  /// Steps whose batches have been given, and batches of the validation that comes now.
+  /// The number of steps whose batches were returned, and of batches of the present validation.
   int64_t step, number = 0;
   bool validates;
 };

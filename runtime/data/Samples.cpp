@@ -1,4 +1,4 @@
-//===- Samples.cpp - what a program is trained on ---------------------------===//
+//===- Samples.cpp - sources of training samples --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

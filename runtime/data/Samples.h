@@ -1,12 +1,12 @@
-//===- Samples.h - what a program is trained on -----------------------------===//
+//===- Samples.h - sources of training samples ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The inputs of a step have one row for each sample of the batch. A source of
-// samples writes such rows, or the part of them that a rank has:
+// The inputs of a step have one row for each sample of the batch. A SampleSource
+// writes these rows, or the part of them that a rank holds:
 //
 //   tokens, targets, document_starts   of a file of tokens   Dataset.h
 //   images, labels                     of a file of images   ImageFile.h
@@ -24,16 +24,16 @@
 
 namespace weft::rt {
 
-/// An input that the data gives.
+/// The kind of an input that comes from the data.
 enum class DataField : uint8_t { Tokens, Targets, DocumentStarts, Images, Labels };
 
-/// The field of the input `name`; none where the input is no data.
+/// Returns the field of the input `name`; none if the input does not come from the data.
 std::optional<DataField> dataField(std::string_view name);
 
-/// A rank's part of an input: `shape` elements from `offset` on in each dimension, the first of
-/// which is the batch. Only the first `filled` of them in each dimension are data; others are
-/// padding: of the batch copies of its last row. Of a batch in micro-batches a rank has `run` rows
-/// of each, and those of the next lie `stride` rows on.
+/// A rank's part of an input: `shape` elements from `offset` on in each dimension; dimension 0 is
+/// the batch. The first `filled` elements of each dimension are data, the rest is padding; padding
+/// rows of the batch are copies of its last row. If the batch is divided into micro-batches, the
+/// rank holds `run` rows of each, and those of the next lie `stride` rows further on.
 struct InputShard {
   DataField field = DataField::Tokens;
   ElementType type = ElementType::I32;
@@ -41,9 +41,9 @@ struct InputShard {
   int64_t run = 0, stride = 0;
 
   bool operator==(const InputShard &) const = default;
-  /// Where in the batch a row of the shard stands.
+  /// Returns the position in the batch of a row of the shard.
   int64_t sampleOf(int64_t row) const;
-  /// Bytes of one row.
+  /// Returns the bytes of one row.
   size_t rowBytes() const;
   size_t bytes() const;
 };
@@ -56,12 +56,12 @@ public:
   virtual uint64_t sampleCount() const = 0;
   /// "bytes", "images", ...
   virtual const char *formatName() const = 0;
-  /// For the user: the file, its format, and how many samples there are.
+  /// Returns the file, its format and the number of its samples, for the user.
   virtual std::string describe() const = 0;
 
-  /// Writes the row of `sample` in `shard` to `out`. Fails where the file holds what the model
-  /// cannot take, which `error` says. Allocates nothing unless it fails.
-  /// REQUIRES: the source has the field, and `sample` is less than `sampleCount`.
+  /// Writes the row of `sample` in `shard` to `out`. Fails, with the reason in `error`, if the
+  /// file's data does not fit the model. Allocates nothing unless it fails. REQUIRES: the source
+  /// has the field, and `sample` is less than `sampleCount`.
   virtual bool readRow(uint64_t sample, const InputShard &shard, char *out,
                        std::string &error) const = 0;
 };

@@ -17,7 +17,7 @@ namespace weft::rt {
 
 static_assert(std::endian::native == std::endian::little, "token files are little-endian");
 
-/// What every format comes down to: `count` numbers of type T from byte `begin` of a file on.
+/// The tokens of a file in any format: `count` numbers of type T from byte `begin` on.
 template <typename T> class TokenArray : public TokenSource {
 public:
   /// REQUIRES: the file is open and holds all of the numbers.
@@ -44,7 +44,7 @@ private:
   std::span<const char> numbers;
 };
 
-/// The number at byte `offset`. REQUIRES: it lies inside.
+/// Returns the number at byte `offset`. REQUIRES: it lies inside `bytes`.
 template <typename T> T numberAt(std::span<const char> bytes, uint64_t offset) {
   T number;
   std::memcpy(&number, bytes.data() + offset, sizeof(T));

@@ -52,14 +52,14 @@ bool exists(const std::string &path) {
   return std::filesystem::exists(path, ignored);
 }
 
-/// The common part of the names of Megatron's two files.
+/// Returns the common prefix of the names of Megatron's two files.
 std::string megatronPrefix(const std::string &path) {
   bool isOneOfTwo = path.ends_with(".bin") || path.ends_with(".idx");
   return isOneOfTwo ? path.substr(0, path.size() - 4) : path;
 }
 
-/// Whether the name stands for Megatron's two files: that of the index, that of tokens beside
-/// which an index lies, or what both begin with.
+/// Returns true if the name stands for Megatron's two files: that of the index, that of the tokens
+/// if an index lies beside them, or their common prefix.
 bool namesMegatron(const std::string &path) {
   return path.ends_with(".idx") ||
          (exists(megatronPrefix(path) + ".idx") && (path.ends_with(".bin") || !exists(path)));
@@ -72,13 +72,13 @@ std::unique_ptr<TokenSource> makeTokens(DataFormat format, std::unique_ptr<Mappe
   return std::make_unique<TokenArray<T>>(format, std::move(file), begin, count);
 }
 
-/// One file that is open and not empty. Every method gives false or null after an error.
+/// An open file that is not empty. Every method returns false or null after an error.
 class SingleFile {
 public:
   SingleFile(const std::string &path, std::unique_ptr<MappedFile> file, std::string &error)
       : path(path), file(std::move(file)), error(error) {}
 
-  /// By the first bytes, then by the name.
+  /// Detects the format by the first bytes, then by the name.
   DataFormat guess() const {
     return findLlmcKind(file->bytes()) ? DataFormat::Llmc
            : path.ends_with(".bin")    ? DataFormat::NanoGpt

@@ -5,17 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A file of tokens is one long row of numbers, whatever its format:
+// A file of tokens is one long sequence of numbers in one of these formats:
 //
 //   bytes     every byte is a token, 0 to 255
-//   nanogpt   16-bit numbers, unsigned, nothing else
+//   nanogpt   unsigned 16-bit numbers, nothing else
 //   llmc      a header of 256 32-bit numbers (magic, version, number of tokens), then
 //             16-bit (magic 20240520, version 1) or 32-bit tokens (20240801, 7)
-//   megatron  two files, PREFIX.bin of tokens and PREFIX.idx that says of what type
-//             they are and where sequences and documents begin
+//   megatron  two files, PREFIX.bin of tokens and PREFIX.idx with their type
+//             and the beginnings of sequences and documents
 //
-// All numbers are little-endian. Files are mapped, not read: opening takes no
-// longer for a large one, except that an index is checked as a whole.
+// All numbers are little-endian. Files are mapped, not read: opening a large file
+// takes no longer than a small one, except that an index is checked completely.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,10 +35,10 @@ enum class DataFormat : uint8_t { Bytes, NanoGpt, Llmc, Megatron };
 
 /// "bytes", "nanogpt", "llmc" or "megatron".
 const char *nameOf(DataFormat format);
-/// The format of that name, if there is one.
+/// Returns the format of that name, if there is one.
 std::optional<DataFormat> parseDataFormat(std::string_view name);
 
-/// A row of tokens. Immutable; any thread may read.
+/// A sequence of tokens. Immutable; any thread may read.
 class TokenSource {
 public:
   virtual ~TokenSource() = default;
@@ -46,19 +46,18 @@ public:
   virtual DataFormat format() const = 0;
   virtual uint64_t tokenCount() const = 0;
 
-  /// Copies tokens `first`, `first` + 1, ... as they stand in the file, as many as `out` has room
-  /// for; no vocabulary is looked at. REQUIRES: all of them are below `tokenCount`. Allocates
-  /// nothing.
+  /// Copies the tokens from number `first` on until `out` is full, without checking them against a
+  /// vocabulary. REQUIRES: `tokenCount` is not exceeded. Allocates nothing.
   virtual void read(uint64_t first, std::span<int64_t> out) const = 0;
 };
 
-/// Opens a file in `format`, or in the one that its name and first bytes tell. Gives null with an
-/// error if it cannot be read, is not of that format, lies about its length, or if it is not clear
-/// what it is.
+/// Opens a file in `format`, or in the format that its name and first bytes show. Returns null with
+/// an error if the file cannot be read, is not in that format, has another length than its header
+/// says, or if its format is unclear.
 std::unique_ptr<TokenSource> openTokens(const std::string &path, std::optional<DataFormat> format,
                                         std::string &error);
 
-/// The files that `openTokens` would read: two for Megatron's format, else `path`.
+/// Returns the files that `openTokens` would read: two for Megatron's format, else `path`.
 std::vector<std::string> filesOf(const std::string &path, std::optional<DataFormat> format);
 
 } // namespace weft::rt

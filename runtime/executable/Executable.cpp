@@ -1,4 +1,4 @@
-//===- Executable.cpp - what an executable does -----------------------------===//
+//===- Executable.cpp - the main function of executables ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -40,7 +40,7 @@ ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, cons
                          const FindExecutors &find) {
   ChosenBackend chosen;
   std::string lacking, error, nothing;
-  // Before the processes meet, for which there is a deadline, should it hang.
+  // Comes before processes connect, because that has a deadline if this hangs.
   MakeExecutor makeExecutor = find(lacking);
   if (!makeBackend(program, options, chosen, error)) {
     printStartError(error);
@@ -55,7 +55,7 @@ ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, cons
   return train(program, kernels, options, makeExecutor, *chosen.backend);
 }
 
-/// What of `options` is for devices.
+/// Returns the device options among `options`.
 static cuda::CudaOptions deviceOptions(const Options &options) {
   std::chrono::duration<double> timeout(options.timeoutSeconds);
   return {.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(timeout),

@@ -1,4 +1,4 @@
-//===- Executable.h - what an executable does ------------------------------===//
+//===- Executable.h - the main function of executables --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,17 +13,18 @@
 
 namespace weft::rt {
 
-/// Looks for the executors of a run; empty and an error if a library or a device is missing.
+/// Finds the executors of a run; returns an empty function and an error if a library or a device is
+/// missing.
 using FindExecutors = std::function<MakeExecutor(std::string &error)>;
 
-/// Finds the executors and the backend that `options` ask for, and trains. Processes first connect,
-/// so that one of them reports what others did not find.
+/// Finds the executors and the backend that `options` choose, and trains. Processes connect first,
+/// so that a single process reports missing libraries and devices.
 ExitCode train(const Program &program, const KernelCode *kernels, const Options &options,
                const FindExecutors &find);
 
-/// The whole of an executable: reads the program, reads the command line, does what it says.
-/// `program` is what `serialize` wrote; `kernels[i]` is the code of its kernel i. Where there are
-/// `images` it runs on devices, else on the host.
+/// Runs an executable: loads the program, parses the command line and executes it. `program` holds
+/// the bytes that `serialize` wrote; `kernels[i]` is the code of kernel i. If there are `images`,
+/// the program runs on devices, else on the host.
 int runExecutable(std::span<const char> program, const KernelCode *kernels,
                   std::span<const DeviceImage> images, std::span<const char *const> arguments);
 

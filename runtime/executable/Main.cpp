@@ -1,4 +1,4 @@
-//===- Main.cpp - where an executable begins --------------------------------===//
+//===- Main.cpp - the entry point of executables --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,12 +7,12 @@
 
 #include "executable/Executable.h"
 
-// What the compiler's object file defines.
+// Defined by the compiler's object file.
 extern "C" const char weft_program[];
 extern "C" const uint64_t weft_program_size;
 extern "C" const weft::rt::KernelCode weft_kernels[];
 
-// Only if it is for devices.
+// Defined only in programs for devices.
 extern "C" [[gnu::weak]] const weft::rt::DeviceImage weft_images[];
 extern "C" [[gnu::weak]] const uint64_t weft_image_count;
 

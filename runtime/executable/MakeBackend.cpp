@@ -1,4 +1,4 @@
-//===- MakeBackend.cpp - chooses what runs the ranks ----------------------===//
+//===- MakeBackend.cpp - chooses the backend that runs the ranks ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ using namespace weft::rt;
 ChosenBackend::ChosenBackend() = default;
 ChosenBackend::~ChosenBackend() = default;
 
-/// The options under which processes would be one run.
+/// The properties that the processes of one run share.
 static bool makeProcesses(const Program &program, const Options &options, MpiOptions mpi,
                           ChosenBackend &chosen, std::string &error) {
   uint64_t bytes = 0;
@@ -45,7 +45,7 @@ static bool makeProcesses(const Program &program, const Options &options, MpiOpt
   return chosen.backend != nullptr;
 }
 
-/// Whether who has started this process lets it be one of `wanted`.
+/// Returns true if the launcher of this process allows one of `wanted`.
 static bool isPossible(const std::optional<mpi::Launcher> &launcher, Options::Backend wanted,
                        Options::Backend natural, std::string &error) {
   bool isTcp = wanted == Options::Backend::Tcp;

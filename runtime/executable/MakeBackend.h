@@ -1,4 +1,4 @@
-//===- MakeBackend.h - chooses what runs the ranks ------------------------===//
+//===- MakeBackend.h - chooses the backend that runs the ranks ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ namespace mpi {
 class World;
 }
 
-/// A backend, and what must outlive it.
+/// A backend and the MPI world that it needs.
 struct ChosenBackend {
   ChosenBackend();
   ~ChosenBackend();
@@ -28,16 +28,18 @@ struct ChosenBackend {
   std::unique_ptr<Backend> backend;
 };
 
-/// The backend that `options` ask for, or by who has started this process. Fails if it is not
-/// there, or if the processes are not the ranks of this program.
+/// Makes the backend that `options` choose or, without a choice, the one of this process's
+/// launcher. Fails if that backend is not available, or if the processes are not the ranks of this
+/// program.
 bool makeBackend(const Program &program, const Options &options, ChosenBackend &chosen,
                  std::string &error);
 
-/// Prints an error that all processes of a run are likely to have: only the first prints at once,
-/// and the launcher then ends the others. An empty one is known to be told by the first.
+/// Prints an error that all processes of a run probably have: only the first process prints at
+/// once, and the launcher then ends the others. An empty error is one that the first process
+/// reports.
 void printStartError(const std::string &error);
 
-/// Whether this process is the one that prints what all processes know.
+/// Returns true if this process prints the messages that all processes share.
 bool isFirstProcess();
 
 } // namespace weft::rt

@@ -1,22 +1,22 @@
-//===- BufferView.h - what the host sees of a buffer ------------------------===//
+//===- BufferView.h - host access to a rank's buffers ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A rank's buffers lie where its device computes: in host memory, or elsewhere.
-// Whoever is not the device reads and writes them through views and drafts, which
-// are host memory either way:
+// A rank's buffers lie in the memory of its device: host memory or other memory.
+// Host code reads and writes them through views and drafts, which are always host
+// memory:
 //
 //                 buffers in host memory      buffers elsewhere
 //   BufferView    the buffer's own place      a copy, made when the view is
 //   BufferDraft   the buffer's own place      memory that is copied to the buffer
 //                                             when the draft ends
 //
-// So an address in one means nothing after its end. There is one at a time, of either:
-// take it, use it, let it go. They belong to the rank's thread, as does the Executor
-// that gives them.
+// An address in a view or draft is invalid after its destruction. At most one view
+// or draft may exist at a time. They belong to the rank's thread, as does the
+// Executor that makes them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,24 +29,24 @@
 
 namespace weft::rt {
 
-/// Has host memory to lend in place of buffers, and gets it back.
+/// Lends host memory that stands for buffers, and takes it back.
 class BufferLender {
 public:
-  /// The copy of a buffer that begins at `memory` is not needed any more.
+  /// Takes back the copy of a buffer that begins at `memory`.
   virtual void endView(const char *memory) = 0;
-  /// What has been written at `memory` is to be the content of the buffer that it stands for.
+  /// Copies the draft at `memory` into its buffer and takes the memory back.
   virtual void endDraft(char *memory) = 0;
 
 protected:
   ~BufferLender() = default;
 };
 
-/// Bytes of a buffer: `const char` in a view, `char` in a draft.
+/// The bytes of a buffer: `const char` in a view, `char` in a draft.
 template <typename Byte> class LentBytes {
 public:
-  /// Memory that stays where it is, as that of a buffer.
+  /// Refers to memory that nobody takes back, as that of a buffer.
   explicit LentBytes(std::span<Byte> place) : memory(place) {}
-  /// Memory that `lender` gets back in the end.
+  /// Refers to memory that `lender` takes back at the end.
   LentBytes(std::span<Byte> copy, BufferLender &lender) : memory(copy), lender(&lender) {}
 
   LentBytes(LentBytes &&other) noexcept
@@ -69,7 +69,7 @@ public:
     return static_cast<std::conditional_t<std::is_const_v<Byte>, const void, void> *>(
         memory.data());
   }
-  // Of one that ends at once.
+  // The memory of a temporary ends with it.
   std::span<Byte> bytes() const && = delete;
   void *data() const && = delete;
 
@@ -78,11 +78,11 @@ private:
   BufferLender *lender = nullptr;
 };
 
-/// The content of a buffer, or of a part of it, to read.
+/// The content of a buffer or of a part of it, for reading.
 using BufferView = LentBytes<const char>;
 
-/// The content to be of a buffer, or of a part of it. What it holds at first is unspecified, so all
-/// of it is to be written.
+/// New content for a buffer or a part of it. Its bytes are unspecified at first, so the user must
+/// write all of them.
 using BufferDraft = LentBytes<char>;
 
 } // namespace weft::rt

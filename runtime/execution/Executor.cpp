@@ -16,8 +16,7 @@
 
 using namespace weft::rt;
 
-/// A kernel whose operands are fewer bytes than this runs on one thread: waking others takes
-/// longer.
+/// Kernels with fewer bytes of operands run on one thread: waking others takes longer.
 static constexpr uint64_t kSmallBytes = 1 << 15;
 
 Executor::Executor(const Program &program, const KernelCode *kernels, int64_t rank)
@@ -119,7 +118,7 @@ bool Executor::record(Section &section) {
   return isGood;
 }
 
-/// Puts down what is between places where the host looks.
+/// Records the instructions between two places where the host reads values.
 bool Executor::recordParts(Section &section) {
   for (size_t index = 0; index <= section.code.size(); ++index) {
     size_t begin = section.parts.empty() ? 0 : section.parts.back().end + 1;
@@ -250,7 +249,7 @@ Outcome Executor::runParts(const Section &section, StepTimes *times) {
     if (part.end == code.size()) {
       break;
     }
-    // What it waits for has been waited for by the end of the part.
+    // All events that it waits for were awaited at the end of the part.
     Outcome outcome = dispatch(code[part.end]);
     if (outcome != Outcome::Done || (code[part.end].mark > 0 && !passMark(code[part.end]))) {
       notFiniteAt = part.end;
@@ -356,7 +355,7 @@ Outcome Executor::observe(const Prepared &instruction) {
   BufferView value = view(instruction.buffer);
   bool isFinite = true;
   for (const Prepared *before : late) {
-    // As where the host looks at once: what comes behind is not asked for.
+    // Later values are not read, as on a device that the host reads at once.
     isFinite = isFinite && look(*before, kept(*before));
   }
   late.clear();
@@ -364,7 +363,7 @@ Outcome Executor::observe(const Prepared &instruction) {
   if (!instruction.mustBeFinite) {
     return Outcome::Done;
   }
-  // What was lost in a buffer may well be why a value is not finite.
+  // An overflow may well be the reason for a value that is not finite.
   Outcome own = beyond ? Outcome::Overflow : !isFinite ? Outcome::NotFinite : Outcome::Done;
   auto mine = int32_t(own), greatest = int32_t(own);
   if (!link->run(agree, &mine, &greatest)) {

@@ -5,27 +5,27 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An Executor walks the program's instruction lists on one rank's device. What the
-// table alone says is here, once for all devices: in which order instructions are
-// run, how kernels are cut, which collective is called from where, what a value that
-// is observed decides. A kind of device is a class of its own, HostExecutor for one,
-// that owns the memory of the arena and does the work of an instruction.
+// An Executor runs the program's instruction lists on one rank's device. The base
+// class has the parts that all devices share: the order of instructions, the
+// division of kernels, the call sites of collectives, and the decisions that
+// observed values make. Each kind of device has a derived class, as HostExecutor,
+// that owns the arena's memory and executes single instructions.
 //
-// All that an instruction needs (addresses, arguments, prepared collectives) is put
-// in place by `prepare`; running a section then allocates nothing. Instructions are
-// issued in the order of their lists; on a device with streams, which run beside one
-// another, they are ordered as `Instruction` says. A device may be
-// still at work on a section that has been run: views wait for what they show, and
-// drafts for what still reads what they replace.
+// `prepare` looks up everything that instructions need (addresses, arguments,
+// prepared collectives); running a section then allocates nothing. Instructions are
+// issued in the order of their lists; on devices with concurrent streams
+// `Instruction` defines the order. A device may still work on a section whose run
+// has returned: views wait for the values that they show, drafts for pending reads
+// of the values that they replace.
 //
-// A device that the host would have to wait for keeps what is observed in memory of the
-// host, and the host looks at all of it at once, at the last Observe of a section that
-// decides whether the run goes on. One that can put instructions down and launch them
-// together is given all between two places where the host looks.
+// An asynchronous device stores observed values in host memory, and the host reads
+// them all at the last Observe of a section that decides whether the run goes on. A
+// device that can record instructions and launch them together gets all
+// instructions between two such reads at once.
 //
-// An Executor belongs to its rank's thread: only that thread calls it, after
-// `prepare` and as long as the communicator lives. Whatever fails, on the device or
-// in another rank, the communicator knows; a section that is run then ends with
+// An Executor belongs to its rank's thread: after `prepare`, only that thread calls
+// it, and only while the communicator lives. Any failure, of the device or of
+// another rank, goes to the communicator; the section that runs then returns
 // Stopped.
 //
 //===----------------------------------------------------------------------===//
@@ -48,35 +48,36 @@
 
 namespace weft::rt {
 
-/// Gets what the program observes, on every rank, in the rank's thread.
+/// Receives the values that the program observes, on every rank, in the rank's thread.
 class Observer {
 public:
   virtual ~Observer() = default;
 
-  /// Whether this step's value is to be brought: where buffers are not in host memory that is a
-  /// copy, for which the device has to come to an end of its work. Scalars that decide if the run
-  /// goes on, and what has a limit, are brought in any case.
+  /// Returns true if `observe` should get this step's value. If buffers are not in host memory,
+  /// this costs a copy and a wait for the device. Scalars that decide whether the run goes on, and
+  /// observations with a limit, come in any case.
   virtual bool wants(int64_t /*rank*/, uint32_t /*observation*/) { return true; }
 
-  /// `data` is the rank's shard of `program.observations[observation]`, until this returns.
+  /// Receives the rank's shard of `program.observations[observation]`; `data` is valid during the
+  /// call.
   virtual void observe(int64_t rank, uint32_t observation, const void *data) = 0;
 };
 
 /// How a section ended.
 enum class Outcome : uint8_t {
   Done,
-  /// This rank or another has failed; the communicator knows why.
+  /// This rank or another has failed; the communicator has the reason.
   Stopped,
-  /// On some rank the loss, the gradient norm or the validation loss is not finite. All ranks stand
-  /// behind the same Observe instruction, `stoppedAt`.
+  /// The loss, the gradient norm or the validation loss is not finite on some rank. All ranks have
+  /// stopped after the same Observe instruction, `stoppedAt`.
   NotFinite,
-  /// On some rank an observation was above its limit. All ranks stand behind the same Observe
-  /// instruction of a scalar that must be finite, which comes after.
+  /// An observation was above its limit on some rank. All ranks have stopped after the same Observe
+  /// instruction of a scalar that must be finite, which follows that observation.
   Overflow,
 };
 
-/// Numbers those instructions of a section that others wait for, from 0; the rest have `kNoEvent`.
-/// Sections may share events, as they begin and end with all streams together.
+/// Numbers the instructions of a section that others wait for, from 0; the others get `kNoEvent`.
+/// Sections may share events, because all streams join at the beginning and end of each section.
 inline constexpr uint32_t kNoEvent = ~uint32_t(0);
 std::vector<uint32_t> numberEvents(const std::vector<Instruction> &section);
 
@@ -84,55 +85,55 @@ class Executor {
 public:
   virtual ~Executor() = default;
 
-  /// Bytes of this machine's memory that it will take: known before `prepare`.
+  /// Returns the bytes of host memory that the executor will take; may be called before `prepare`.
   virtual uint64_t hostBytes() const = 0;
 
-  /// Allocates the arena, all zero, and prepares every instruction. To be called once,
-  /// by the rank's own thread, so that memory comes from near its core. On failure
-  /// tells the communicator and returns false.
+  /// Allocates the arena, filled with zeros, and prepares every instruction. Call it once, on the
+  /// rank's own thread, so that the memory lies near its core. On failure tells the communicator
+  /// and returns false.
   bool prepare(Communicator &communicator, Observer &observer);
 
-  /// To be called last, by the rank's own thread, after a run that has gone well: gives back what
-  /// ranks have in common. On failure tells the communicator.
+  /// Releases the resources that ranks share. Call it last, on the rank's own thread, after a run
+  /// without failure. Reports failures to the communicator.
   virtual void end() {}
 
   Outcome runInit() { return runSection(initCode); }
   Outcome runStep() { return runSection(stepCode, times); }
   Outcome runEvaluate() { return runSection(evaluateCode); }
 
-  /// From now on keeps the times of steps in `times`, which must outlive this object; null for
-  /// not.
+  /// Records the times of the following steps in `times`, which must outlive this object; null
+  /// stops recording.
   void measure(StepTimes *times) { this->times = times; }
-  /// What is to be known of them, beside that they are the host's: ", ..." or nothing.
+  /// Returns a remark on recorded times besides that the host measured them: ", ..." or "".
   virtual const char *noteOfTimes() const { return ""; }
-  /// What the device's memory is taken for now, as a line; empty where that is the host's.
+  /// Returns a line on the present use of the device's memory; empty if that is the host's.
   virtual std::string noteOfMemory() const { return ""; }
 
-  /// To be called before `prepare`: lets the device tell `monitor`, which must outlive this object,
-  /// how far it has come.
+  /// Makes the device report its progress to `monitor`, which must outlive this object. Call it
+  /// before `prepare`.
   void watch(Monitor *monitor) { watcher = monitor; }
 
   /// Runs one instruction of the step.
   Outcome runStepInstruction(size_t index);
 
-  /// The Observe instruction at which a step ended with NotFinite.
+  /// Returns the number of the Observe instruction at which a step ended with NotFinite.
   size_t stoppedAt() const { return notFiniteAt; }
 
-  /// What this rank has to tell of limits in the section that ran last.
+  /// Returns the overflow that this rank found in the section that ran last, if any.
   const std::optional<Overflow> &overflow() const { return beyond; }
 
-  /// Bytes `begin` to before `begin + count` of a buffer as they are now. If a device fails to copy
-  /// them, it has told the communicator, and what a view shows, or a draft changes, is unspecified:
-  /// the rank's next collective returns false.
+  /// Return access to the present bytes `begin` to `begin + count - 1` of a buffer. If the device
+  /// fails to copy, it tells the communicator, the content is unspecified, and the rank's next
+  /// collective returns false.
   virtual BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const = 0;
   virtual BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) = 0;
   virtual void zero(uint32_t buffer) = 0;
 
-  /// The whole buffer.
+  /// Return access to the whole buffer.
   BufferView view(uint32_t buffer) const { return view(buffer, 0, program.buffers[buffer].bytes); }
   BufferDraft draft(uint32_t buffer) { return draft(buffer, 0, program.buffers[buffer].bytes); }
 
-  /// Copies `bytes` into a buffer, from its byte `begin` on.
+  /// Copies `bytes` into a buffer, starting at byte `begin`.
   void write(uint32_t buffer, uint64_t begin, std::span<const char> bytes);
 
   int64_t rank() const { return self; }
@@ -144,92 +145,95 @@ protected:
   struct Prepared {
     Opcode opcode = Opcode::Kernel;
     Stream stream = Stream::Compute;
-    /// Its own event, if others wait for it, and those that it waits for; see `numberEvents`.
+    /// The event that this instruction records, and the events that it waits for; see
+    /// `numberEvents`.
     uint32_t event = kNoEvent;
     std::span<const uint32_t> waits;
-    /// Matmul, collective or observation number.
+    /// The number of the matmul, collective or observation.
     uint32_t target = 0;
     Communicator::Handle handle = 0;
     const KernelCode *kernel = nullptr;
-    /// For Kernel: how the iterations of each phase are cut for threads, in `cuts`.
+    /// For Kernel: the division of each phase's iterations among threads, in `cuts`.
     const Cut *cuts = nullptr;
-    /// Addresses of the operands, in `addresses`.
+    /// The addresses of the operands, in `addresses`.
     void *const *operands = nullptr;
     const int64_t *immediates = nullptr;
-    /// For Observe: where the value is, and whether it decides if the run goes on.
+    /// For Observe: the buffer with the value, and whether the value decides if the run goes on.
     uint32_t buffer = 0;
     bool mustBeFinite = false;
-    /// Likewise: whether it has a limit.
+    /// For Observe: whether the value has a limit.
     bool hasLimit = false;
-    /// Likewise: whether the host looks at it, though nobody may want it, and if so only at a later
-    /// Observe.
+    /// For Observe: whether the host reads the value even if no Observer wants it, and if so,
+    /// whether only at a later Observe.
     bool isSeen = false, isLate = false;
-    /// The mark behind it; 0 for none.
+    /// The progress mark after the instruction; 0 for none.
     uint32_t mark = 0;
   };
 
-  /// `program` and `kernels` must outlive this object; `kernels[i]` is the code of
-  /// `program.kernels[i]`. The program must be well-formed.
+  /// `program`, which must be well-formed, and `kernels` must outlive this object; `kernels[i]` is
+  /// the code of `program.kernels[i]`.
   Executor(const Program &program, const KernelCode *kernels, int64_t rank);
 
-  /// Has `program.arenaBytes` of the device's memory, all zero, and what has to be made ready
-  /// before that is taken. False if something fails, of which the communicator is told, or if there
-  /// are not so many, which the caller tells if nothing was told.
+  /// Allocates `program.arenaBytes` of the device's memory, filled with zeros, after preparing all
+  /// that must come first. Returns false on failure; the communicator then knows the reason, unless
+  /// memory is short: then the caller reports that.
   virtual bool allocateArena() = 0;
-  /// Makes ready what else the device runs instructions by; comes after the arena. On failure tells
-  /// the communicator and returns false.
+  /// Prepares all else that the device needs to run instructions; called after `allocateArena`. On
+  /// failure tells the communicator and returns false.
   virtual bool prepareDevice() = 0;
   virtual Communicator::Handle prepareCollective(const Collective &collective,
                                                  const CallSite &site) = 0;
 
   const KernelCode &codeOf(size_t kernel) const { return kernels[kernel]; }
 
-  /// Where the device has a buffer, for its own code; the same for the whole run.
+  /// Returns the device's address of a buffer, for the device's code; constant for the whole run.
   virtual void *address(uint32_t buffer) const = 0;
 
-  /// For devices with several streams. Those beside the compute stream go on behind what that one
-  /// was given so far; it goes on behind all of theirs. On failure false; the communicator knows.
+  /// For devices with several streams. `forkStreams` makes the other streams wait for all work so
+  /// far on the compute stream; `joinStreams` makes the compute stream wait for all of theirs. On
+  /// failure tell the communicator and return false.
   virtual bool forkStreams() { return true; }
   virtual bool joinStreams() { return true; }
-  /// What the instruction's stream is given from now on comes after the events that it waits for.
+  /// Makes all later work on the instruction's stream wait for the events that the instruction
+  /// waits for.
   virtual bool waitForEvents(const Prepared &) { return true; }
-  /// Its event comes after what its stream was given so far.
+  /// Records the instruction's event after all work so far on its stream.
   virtual bool recordEvent(const Prepared &) { return true; }
 
-  /// A device that works behind the host may take the times of steps itself. It is then told when a
-  /// step begins, and when an instruction was issued; at the end it waits until all is done, and
-  /// records what it took. On failure false; the communicator knows.
+  /// An asynchronous device may measure the times of steps itself (`takesTimes`). It then learns
+  /// when a step begins and when each instruction was issued; at the end, `recordTimes` waits for
+  /// all work and records the times. On failure they tell the communicator and return false.
   virtual bool takesTimes() const { return false; }
   virtual bool beginTimes() { return true; }
   virtual bool lapTimes(size_t /*index*/) { return true; }
   virtual bool recordTimes(StepTimes &) { return true; }
 
-  /// Run one instruction: what those before it have written is there, wherever they still are.
+  /// Run one instruction. The results of earlier instructions are available to it.
   virtual Outcome runKernel(const Prepared &instruction) = 0;
   virtual Outcome runMatmul(const Prepared &instruction) = 0;
   virtual Outcome runCollective(const Prepared &instruction) = 0;
-  /// Lets the device tell that it has come to the mark of an instruction that was run. Returns
-  /// false where it cannot, and the communicator knows.
+  /// Makes the device report that it has reached the instruction's mark. On failure tells the
+  /// communicator and returns false.
   virtual bool passMark(const Prepared &) { return true; }
 
-  /// Whether looking at a value means to wait for the device.
+  /// Returns true if reading a value means waiting for the device.
   virtual bool looksLate() const { return false; }
-  /// For such devices: lets an Observe's value be copied to where `kept` finds it after a view that
-  /// comes later. On failure false; the communicator knows.
+  /// For such devices: copies an Observe's value to host memory, where `kept` finds it after a
+  /// later view. On failure tells the communicator and returns false.
   virtual bool keep(const Prepared &) { return true; }
   virtual const void *kept(const Prepared &) const { return nullptr; }
 
-  /// For devices that put instructions down, to launch them together: whether this one is to. What
-  /// comes between the next two is launched by the number that `endRecording` is given, any number
-  /// of times. On failure false; the communicator knows.
+  /// For devices that record instructions to launch them together (`recordsParts`). `launchPart`
+  /// launches the instructions between `beginRecording` and `endRecording`, any number of times, by
+  /// the number passed to `endRecording`. On failure they tell the communicator and return false.
   virtual bool recordsParts() const { return false; }
   virtual bool beginRecording() { return true; }
   virtual bool endRecording(size_t) { return true; }
-  /// Forgets what was put down since, if that is not ended.
+  /// Discards an unfinished recording.
   virtual void dropRecording() {}
   virtual bool launchPart(size_t) { return true; }
 
-  /// May be null.
+  /// Returns the monitor, or null.
   Monitor *monitor() const { return watcher; }
 
   const Program &program;
@@ -238,13 +242,13 @@ private:
   void reserve();
   uint64_t operandBytes(const Instruction &instruction) const;
   void appendCuts(const KernelCode &kernel, bool isSmall);
-  /// Instructions from `begin` to before `end`, behind which the host looks or the section ends.
+  /// Instructions `begin` to `end - 1`. After them the host reads a value, or the section ends.
   struct Part {
     size_t begin = 0, end = 0, number = 0;
   };
   struct Section {
     std::vector<Prepared> code = {};
-    /// Empty where nothing is recorded.
+    /// Empty if the device records nothing.
     std::vector<Part> parts = {};
   };
 
@@ -252,17 +256,17 @@ private:
   void prepareObserve(const Instruction &instruction, Prepared &prepared) const;
   bool record(Section &section);
   bool recordParts(Section &section);
-  /// Keeps the times of a step in `times`, unless that is null.
+  /// Runs a section. Records the times of its instructions in `times` unless that is null.
   Outcome runSection(const Section &section, StepTimes *times = nullptr);
   bool lap(size_t index, StepTimes *times);
   Outcome runEach(const Section &section, StepTimes *times);
   Outcome runParts(const Section &section, StepTimes *times);
-  /// Whether somebody wants to see what the host does not look at otherwise.
+  /// Returns true if an Observer wants a value that the host does not read otherwise.
   bool isMoreWanted(const Section &section) const;
   Outcome execute(const Prepared &instruction);
   Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
-  /// Returns whether it is finite, if that matters.
+  /// Returns true if the value is finite or need not be.
   bool look(const Prepared &instruction, const void *data);
 
   const KernelCode *const kernels;
@@ -273,26 +277,26 @@ private:
   StepTimes *times = nullptr;
   Monitor *watcher = nullptr;
 
-  /// Operand addresses of all instructions, one after another. Never grows after `prepare`
-  /// has reserved it, since instructions point into it.
+  /// The operand addresses of all instructions. Never grows after `prepare` has reserved it,
+  /// because instructions point into it.
   std::vector<void *> addresses;
-  /// Events that instructions wait for, likewise.
+  /// The events that instructions wait for; never grows either.
   std::vector<uint32_t> waits;
-  /// The cuts of all kernels' phases, likewise.
+  /// The cuts of all kernels' phases; never grows either.
   std::vector<Cut> cuts;
   Section initCode, stepCode, evaluateCode;
-  /// Parts so far, and whether one is being recorded.
+  /// The number of parts so far, and whether one is being recorded.
   size_t partCount = 0;
   bool isRecording = false;
-  /// Observe instructions whose values are kept and not looked at yet.
+  /// The Observe instructions whose values are stored but not read yet.
   std::vector<const Prepared *> late;
-  /// A maximum over all ranks of how their sections end.
+  /// The collective that takes the maximum of all ranks' outcomes of a section.
   Communicator::Handle agree = 0;
   std::optional<Overflow> beyond;
   size_t notFiniteAt = 0;
 };
 
-/// Makes what runs the program on a rank of this process, with so many threads for it.
+/// Makes the executor of one rank of this process, with `threads` threads.
 using MakeExecutor = std::function<std::unique_ptr<Executor>(
     const Program &program, const KernelCode *kernels, int64_t rank, int64_t threads)>;
 

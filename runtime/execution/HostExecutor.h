@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The arena is host memory, so views and drafts are the buffers themselves.
-// Instructions are done when they have been run: kernels and matmuls by the threads
-// of a team, collectives by the communicator that ranks also speak through.
+// Instructions run synchronously: kernels and matmuls on the threads of a team,
+// collectives by the rank's communicator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ namespace weft::rt {
 
 class HostExecutor : public Executor {
 public:
-  /// See Executor. `threads` share the work of kernels and matmuls, which is cut for
-  /// `program.threadsPerRank` however many they are: bits do not depend on them.
+  /// See Executor. `threads` threads share kernels and matmuls. The work is divided for
+  /// `program.threadsPerRank` regardless of `threads`, so bits do not depend on `threads`.
   HostExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                int64_t threads = 1);
 
@@ -53,12 +53,12 @@ private:
 
   const int64_t threads;
   std::optional<Team> team;
-  /// The parts of each matmul of the program, which threads take.
+  /// The parts of each matmul of the program, which the threads share.
   std::vector<std::vector<std::unique_ptr<PreparedMatmul>>> matmuls;
   std::unique_ptr<char[], Free> arena;
 };
 
-/// One, for those who do not ask which kind it is.
+/// Makes a HostExecutor; a MakeExecutor.
 std::unique_ptr<Executor> makeHostExecutor(const Program &program, const KernelCode *kernels,
                                            int64_t rank, int64_t threads);
 

@@ -1,4 +1,4 @@
-//===- Lateness.cpp - whether a rank that is late still moves -------------===//
+//===- Lateness.cpp - does a late rank still make progress ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

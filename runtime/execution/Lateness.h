@@ -1,12 +1,13 @@
-//===- Lateness.h - whether a rank that is late still moves ---------------===//
+//===- Lateness.h - does a late rank still make progress ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// When ranks have waited as long as they may, those whose work has come on in the second
-// half of that time are slow, and others are stuck: who waits too has come on before.
+// When the timeout ends a wait, ranks that made progress in the second half of the
+// timeout are slow, and the others are stuck. A rank that itself waits made its
+// last progress before that half.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +19,8 @@
 
 namespace weft::rt {
 
-/// Whether a rank that came on `ago` moves, for one who has waited for `patience`.
+/// Returns true if a rank whose last progress was `ago` counts as moving, after a wait of
+/// `patience`.
 bool isMoving(std::chrono::nanoseconds ago, std::chrono::nanoseconds patience);
 
 /// ", and still moves, 0.1 s ago for the last time" or ", and has not moved for 4.2 s".

@@ -1,4 +1,4 @@
-//===- Matmuls.cpp - how matmuls are cut for threads -------------------------===//
+//===- Matmuls.cpp - divides matmuls among threads ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,12 +13,12 @@ using namespace weft::rt;
 
 namespace {
 
-/// Below this many multiplications a part is not worth a thread.
+/// Parts with fewer multiplications are not worth a thread.
 constexpr int64_t kSmallestPart = 1 << 21;
-/// Parts begin at multiples of this many rows or columns, as libraries' blocks do.
+/// Parts begin at multiples of this many rows or columns, as the blocks of libraries do.
 constexpr int64_t kBlock = 64;
 
-/// Where part `i` of `count` begins, of a dimension of `size`.
+/// Returns the beginning of part `i` of `count` of a dimension of `size`.
 int64_t cutAt(int64_t size, int64_t i, int64_t count) {
   return i == count ? size : size * i / count / kBlock * kBlock;
 }
@@ -27,7 +27,7 @@ struct Grid {
   int64_t rows = 1, columns = 1;
 };
 
-/// Of all grids of `parts`, the one whose parts have the smallest sum of rows and columns.
+/// Returns the grid of `parts` parts with the smallest sum of rows and columns.
 Grid squarest(int64_t m, int64_t n, int64_t parts) {
   Grid best{1, parts};
   for (int64_t rows = 1; rows <= parts; ++rows) {

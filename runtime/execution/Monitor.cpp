@@ -1,4 +1,4 @@
-//===- Monitor.cpp - notices devices that do not come on --------------------===//
+//===- Monitor.cpp - detects devices that make no progress ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,13 +18,13 @@
 
 using namespace weft::rt;
 
-/// How often words are looked at.
+/// The time between two looks at all words.
 static constexpr std::chrono::milliseconds kLook(20);
-/// A Monitor that has not looked for so long was stopped, and its devices' work with it, perhaps.
+/// A Monitor that has not looked for so long was suspended, and perhaps its devices, too.
 static constexpr std::chrono::seconds kSleep(1);
-/// By which part of the floor one that waits for other processes lets these speak first.
+/// The share of the floor by which a rank that waits for other processes lets these report first.
 static constexpr int kPriority = 6;
-/// How long ranks may take to end by themselves once the run has stopped.
+/// The time that ranks have to end by themselves once the run has stopped.
 static constexpr std::chrono::milliseconds kPolite(500);
 
 Monitor::Line::Line(const uint32_t *word, size_t room, std::shared_ptr<uint32_t> turns)
@@ -44,7 +44,7 @@ uint32_t Monitor::Line::done() const {
 }
 
 Monitor::Place Monitor::Line::place() const {
-  // In this order: what is done was issued before.
+  // In this order, because marks are issued before they are done.
   uint32_t reached = done();
   if (issued.load(std::memory_order_acquire) == reached) {
     return {0, reached, marks[slot(reached)].load(std::memory_order_relaxed).turn + 1};
@@ -79,12 +79,12 @@ void Monitor::begin(int64_t rank, Communicator &link, std::function<void()> give
 
 Monitor::Line &Monitor::addLine(int64_t rank, const uint32_t *word) {
   std::lock_guard lock(mutex);
-  // Twice all that there is: what a rank sees of a section's end comes before the next one's.
+  // Room for all marks twice: the rank's thread sees the end of a section before that of the next.
   Rank &added = ranks.at(rank);
   added.seen.push_back(0);
   added.lines.push_back(
       std::make_shared<Line>(word, std::max<size_t>(2 * progress.count(), 1024), added.turns));
-  // Without the lock here, which is held while others are told of a failure.
+  // Not under the lock, which is held while others learn of a failure.
   added.link->tellBy(
       [this, lines = added.lines] { return "; its" + deviceText(frontOf(lines).place); });
   return *added.lines.back();
@@ -95,7 +95,7 @@ void Monitor::end(int64_t rank) {
   if (auto found = ranks.find(rank); found != ranks.end()) {
     Rank &ended = found->second;
     ended.link->tellBy({});
-    // Whose device waits for no other has nothing that would have to be stopped.
+    // A rank whose device waits for no other rank has nothing to give up.
     if (ended.link->stopped() && !ended.isGivenUp && !program.collectives.empty()) {
       left.push_back(std::move(ended.giveUp));
     }
@@ -131,7 +131,7 @@ void Monitor::lookAt(int64_t number, Rank &rank) {
     }
   }
   bool wasIdle = std::exchange(rank.isIdle, frontOf(rank.lines).place.isIdle());
-  // After all was seen, so that what began meanwhile has no less than its budget.
+  // Comes after the look at all words, so that work that began meanwhile has its full budget.
   Clock::time_point now = clock();
   if (hasMoved) {
     rank.moved = now;
@@ -189,7 +189,7 @@ Monitor::Front Monitor::frontOf(const Lines &lines) {
   return front;
 }
 
-/// Of the longest work that it may be in.
+/// Returns the budget of the longest work that the rank may be in.
 Monitor::Clock::duration Monitor::budgetOf(const Rank &rank) const {
   double seconds = 0;
   for (const auto &line : rank.lines) {
@@ -199,7 +199,7 @@ Monitor::Clock::duration Monitor::budgetOf(const Rank &rank) const {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// "3.2 s", "1.7 ms", "0.3 us".
+/// Returns "3.2 s", "1.7 ms" or "0.3 us".
 static std::string timeText(double seconds) {
   auto rounded = [](double number) { return std::round(number * 10) / 10; };
   return seconds >= 1      ? concat(rounded(seconds), " s")
@@ -207,7 +207,7 @@ static std::string timeText(double seconds) {
                            : concat(rounded(seconds * 1e6), " us");
 }
 
-/// "step instruction 3 (matmul ..., layers.0.mlp), place 812 of its work".
+/// Returns "step instruction 3 (matmul ..., layers.0.mlp), place 812 of its work".
 std::string Monitor::placeText(const Place &place) const {
   return concat(progress.describe(place.mark), ", place ", place.done + 1, " of its work");
 }
@@ -255,7 +255,7 @@ int64_t Monitor::rootOf(int64_t number) const {
   while (seen.insert(number).second) {
     std::optional<int64_t> next = partnersOf(number, {}, {}).behind;
     Place place = frontOf(ranks.at(number).lines).place;
-    // A rank without work may wait, on the host, for any whose device has some that came before.
+    // A rank without work may wait, on the host, for any rank whose device has earlier work.
     for (auto other = ranks.begin(); place.isIdle() && other != ranks.end(); ++other) {
       Place theirs = frontOf(other->second.lines).place;
       if (!theirs.isIdle() && theirs.isBefore(place.turn)) {
@@ -277,7 +277,7 @@ void Monitor::judge(int64_t number, Rank &rank, Clock::time_point now) {
   Clock::duration patience = std::max(budgetOf(rank), budgetOf(last));
   bool isIdle = frontOf(last.lines).place.isIdle();
   bool isSlow = now > rank.begun + patience && isMoving(now - last.moved, patience);
-  // One that has work and is not slow is yet to be late itself.
+  // A rank that has work and is not slow is not late itself yet.
   if (root == number || isIdle || isSlow) {
     report(number, root, now, patience);
   }

@@ -1,29 +1,31 @@
-//===- Monitor.h - notices devices that do not come on ----------------------===//
+//===- Monitor.h - detects devices that make no progress ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A rank's thread that waits for its device has no deadline: a kernel that does not end, or
-// a collective whose partner is gone, holds it for ever. Each device tells how far it has
-// come by words in the host's memory (ProgressMarks.h). The Monitor's thread looks at the
-// words of all ranks of its process, and calls nothing of a device's library, so that
-// nothing can hold it.
+// A rank's thread waits for its device without a deadline: a kernel that does not
+// end, or a collective whose partner is gone, blocks it forever. Each device
+// reports its progress in words of host memory (ProgressMarks.h). The Monitor's
+// thread watches the words of all ranks of its process. It calls no library of a
+// device, so nothing can block it.
 //
-// A rank is late when it has work and no word of it has changed for ten times as long as the
-// work up to the next mark is predicted to take, and for a floor besides. Ten, as a
-// prediction may be wrong by two or three, and a machine slower by as much; the floor is for
-// all that nobody predicts, such as the first call of a library.
+// A rank is late if it has work and none of its words has changed for a floor plus
+// ten times the predicted time of the work up to the next mark. Ten, because a
+// prediction may be wrong by a factor of two or three, and a machine slower by as
+// much; the floor covers work without a prediction, such as the first call of a
+// library.
 //
-// A rank that is late in a collective waits for those that are behind it, and these perhaps
-// for others. So whoever is late, the one at the end of that line is judged: if it has come
-// on meanwhile it is slow, and else it is stuck as soon as it is late itself. Then the
-// Monitor stops the run with a report: where the device stands, and where those are that
-// take part in the same collective.
+// A rank that is late in a collective waits for ranks that are behind it, and these
+// may wait for others. So the Monitor follows this chain and judges the rank at its
+// end: if that rank has made progress meanwhile, it is slow; otherwise it is stuck
+// as soon as it is late itself. The Monitor then stops the run with a report of the
+// device's position and of the positions of its partners in the collective.
 //
-// Ranks that do not end soon after the run has stopped, whoever has stopped it, have their
-// devices given up, each on a thread of its own, as that may not return either.
+// If a rank does not end soon after the run has stopped, for whatever reason, the
+// Monitor gives its device up, each device on a thread of its own, because giving
+// up may block too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,31 +53,31 @@ public:
 
   static constexpr double kFactor = 10;
 
-  /// Where a device is in what it does in order.
+  /// The position of a device in one line.
   struct Place {
-    /// The mark that it comes to next, and how many came before.
+    /// The next mark, and the number of marks already reached.
     uint32_t mark = 0, done = 0;
-    /// Marks behind instructions are counted over all lines of a rank, by fours, so that the same
-    /// mark has one turn on all ranks; copies, which each rank has of its own, come in between. It
-    /// is odd where nothing more is issued, behind what was.
+    /// The turn of the next mark. Marks after instructions count over all lines of a rank in steps
+    /// of 4, so that the same mark has the same turn on all ranks; copies, which differ between
+    /// ranks, take turns in between. Odd if the line is idle: everything issued is done.
     uint32_t turn = 1;
 
     bool isIdle() const { return turn % 2 != 0; }
     bool isBefore(uint32_t other) const { return int32_t(turn - other) < 0; }
   };
 
-  /// What a device does in order, as one of its streams does.
+  /// A sequence of a device's work that runs in order, as one stream.
   class Line {
   public:
-    /// `word` is what the device writes, 0 so far. No more than `room` marks are ever issued and
-    /// not reached. `turns` is the last turn of all lines of the rank.
+    /// The device writes `word`, which is 0 at first. At most `room` marks may be issued and not
+    /// yet reached. `turns` is the last turn of all lines of the rank.
     Line(const uint32_t *word, size_t room, std::shared_ptr<uint32_t> turns);
 
-    /// To be called before it is enqueued that the device has come to a mark. Returns what the word
-    /// then becomes.
+    /// Announces that the device will report `mark`, and returns the value that it then writes to
+    /// the word. Call it before enqueuing that write.
     uint32_t issue(uint32_t mark);
 
-    /// For any thread.
+    /// Any thread may call these.
     uint32_t done() const;
     Place place() const;
 
@@ -88,29 +90,29 @@ public:
     const uint32_t *const word;
     const std::shared_ptr<uint32_t> turns;
     std::atomic<uint32_t> issued = 0;
-    /// By what the word becomes; as many as a power of 2.
+    /// Indexed by the word's value; the size is a power of 2.
     std::vector<std::atomic<Issued>> marks;
   };
 
-  /// `program` must outlive this; `floor` is what all work may take. `clock` is read by several
-  /// threads, one at a time.
+  /// `program` must outlive this object. `floor` is the time that any work may take in addition to
+  /// ten times its prediction. Several threads call `clock`, one at a time.
   Monitor(const Program &program, Clock::duration floor, Now clock = Clock::now);
   ~Monitor();
 
   const ProgressMarks &marks() const { return progress; }
 
-  /// By a rank's thread: watches it from now on. `giveUp` is called by another thread, perhaps
-  /// after this object's end.
+  /// Starts watching a rank; called by the rank's thread. Another thread calls `giveUp`, perhaps
+  /// after the destruction of this object.
   void begin(int64_t rank, Communicator &link, std::function<void()> giveUp);
-  /// Adds what the rank does. The result is the rank's thread's until `end`.
+  /// Adds a line of the rank's work. The result belongs to the rank's thread until `end`.
   Line &addLine(int64_t rank, const uint32_t *word);
-  /// By the same thread: looks at nothing of the rank any more. Nothing happens if it never began.
-  /// Where the run has stopped, the device is left for `endsWithin`.
+  /// Stops watching the rank; called by the rank's thread. Does nothing for a rank that never
+  /// began. If the run has stopped, `endsWithin` gives the device up.
   void end(int64_t rank);
 
-  /// Gives up, side by side, the devices of ranks that have ended after the run had stopped, and
-  /// waits until none is being given up any more. Returns false if that takes longer: then the
-  /// process must end without destroying what they use.
+  /// Gives up, concurrently, the devices of ranks that ended after the run had stopped, and waits
+  /// until all are given up. Returns false after `limit`: then the process must end without
+  /// destroying the data that the devices use.
   bool endsWithin(Clock::duration limit);
 
 private:
@@ -122,29 +124,29 @@ private:
     Lines lines = {};
     std::shared_ptr<uint32_t> turns = std::make_shared<uint32_t>(0);
     std::vector<uint32_t> seen = {};
-    /// Whether it had nothing to do when it was last looked at.
+    /// Whether the rank was idle when last looked at.
     bool isIdle = true;
-    /// When it was last seen to have come on, and when to have done so or to have got work.
+    /// When the rank last made progress, and when it last made progress or got work.
     Clock::time_point moved, begun;
-    /// When it was first seen that the run has stopped.
+    /// When the Monitor first saw that the run had stopped.
     std::optional<Clock::time_point> stopped = {};
     bool isGivenUp = false;
-    /// Whether others have been asked where they are.
+    /// Whether other processes have been asked for their positions.
     bool hasAsked = false;
   };
-  /// Of a rank's lines the one that waits for none of the others: of those that have something to
-  /// do the one whose turn comes first.
+  /// The line of a rank that waits for none of its others: among those with work, the one with the
+  /// earliest turn.
   struct Front {
     size_t line = 0;
     Place place;
   };
-  /// What the others do that take part in the collective in which a rank is, if it is in one.
+  /// The partners of a rank in its present collective, if it is in one.
   struct Partners {
-    /// Of those in this process: "; rank 0 waits there too".
+    /// The positions of partners in this process: "; rank 0 waits there too".
     std::string text;
-    /// Of those who have not come to it, the one that is furthest behind.
+    /// The partner that is furthest behind, of those that have not reached the collective.
     std::optional<int64_t> behind;
-    /// Those in other processes.
+    /// Partners in other processes.
     std::vector<int64_t> elsewhere;
   };
   /// Threads that give devices up; they may outlive the Monitor.
@@ -160,13 +162,14 @@ private:
   void giveUp(const std::function<void()> &device);
   static Front frontOf(const Lines &lines);
   Clock::duration budgetOf(const Rank &rank) const;
-  /// ": its device is in ..." or what else it does.
+  /// Returns ": its device is in ..." or another description of its state.
   std::string deviceText(const Place &place) const;
   std::string placeText(const Place &place) const;
   Partners partnersOf(int64_t number, Clock::time_point now, Clock::duration patience) const;
-  /// For whom a rank waits in the end; itself if that is nobody of this process.
+  /// Returns the rank at the end of the chain of waits; `number` itself if it waits for no rank of
+  /// this process.
   int64_t rootOf(int64_t number) const;
-  /// Of a rank that is late.
+  /// Decides whether a late rank is slow or stuck.
   void judge(int64_t number, Rank &rank, Clock::time_point now);
   void report(int64_t number, int64_t root, Clock::time_point now, Clock::duration patience);
 
@@ -180,7 +183,7 @@ private:
   std::condition_variable changed;
   bool isEnding = false;
   std::map<int64_t, Rank> ranks;
-  /// How to give up devices whose ranks have ended.
+  /// Functions that give up the devices of ranks that have ended.
   std::vector<std::function<void()>> left;
   Clock::time_point lastLook;
   std::thread thread;

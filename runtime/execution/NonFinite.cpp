@@ -1,4 +1,4 @@
-//===- NonFinite.cpp - where a value that is not finite arose ---------------===//
+//===- NonFinite.cpp - finds the origin of a non-finite value -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -76,7 +76,7 @@ std::optional<Finding> weft::rt::replayStep(const Program &program, Executor &ex
       search.look(-1, tensor.buffer);
     }
   }
-  // Also after a finding all instructions run, because partners wait in collectives.
+  // All instructions run even after a finding, because partners wait in collectives.
   for (size_t index = 0; index <= executor.stoppedAt(); ++index) {
     if (executor.runStepInstruction(index) == Outcome::Stopped) {
       return {};

@@ -1,17 +1,17 @@
-//===- NonFinite.h - where a value that is not finite arose -----------------===//
+//===- NonFinite.h - finds the origin of a non-finite value ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A loss or gradient norm that is not finite shows itself before the update, when
-// parameters and inputs are still those that the step began with. So the step can
-// be run again from its start, with a look at every buffer after the instruction
-// that wrote it. That costs nothing while all is well.
+// A loss or gradient norm that is not finite appears before the update, while
+// parameters and inputs still have their values from the beginning of the step. So
+// the step can run again, with a search of every buffer after the instruction that
+// wrote it. A normal run has no cost.
 //
-// NaN and +inf are found first; -inf, which masks put into scores on purpose, only
-// if the step has neither.
+// The search reports NaN and +inf first; -inf, which masks put into scores on
+// purpose, only if the step has neither.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,25 +24,27 @@
 
 namespace weft::rt {
 
-/// A value that is not finite, in what an instruction wrote or in what the step began with.
+/// A non-finite value in the result of an instruction or in the tensors at the beginning of the
+/// step.
 struct Finding {
   int64_t rank = 0;
-  /// Instruction of the step; -1 for a tensor that was so before the step.
+  /// The instruction of the step; -1 for a tensor that was non-finite before the step.
   int64_t instruction = -1;
   uint32_t buffer = 0;
-  /// Element in the rank's buffer.
+  /// The element's index in the rank's buffer.
   uint64_t element = 0;
   double value = 0;
 };
 
-/// Runs the step again, up to and with the instruction at which it stopped, and gives what this
-/// rank finds first. All ranks must call it. Empty also if the run stops meanwhile.
+/// Runs the step again up to and including the instruction at which it stopped, and returns the
+/// first non-finite value on this rank. All ranks must call it. Also empty if the run stops
+/// meanwhile.
 std::optional<Finding> replayStep(const Program &program, Executor &executor);
 
-/// The first of all ranks' findings in the order of the step.
+/// Returns the first of all ranks' findings in the order of the step.
 std::optional<Finding> earliest(std::span<const std::optional<Finding>> findings);
 
-/// A sentence: value, place, instruction and rank.
+/// Returns a sentence with the value, its place, the instruction and the rank.
 std::string describe(const Program &program, const Finding &finding);
 
 } // namespace weft::rt

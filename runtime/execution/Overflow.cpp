@@ -1,4 +1,4 @@
-//===- Overflow.cpp - what did not fit into an expert's buffer --------------===//
+//===- Overflow.cpp - tokens that exceed an expert's buffer ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ using namespace weft::rt;
 
 namespace {
 
-/// Of a shard `whole` that part which is no padding.
+/// Returns the part of the shard `whole` that is not padding.
 template <typename T>
 std::optional<Overflow> findTyped(const Observation &observed, const Region &whole,
                                   const Region &part, const T *values) {
@@ -37,7 +37,7 @@ std::optional<Overflow> findTyped(const Observation &observed, const Region &who
   return greatest;
 }
 
-/// Rounded up to four places, since less would not be enough.
+/// Rounds up to four places; a smaller number would not suffice.
 std::string factorText(double factor) {
   char text[32];
   std::snprintf(text, sizeof text, "%.10g", std::ceil(factor * 1e4 - 1e-6) / 1e4);

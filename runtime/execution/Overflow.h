@@ -1,15 +1,15 @@
-//===- Overflow.h - what did not fit into an expert's buffer ----------------===//
+//===- Overflow.h - tokens that exceed an expert's buffer -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// An observation with a limit tells how many tokens each expert got, of which its
-// buffer takes `limit`. Kernels pass over the others, so nothing is written where it
-// does not belong, but what they compute is wrong from there on: the step must not
-// reach its update. All ranks learn that together, behind the loss, and then rank 0
-// what each of them has seen, so that one message tells it all.
+// An observation with a limit counts the tokens of each expert, whose buffer takes
+// `limit` of them. Kernels skip the tokens beyond, so nothing is overwritten, but
+// all later results are wrong: the step must not reach its update. All ranks agree
+// on this after the loss; rank 0 then gets the findings of all ranks and reports
+// them in one message.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,22 +27,23 @@ namespace weft::rt {
 /// An element of an observation that is above its limit.
 struct Overflow {
   uint32_t observation = 0;
-  /// Index in the last dimension of the whole value.
+  /// The index in the last dimension of the whole tensor.
   int64_t expert = 0;
   double value = 0;
 };
 
-/// The greatest element of the shard of `program.observations[observation]` that the rank at
-/// `coordinates` holds, but for padding, if it is above the limit. One that is no number is.
-/// REQUIRES: an observation with a limit.
+/// Returns the greatest element, padding excluded, of the rank's shard of
+/// `program.observations[observation]` if it is above the limit; a NaN counts as above. REQUIRES:
+/// the observation has a limit.
 std::optional<Overflow> findOverflow(const Program &program, uint32_t observation,
                                      std::span<const int64_t> coordinates, const void *data);
 
-/// Whether `a` is to be told of, and not `b`: that of the earlier layer, as what comes after a loss
-/// is wrong, and of one layer the greater.
+/// Returns true if `a` should be reported instead of `b`: overflows of earlier layers come first,
+/// because later values are wrong; within a layer, greater ones.
 bool goesBefore(const Overflow &a, const Overflow &b);
 
-/// A sentence: layer, expert, what came, what there was room for, and what would have been enough.
+/// Returns a sentence with the layer, the expert, its tokens, the limit, and a limit that would
+/// suffice.
 std::string describe(const Program &program, const Overflow &overflow);
 
 } // namespace weft::rt

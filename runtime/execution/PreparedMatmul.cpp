@@ -19,7 +19,8 @@
 #include <optional>
 #include <unordered_map>
 
-// Of the OpenMP that oneDNN is built with; the header of the compiler at hand may be another's.
+// Declared here for the OpenMP that oneDNN is built with; the compiler's header may
+// be that of another one.
 extern "C" void omp_set_num_threads(int count);
 
 using namespace weft::rt;
@@ -42,11 +43,11 @@ memory::desc describe(const Matmul &matmul, int64_t rows, int64_t columns, int64
   return {shape, element, strides};
 }
 
-/// The most memory of its own that the library wants for one run of any matmul made so far.
+/// The most scratch memory that the library needs for one run of any matmul made so far.
 std::atomic<size_t> mostScratch = 0;
 
-/// Memory for one run by the calling thread: each thread has one such block, as it runs one matmul
-/// at a time, and many matmuls are made.
+/// Returns scratch memory for one run by the calling thread. Each thread has one block for all
+/// matmuls, as it runs one at a time.
 char *scratchOfThread() {
   thread_local std::unique_ptr<char[]> memory;
   thread_local size_t bytes = 0;
@@ -60,11 +61,11 @@ char *scratchOfThread() {
 
 class LibraryMatmul : public PreparedMatmul {
 public:
-  /// Throws what the library throws.
+  /// Throws the library's exceptions.
   explicit LibraryMatmul(const MatmulPart &given)
       : part(given), engine(dnnl::engine::kind::cpu, 0), stream(engine) {
     Matmul p = part.matmul;
-    // Matmuls that share an operand, or are added up, go one after another.
+    // Matmuls that share an operand or are added up run one after another.
     if (p.strideA == 0 || p.strideB == 0 || p.strideC == 0) {
       rounds = p.batch;
       p.batch = 1;
@@ -120,8 +121,8 @@ private:
       sum.append_sum();
       attributes.set_post_ops(sum);
     }
-    // The library shares the code of equal matmuls between threads by a cache of its own. Made
-    // one after another, what one thread made is there for the next as sanitizers see it, too.
+    // The library's cache shares the code of equal matmuls between threads. Preparing matmuls one
+    // at a time makes this visible to sanitizers.
     static std::mutex one;
     std::lock_guard lock(one);
     dnnl::matmul::primitive_desc code(form, attributes, engine);
@@ -152,7 +153,7 @@ private:
   std::optional<Code> adding;
 };
 
-/// Sums of nothing, or none at all; for oneDNN these are no matmuls.
+/// An empty C, or sums without terms, which oneDNN refuses.
 class EmptyMatmul : public PreparedMatmul {
 public:
   explicit EmptyMatmul(const MatmulPart &given) : part(given) {}
@@ -171,22 +172,22 @@ private:
   const MatmulPart part;
 };
 
-/// Elements from the first to the last of a matrix.
+/// Returns the number of elements from the first to the last of a matrix.
 size_t extentOf(int64_t rows, int64_t columns, int64_t ld) {
   return rows == 0 || columns == 0 ? 0 : size_t((rows - 1) * ld + columns);
 }
 
-/// To 10 bits of fraction, the nearest, at a tie away from zero; what is not finite stays so.
+/// Rounds to 10 fraction bits, to nearest, ties away from zero; infinities and NaNs stay.
 float roundToTF32(float value) {
   auto bits = std::bit_cast<uint32_t>(value);
   constexpr uint32_t kExponent = 0x7f800000;
   return (bits & kExponent) == kExponent ? value : std::bit_cast<float>((bits + 0x1000) & ~0x1fffu);
 }
 
-/// One matrix at a time, on float32 copies: widened, or rounded to tf32.
+/// Multiplies one matrix at a time on float32 copies: widened, or rounded to tf32.
 class CopyingMatmul : public PreparedMatmul {
 public:
-  /// Throws what the library throws.
+  /// Throws the library's exceptions.
   explicit CopyingMatmul(const MatmulPart &given)
       : part(given), matmul(part.matmul), wide(widened(matmul)) {
     const Matmul &p = matmul;
@@ -221,7 +222,7 @@ public:
   }
 
 private:
-  /// One of the batch in float32, of operands that begin at 0.
+  /// One matmul of the batch in float32, on operands that begin at 0.
   static MatmulPart widened(Matmul matmul) {
     matmul.type = ElementType::F32;
     matmul.isResultF32 = matmul.isTF32 = false;
@@ -245,7 +246,7 @@ private:
     }
   }
 
-  /// What lies between the rows stays as it is.
+  /// Leaves the elements between rows unchanged.
   template <typename To> void round(To *to) const {
     forEachOfC([&](size_t at) { to[at] = To(c[at]); });
   }

@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// oneDNN makes code for a matmul when it is prepared, by the processor: AVX2, AVX-512, and for
-// bf16 AVX512-BF16 or AMX. Where it has none for bf16 or f16, as on processors with no more than
-// AVX2, operands are widened and multiplied as float32, at its speed; those of TF32 are rounded.
-// All sum in float32.
+// oneDNN generates code for a matmul when it is prepared, for the processor at
+// hand: AVX2, AVX-512, and for bf16 AVX512-BF16 or AMX. If it has no bf16 or f16
+// matmul, as on processors with only AVX2, operands are widened and multiplied as
+// float32, at the speed of float32. TF32 operands are rounded first. All matmuls
+// sum in float32.
 //
-// A thread that runs matmuls keeps one block of memory for the library, had at its first run. A
-// PreparedMatmul may be run by one thread at a time, from any thread, and only on that one: teams
-// are the parallelism.
+// Each thread that runs matmuls keeps one block of memory for the library,
+// allocated at its first run. Any thread may run a PreparedMatmul, one thread at a
+// time; the matmul uses only that thread, as teams provide the parallelism.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,14 +29,14 @@ namespace weft::rt {
 
 class PreparedMatmul {
 public:
-  /// Null, with the reason in `error`, if there is no memory for it or the library fails.
-  /// REQUIRES: `part` belongs to a well-formed program.
+  /// Prepares the matmul. Returns null, with the reason in `error`, if memory is short or the
+  /// library fails. REQUIRES: `part` belongs to a well-formed program.
   static std::unique_ptr<PreparedMatmul> make(const MatmulPart &part, std::string &error);
   virtual ~PreparedMatmul() = default;
 
-  /// Overwrites the part's part of C, never reads it. `a`, `b` and `c` are those of the whole
-  /// matmul. Fails only where the library does or memory is out; then says why in
-  /// `error`.
+  /// Overwrites the part's elements of C without reading them. `a`, `b` and `c` are the operands of
+  /// the whole matmul. Returns false, with the reason in `error`, only if the library fails or
+  /// memory is short.
   virtual bool run(const void *a, const void *b, void *c, std::string &error) = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- ProgressMarks.cpp - where devices tell how far they are --------------===//
+//===- ProgressMarks.cpp - where devices report their progress ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

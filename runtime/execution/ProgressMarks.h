@@ -1,14 +1,14 @@
-//===- ProgressMarks.h - where devices tell how far they are ----------------===//
+//===- ProgressMarks.h - where devices report their progress --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A mark is a place behind an instruction. A device that comes there writes a word into
-// the host's memory, which takes it some of its time, so there are only as many marks as
-// reports need: around each collective, where ranks wait for each other, and in between
-// where more than a few milliseconds of work are predicted.
+// A mark is a position after an instruction. When a device reaches a mark, it
+// writes a word into host memory. As that costs device time, there are only the
+// marks that reports need: around each collective, where ranks wait for each other,
+// and in between after at most a few milliseconds of predicted work.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,35 +26,36 @@ namespace weft::rt {
 struct ProgressMark {
   const char *section = "";
   const std::vector<Instruction> *instructions = nullptr;
-  /// Those behind the mark before, up to this one.
+  /// The first and last instruction since the mark before.
   uint32_t first = 0, last = 0;
-  /// That they are predicted to take; 0 where nobody has said.
+  /// The predicted time of these instructions; 0 if unknown.
   double seconds = 0;
 };
 
 class ProgressMarks {
 public:
-  /// Work between two marks, as predicted; of a single instruction it may be more.
+  /// The most predicted work between two marks; a single instruction may exceed it.
   static constexpr double kMostSeconds = 2e-3;
-  /// Instructions between two marks, as predictions may be missing.
+  /// The most instructions between two marks, in case predictions are missing.
   static constexpr uint32_t kMostInstructions = 32;
 
-  /// Stands behind a copy that the rank's thread waits for, wherever that is.
+  /// The mark of all copies that the rank's thread waits for.
   static constexpr uint32_t kCopy = 0;
 
-  /// `program` must outlive this.
+  /// `program` must outlive this object.
   explicit ProgressMarks(const Program &program);
 
-  /// The number of the mark behind an instruction of "init", "step" or "evaluate"; 0 for none.
+  /// Returns the number of the mark after an instruction of "init", "step" or "evaluate"; 0 if
+  /// there is none.
   uint32_t behind(const char *section, size_t instruction) const;
   const ProgressMark &at(uint32_t number) const { return marks[number]; }
-  /// Those behind instructions, which are numbered from 1 on.
+  /// Returns the number of marks after instructions; these are numbered from 1.
   size_t count() const { return marks.size() - 1; }
-  /// The last instruction before a mark; null if that stands behind none.
+  /// Returns the last instruction before a mark; null for kCopy.
   const Instruction *instruction(uint32_t number) const;
 
-  /// "step instructions 40 to 44 (all-reduce sum f32 [64] over {data}, layers.3.mlp)": what the
-  /// last of them is, as that is where a mark's work mostly lies.
+  /// Returns "step instructions 40 to 44 (all-reduce sum f32 [64] over {data}, layers.3.mlp)". The
+  /// text in parentheses describes the last instruction, which usually takes most of the time.
   std::string describe(uint32_t number) const;
 
 private:
@@ -62,7 +63,7 @@ private:
 
   struct Section {
     const char *name = "";
-    /// By instruction.
+    /// The mark after each instruction.
     std::vector<uint32_t> behind;
   };
   const Program &program;

@@ -1,4 +1,4 @@
-//===- StepTimes.cpp - how long a rank's instructions take ------------------===//
+//===- StepTimes.cpp - times of a rank's instructions ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

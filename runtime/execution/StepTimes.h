@@ -1,14 +1,15 @@
-//===- StepTimes.h - how long a rank's instructions take --------------------===//
+//===- StepTimes.h - times of a rank's instructions -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// One clock is read between any two instructions, so that a step's times add up to
-// the step. The first step is forgotten once there is a second: its pages, caches and
-// threads are cold. Belongs to the rank's thread; others may read when that thread
-// does not run. `record` allocates nothing.
+// The clock is read once between any two instructions, so the times of instructions
+// add up to that of the step. The first step is dropped once there is a second,
+// because its pages, caches and threads are cold. Belongs to the rank's thread;
+// other threads may read while that thread does not run. `record` allocates
+// nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,34 +26,35 @@ namespace weft::rt {
 
 class StepTimes {
 public:
-  /// Of so many of the last steps single times are kept, where they are.
+  /// The number of last steps whose single times are kept, if any are.
   static constexpr size_t kSamples = 100;
 
-  /// For a step of `instructions`; `keepsSamples` says whether single times are kept, for medians.
+  /// For steps of `instructions` instructions. If `keepsSamples`, keeps single times, for medians.
   StepTimes(size_t instructions, bool keepsSamples);
 
-  /// The clock runs from here; the rank has waited for `waited` seconds so far.
+  /// Starts the clock. The rank has waited for `waited` seconds so far.
   void beginStep(double waited = 0);
-  /// Instruction `index` has taken the time since the last one or the beginning; the rank has
-  /// waited for `waited` seconds so far.
+  /// Assigns the time since the last call of `lap` or `beginStep` to instruction `index`. The rank
+  /// has waited for `waited` seconds so far.
   void lap(size_t index, double waited);
-  /// Instruction `index` has taken `seconds`, in `waited` of them it waited for other ranks.
+  /// Records that instruction `index` took `seconds`, of which it waited for other ranks for
+  /// `waited`.
   void record(size_t index, double seconds, double waited);
-  /// All instructions have been recorded.
+  /// Ends a step; all its instructions must have been recorded.
   void endStep() { ++stepCount; }
 
-  /// Steps that the times below are of.
+  /// Returns the number of steps that the times below cover.
   int64_t steps() const { return stepCount; }
-  /// Sums over those steps; and the least time of a step, without waiting.
+  /// Return the sums over these steps, and the least time in one step without waiting.
   double seconds(size_t index) const { return entries[index].sum; }
   double waited(size_t index) const { return entries[index].waited; }
   double least(size_t index) const { return entries[index].least; }
-  /// Appends the single times, without waiting, that are kept.
+  /// Appends the single times that are kept, without waiting.
   void appendSamples(size_t index, std::vector<float> &times) const;
 
-  /// The times as bytes, for a rank in another process of the same program.
+  /// Returns the times as bytes, for a process that runs other ranks of the same program.
   std::vector<char> bytes() const;
-  /// Takes what `bytes` gave, of as many instructions and as many samples.
+  /// Reads the result of `bytes` of an object with as many instructions and samples.
   void assign(std::span<const char> bytes);
 
 private:
@@ -63,7 +65,7 @@ private:
   std::chrono::steady_clock::time_point last;
   double waitedBefore = 0;
   std::vector<Entry> entries;
-  /// Those of one instruction lie together. Empty if none are kept.
+  /// The samples of one instruction are contiguous. Empty if none are kept.
   std::vector<float> samples;
   int64_t stepCount = 0;
   bool isWarm = false;

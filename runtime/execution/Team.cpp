@@ -14,7 +14,7 @@ using namespace weft::rt;
 
 namespace {
 
-/// Rounds of waiting awake: some tens of microseconds.
+/// Rounds of spinning: some tens of microseconds.
 constexpr int kSpins = 4000;
 
 void relax() {
@@ -49,7 +49,7 @@ void Team::runJob(const Job &newJob) {
   generation.notify_all();
   takeParts();
   for (int spins = 0; busy.load(std::memory_order_acquire) != 0; ++spins) {
-    // A helper may be without a processor; then this thread's is the one to give.
+    // A helper may lack a processor; yield this thread's.
     spins < kSpins ? relax() : void(sched_yield());
   }
 }
@@ -86,7 +86,7 @@ Cut weft::rt::cutIterations(int64_t iterations, int64_t cores) {
   }
   int64_t parts = std::min(iterations, 4 * cores);
   int64_t length = (iterations + parts - 1) / parts;
-  // Parts of a long row of elements begin where a cache line and a vector do.
+  // Parts of many iterations begin at cache lines and vectors.
   constexpr int64_t kLine = 64;
   if (length >= 4 * kLine) {
     length = (length + kLine - 1) / kLine * kLine;

@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A rank is one thread that walks the program; what is large it shares with the
-// helpers of its team. A job is cut into parts that do not depend on each other,
-// and whoever is free takes the next: timing decides who runs a part, never what
-// is in it, so bits do not depend on timing.
+// A rank is one thread that runs the program; it shares large work with the helper
+// threads of its team. A job is cut into independent parts, and each free thread
+// takes the next part. Timing decides which thread runs a part, never the part's
+// content, so bits do not depend on timing.
 //
-// Between jobs helpers spin for some microseconds, since the next job is near, and
-// then sleep. A Team belongs to its rank's thread: only that thread calls `run`.
+// Between jobs, helpers spin for some microseconds, because the next job is usually
+// near, and then sleep. A Team belongs to its rank's thread: only that thread calls
+// `run`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,19 +28,19 @@ namespace weft::rt {
 
 class Team {
 public:
-  /// `threads` counts the caller, so one thread means no helpers. A system that has no more
-  /// threads to give ends the process, as it does for ranks.
+  /// `threads` counts the caller: 1 means no helpers. If the system refuses another thread, the
+  /// process ends, as it does for ranks.
   explicit Team(int64_t threads);
   ~Team();
   Team(const Team &) = delete;
   Team &operator=(const Team &) = delete;
 
-  /// Threads that share the work, the caller among them.
+  /// Returns the number of threads, the caller included.
   int64_t size() const { return int64_t(helpers.size()) + 1; }
 
-  /// Calls `work(i)` once for each i from 0 to before `parts`, on any threads of the team, and
-  /// returns when all calls have. What the caller wrote before is seen by all, what the parts
-  /// wrote is seen by the caller after. Allocates nothing.
+  /// Calls `work(i)` once for each i from 0 to `parts - 1`, on any threads of the team, and returns
+  /// when all calls have returned. The parts see all earlier writes of the caller, and the caller
+  /// then sees all writes of the parts. Allocates nothing.
   template <typename Work> void run(int64_t parts, Work &&work) {
     if (parts == 1 || helpers.empty()) {
       for (int64_t i = 0; i < parts; ++i) {
@@ -64,22 +65,23 @@ private:
 
   std::vector<std::thread> helpers;
   Job job;
-  /// Counts jobs; a new number tells helpers that `job` is new, or that `ending` is.
+  /// The number of jobs so far; a change tells helpers that `job` or `ending` is new.
   alignas(64) std::atomic<uint32_t> generation = 0;
   alignas(64) std::atomic<int64_t> nextPart = 0;
-  /// Helpers that have not yet finished with the present job.
+  /// The helpers that have not finished the present job.
   alignas(64) std::atomic<int64_t> busy = 0;
   bool ending = false;
 };
 
-/// How many parts to cut `iterations` into for a device of `cores`, and how long each is but the
-/// last: more parts than cores, so that a slow one does not hold up all.
+/// The division of iterations: the number of parts, and the length of each part but the last.
 struct Cut {
   int64_t parts = 1, length = 1;
 };
+/// Divides `iterations` for a device of `cores` cores, into more parts than cores, so that a slow
+/// core does not delay all.
 Cut cutIterations(int64_t iterations, int64_t cores);
 
-/// Processors that this process may use, at least 1.
+/// Returns the number of processors that this process may use, at least 1.
 int64_t countProcessors();
 
 } // namespace weft::rt

@@ -1,4 +1,4 @@
-//===- Cases.cpp - kernels to be tried on a device ---------------------------===//
+//===- Cases.cpp - test cases of kernels for a device -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ using namespace weft::rt::kernels;
 
 namespace {
 
-/// What bytes hold that nobody has written: as a floating-point number it is none.
+/// The value of bytes that were not written; floating-point numbers of it are NaN.
 constexpr char kPoison = '\xFF';
 
 bool readType(const nlohmann::json &text, ElementType &type) {
@@ -48,7 +48,7 @@ CaseBuffer readBuffer(const nlohmann::json &fields, size_t dataBytes) {
   buffer.most = fields.value("most", 0.0);
   if (!readType(fields.at("type"), buffer.type) ||
       !readType(fields.at("reference"), buffer.referenceType)) {
-    throw std::out_of_range("a type that there is not");
+    throw std::out_of_range("an unknown type");
   }
   if (buffer.offset >= 0 && uint64_t(buffer.offset) + buffer.bytes() > dataBytes) {
     throw std::out_of_range("an operand beyond the end of cases.bin");
@@ -68,7 +68,7 @@ Case readCase(const nlohmann::json &fields, size_t kernels, size_t dataBytes) {
     one.buffers.push_back(readBuffer(buffer, dataBytes));
   }
   if (one.kernel >= kernels || one.reference >= kernels) {
-    throw std::out_of_range("a kernel that there is not");
+    throw std::out_of_range("an unknown kernel");
   }
   return one;
 }
@@ -87,7 +87,7 @@ bool readTable(const std::string &folder, Cases &cases, std::string &error) {
       cases.cases.push_back(readCase(one, cases.kernels.size(), cases.data.bytes().size()));
     }
   } catch (const std::exception &what) {
-    return fail(error, folder, "/cases.json is not what tests of kernels write: ", what.what());
+    return fail(error, folder, "/cases.json is not a file of kernel cases: ", what.what());
   }
   return true;
 }
@@ -108,7 +108,8 @@ bool loadCode(const std::string &folder, Cases &cases, std::string &error) {
   return true;
 }
 
-/// The generator of Steele, Lea and Flood: any number gives another one, without a pattern.
+/// Mixes the bits of a number (SplitMix64; Steele, Lea and Flood, "Fast Splittable Pseudorandom
+/// Number Generators", 2014).
 uint64_t mixed(uint64_t value) {
   value += 0x9E3779B97F4A7C15;
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;

@@ -1,17 +1,17 @@
-//===- Cases.h - kernels to be tried on a device -----------------------------===//
+//===- Cases.h - test cases of kernels for a device --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What unit tests of kernels leave for a device, in a folder: `kernels.so`, the object
-// that the compiler makes of all their kernels, for devices and for the host;
-// `cases.json`, which kernel is called with what; `cases.bin`, operands that are not
-// made by their seed. KernelCases.h in unittests/Lower writes it.
+// Unit tests of kernels write a folder of cases for devices: `kernels.so`, the compiled
+// code of all their kernels, for devices and for the host; `cases.json`, the calls of
+// kernels; `cases.bin`, operands that are not generated from a seed. KernelCases.h in
+// unittests/Lower writes it.
 //
-// A case has a reference: a kernel of the same text whose floating-point operands are
-// float64, which the host runs.
+// Each case has a reference, which the host runs: the same kernel with float64 in place of
+// other floating-point types.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,12 +27,12 @@
 
 namespace weft::rt::kernels {
 
-/// An operand of a kernel. The reference's has as many elements.
+/// An operand of a kernel. The reference's operand has the same number of elements.
 struct CaseBuffer {
   ElementType type = ElementType::F32, referenceType = ElementType::F32;
   uint64_t count = 0;
   Access access = Access::Read;
-  /// Where it begins in `cases.bin`; -1 where it is made: numbers between `least` and `most`.
+  /// The operand's offset in `cases.bin`; -1 for random numbers between `least` and `most`.
   int64_t offset = -1;
   uint64_t seed = 0;
   double least = 0, most = 0;
@@ -42,15 +42,15 @@ struct CaseBuffer {
 
 struct Case {
   std::string name;
-  /// Numbers of kernels.
+  /// Indices into `Cases::kernels`.
   uint32_t kernel = 0, reference = 0;
-  /// Whether it is there for its time too, and runs by itself.
+  /// True for a case that is also timed, and runs alone.
   bool isLarge = false;
   std::vector<int64_t> immediates, coordinates;
   std::vector<CaseBuffer> buffers;
 };
 
-/// What is in a folder. `code[i]` is that of `kernels[i]`; it is never unloaded.
+/// The contents of a folder. `code[i]` belongs to `kernels[i]`, and is never unloaded.
 struct Cases {
   std::vector<std::string> kernels;
   std::vector<Case> cases;
@@ -59,16 +59,17 @@ struct Cases {
   std::span<const DeviceImage> images;
 };
 
-/// Fails with a reason on what is not such a folder. Who wrote it is trusted: it is code.
+/// Reads a folder of cases. Returns false and an error if it is no such folder. The folder must be
+/// trusted, since its code is run.
 bool readCases(const std::string &folder, Cases &cases, std::string &error);
 
-/// The operand's elements: those that it has before the kernel runs, or of one that is only
-/// written, bytes that stand for no number.
+/// Returns the operand's elements before the kernel runs; for an operand that is only written,
+/// bytes that are no finite number.
 std::vector<char> makeOperand(const CaseBuffer &buffer, std::span<const char> data);
 
-/// Of `count` elements.
+/// Returns the element at `index`.
 double elementAt(ElementType type, const char *elements, uint64_t index);
-/// The same elements in another type.
+/// Converts elements to another type.
 std::vector<char> converted(ElementType from, std::span<const char> elements, ElementType to);
 
 } // namespace weft::rt::kernels

@@ -1,4 +1,4 @@
-//===- Ceilings.cpp - what a device does at most -----------------------------===//
+//===- Ceilings.cpp - measures a device's peak rates ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ using namespace weft::rt::kernels;
 
 namespace {
 
-/// A device with a stream. What fails first is kept; everything after that does nothing.
+/// A device with a stream. It keeps the first error, and does nothing after it.
 class Bench {
 public:
   explicit Bench(const DriverTable &library) : library(library) {
@@ -61,7 +61,7 @@ public:
     return place;
   }
 
-  /// Seconds that one of what `enqueue` enqueues takes: the best of some batches.
+  /// Returns the seconds of the work that one call of `enqueue` enqueues: the best of some batches.
   double time(double seconds, const std::function<DriverTable::Result()> &enqueue) {
     double best = 0;
     auto run = [&](int64_t count) {
@@ -103,7 +103,7 @@ void measureCopies(Bench &bench, uint64_t bytes, double seconds, Ceilings &ceili
   }
 }
 
-/// Numbers from 0.5 to 1, of both signs: zeros a device multiplies faster.
+/// Fills with numbers from 0.5 to 1, of both signs, since devices multiply zeros faster.
 void fillWithNumbers(ElementType type, void *to, uint64_t bytes) {
   uint32_t state = 1;
   auto next = [&] { return (state = state * 1664525 + 1013904223) >> 16; };
@@ -116,7 +116,7 @@ void fillWithNumbers(ElementType type, void *to, uint64_t bytes) {
   }
 }
 
-/// Operations a second of a matmul of square matrices of `type`, bf16 or F8E4M3.
+/// Returns the operations per second of a matmul of square matrices of `type`, bf16 or F8E4M3.
 double measureMatmul(Bench &bench, ElementType type, int64_t size, double seconds) {
   Matmul matmul = {.type = type,
                    .transposeB = isFloat8(type),

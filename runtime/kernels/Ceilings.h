@@ -1,4 +1,4 @@
-//===- Ceilings.h - what a device does at most -------------------------------===//
+//===- Ceilings.h - measures a device's peak rates ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,11 +16,11 @@ namespace weft::rt::kernels {
 
 struct Ceilings {
   std::string device, libraries;
-  /// Of a copy within the device's memory: those read and those written.
+  /// The rate of a copy within the device's memory; bytes read and bytes written both count.
   double copiedBytesPerSecond = 0;
-  /// Of a matmul of bf16 matrices, with float32 sums.
+  /// The rate of a matmul of bf16 matrices, with float32 sums.
   double matmulFlopsPerSecond = 0;
-  /// The same of E4M3 matrices; 0 where the device has no such matmuls.
+  /// The rate of a matmul of E4M3 matrices; 0 if the device has no FP8 matmuls.
   double fp8MatmulFlopsPerSecond = 0;
   uint64_t copiedBytes = 0;
   int64_t matmulSize = 0;

@@ -1,4 +1,4 @@
-//===- CheckCases.cpp - runs kernels on a device and judges them -------------===//
+//===- CheckCases.cpp - runs kernels on a device and checks the results -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,17 +26,17 @@ using namespace weft::rt::kernels;
 
 namespace {
 
-/// Bytes behind each operand that nobody may write to, in a buffer of their own.
+/// The bytes of the guard behind each operand, a buffer of its own that no kernel may write.
 constexpr uint64_t kGuardBytes = 256;
 constexpr char kGuard = '\xFF';
-/// Of a large case that is timed there are so many, each with operands of its own: together they
-/// are more than a device's caches hold.
+/// The number of copies of a large case that is timed, each with operands of its own: together they
+/// exceed a device's caches.
 constexpr size_t kPlaces = 4;
 
 /// The operands of one case, on the host.
 using Operands = std::vector<std::vector<char>>;
 
-/// Memory as kernels expect it, of which each buffer begins at a multiple of kAlignment.
+/// Frees memory of `alignedCopy`, which is aligned to kAlignment, as kernels need.
 struct Free {
   void operator()(char *memory) const { std::free(memory); }
 };
@@ -75,9 +75,8 @@ void runOnHost(const KernelCode &code, const Case &one, Operands &operands, int6
   }
 }
 
-/// A program whose step has an instruction for each case, in order. Buffer 2 i is an operand, and
-/// buffer 2 i + 1 its guard.
-/// `code` becomes that of its kernels, which are those of the cases.
+/// Makes a program whose step has an instruction for each case, in order. Buffer 2 i is an operand,
+/// and buffer 2 i + 1 its guard. Sets `code` to the code of its kernels.
 Program makeProgram(const Cases &all, std::span<const Case *const> cases,
                     std::vector<KernelCode> &code) {
   Program program;
@@ -111,7 +110,7 @@ Program makeProgram(const Cases &all, std::span<const Case *const> cases,
 
 bool isSame(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// Elements of an operand in three ways.
+/// Elements of an operand, from three computations.
 struct Compared {
   const CaseBuffer &buffer;
   const char *device, *host, *reference;
@@ -121,11 +120,11 @@ struct Compared {
   double expected(uint64_t i) const { return elementAt(buffer.referenceType, reference, i); }
 };
 
-/// Of the largest element: further nobody may be, however far the host is.
+/// The largest allowed deviation, divided by the largest element, however large the host's is.
 constexpr double kMost = 1e-2;
 
-/// The distance to the next number of a type, as a share of a number, where a sum that is off by
-/// its last bit may be rounded to the next.
+/// Returns the relative distance between adjacent numbers of `type`: a sum that differs in its last
+/// bit may be rounded to the next one.
 double spacing(ElementType type) {
   switch (type) {
   case ElementType::BF16:
@@ -141,8 +140,8 @@ double spacing(ElementType type) {
   }
 }
 
-/// Says the first element that is too far, if there is one. A device may be four times as far from
-/// float64 as the host is, and further by a few roundings of the type.
+/// Sets the fault to the first element that deviates too much. A device may deviate from float64
+/// four times as much as the host, plus a few roundings of the type.
 void compare(size_t operand, const Compared &sides, Verdict &verdict) {
   ElementType type = sides.buffer.type;
   double greatest = 1e-30, hostsFurthest = 0;
@@ -158,7 +157,7 @@ void compare(size_t operand, const Compared &sides, Verdict &verdict) {
     double allowed =
         isExact ? 0 : std::min(4 * hostsFurthest, kMost * greatest) + rounding * greatest;
     allowed += std::isfinite(expected) ? spacing(type) * std::abs(expected) : 0;
-    // What is no finite number, or not in this type, is as on the host.
+    // Numbers that are not finite, perhaps only in this type, must be as on the host.
     bool isFinite = std::isfinite(got) && std::isfinite(expected);
     bool isRight = isSame(got, expected) || (!isFinite && isSame(got, sides.hosts(i)));
     double away = isRight ? 0 : got - expected;
@@ -202,7 +201,8 @@ public:
   }
 
 private:
-  /// A large case is there several times, and judged once.
+  /// Returns the number of cases to check: a large case has several copies, one of which is
+  /// checked.
   size_t judged() const { return cases[0]->isLarge ? 1 : cases.size(); }
 
   Verdict check(CudaExecutor &executor, size_t number, uint32_t first) {
@@ -227,7 +227,7 @@ private:
       BufferView guard = executor.view(at + 1);
       if (std::any_of(guard.bytes().begin(), guard.bytes().end(),
                       [](char byte) { return byte != kGuard; })) {
-        verdict.fault = concat("wrote behind operand ", i);
+        verdict.fault = concat("wrote past the end of operand ", i);
       }
     }
     judge(one, before, after, verdict);
@@ -257,7 +257,7 @@ private:
     }
   }
 
-  /// By the host's clock, from one point where the device is at rest to the next.
+  /// Measures by the host's clock, between two points at which the device is idle.
   void measure(CudaExecutor &executor, const Operands &operands, Verdict &verdict) const {
     for (size_t i = operands.size(); i < cases.size() * operands.size(); ++i) {
       executor.write(uint32_t(2 * i), 0, operands[i % operands.size()]);
@@ -273,7 +273,7 @@ private:
     timed(int64_t(cases.size()));
     std::array<double, 3> seconds;
     for (double &one : seconds) {
-      // What the waiting takes is in both.
+      // Both include the time of waiting, so that the difference does not.
       double few = timed(settings.repeats), many = timed(3 * settings.repeats);
       one = std::max(many - few, 0.0) / double(2 * settings.repeats);
     }
@@ -296,7 +296,7 @@ private:
 bool weft::rt::kernels::checkCases(const Cases &cases, const CheckSettings &settings,
                                    const std::function<bool(const Case &)> &wanted,
                                    const CheckListener &listener, std::string &error) {
-  // Small ones of the same place on the mesh together, each large one by itself.
+  // Small cases with the same coordinates run together, each large one alone.
   std::map<std::vector<int64_t>, std::vector<const Case *>> small;
   std::vector<std::vector<const Case *>> rounds, large;
   for (const Case &one : cases.cases) {

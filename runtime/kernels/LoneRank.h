@@ -1,4 +1,4 @@
-//===- LoneRank.h - a rank that has nobody to talk to ------------------------===//
+//===- LoneRank.h - a communicator without other ranks -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,10 +12,11 @@
 
 namespace weft::rt::kernels {
 
-/// What an executor needs beside its program where others play no part. For one thread.
+/// A communicator and observer for an executor that runs without other ranks. Only one thread may
+/// use it.
 class LoneRank : public Communicator, public Observer {
 public:
-  /// Its number on a mesh, for its coordinates.
+  /// `number` is its rank on the mesh, which gives its coordinates.
   explicit LoneRank(int64_t number) : number(number) {}
 
   int64_t rank() const override { return number; }
@@ -35,7 +36,7 @@ public:
   double waitedSeconds() const override { return 0; }
   void observe(int64_t, uint32_t, const void *) override {}
 
-  /// What it failed with first; empty if it did not.
+  /// Returns the first failure; empty if there is none.
   const std::string &failure() const { return text; }
 
 private:

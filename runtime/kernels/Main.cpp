@@ -22,12 +22,15 @@ using namespace weft::rt::kernels;
 static const char *const kUsage =
     "usage: weft-rt-kernels FOLDER [--only TEXT[,TEXT]...] [--size small|large] [--repeats N]\n"
     "                       [--skip N] [--ceilings] [--json FILE]\n"
-    "Runs the kernels in FOLDER, which LowerTests writes where WEFT_KERNEL_CASES names it, on\n"
-    "device 0, and compares with float64 on the host: those with a TEXT in their name, of one size "
-    "if\n"
-    "asked for, large ones N times to time them, without the first N by --skip. --ceilings first\n"
-    "measures what the device copies and multiplies at most. FILE gets all figures so far, before\n"
-    "each kernel, with its name. Exit status: 1 if a kernel or the device fails.\n";
+    "Runs kernels on device 0 and compares the results with float64 on the host. FOLDER has the\n"
+    "kernels; LowerTests writes it if the environment variable WEFT_KERNEL_CASES names it.\n"
+    "  --only      only kernels with a TEXT in their name\n"
+    "  --size      only small or only large kernels\n"
+    "  --repeats   time each large kernel over N runs\n"
+    "  --skip      skip the first N kernels\n"
+    "  --ceilings  first measure the device's peak rates of copies and matmuls\n"
+    "  --json      before each kernel, write its name and all figures so far to FILE\n"
+    "Exit status: 1 if a kernel or the device fails.\n";
 
 namespace {
 
@@ -37,7 +40,7 @@ struct Settings {
   bool ceilings = false;
 };
 
-/// Of no sign.
+/// Reads a number without a sign.
 bool readNumber(std::string_view text, int64_t &number) {
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   return code == std::errc() && end == text.data() + text.size() && number >= 0;
@@ -71,7 +74,7 @@ bool readSettings(std::span<char *const> words, Settings &settings) {
   return !settings.folder.empty() && isSize;
 }
 
-/// Whether one of the texts that commas part, of which an empty one is in each, is in `name`.
+/// Returns true if `name` contains one of the comma-separated `texts`; an empty text matches.
 bool hasOneOf(std::string_view texts, std::string_view name) {
   for (;;) {
     size_t end = std::min(texts.find(','), texts.size());
@@ -102,7 +105,8 @@ void print(const Verdict &verdict) {
               speed.c_str());
 }
 
-/// On a simulator they only show that they can be measured.
+/// Measures the ceilings. On a simulator this only tests the code: sizes are small and rates
+/// meaningless.
 bool runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann::json &report,
                  std::string &error) {
   static const Program none;
@@ -128,7 +132,7 @@ bool runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann:
   return true;
 }
 
-/// Whole, whenever it is read.
+/// Replaces the file atomically, so that a reader always finds a complete report.
 bool writeReport(const std::string &path, const nlohmann::json &report, std::string &error) {
   std::string unfinished = path + ".new";
   std::FILE *file = std::fopen(unfinished.c_str(), "w");

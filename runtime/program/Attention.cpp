@@ -1,4 +1,4 @@
-//===- Attention.cpp - attention that a library may do --------------------===//
+//===- Attention.cpp - attention that a library may compute ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,7 +50,7 @@ bool Attention::isStaged(size_t role) const {
 
 namespace {
 
-/// Keys, by their numbers in the shard, from `begin` to before `end`.
+/// The keys `begin` to `end - 1` of a shard.
 struct Seen {
   int64_t begin = 0, end = 0;
   bool isEmpty() const { return begin >= end; }
@@ -78,7 +78,7 @@ int64_t positionAt(const Attention &attention, int64_t stored) {
   return stored + (moved - chunk) * attention.chunkLength;
 }
 
-/// Which keys each query sees.
+/// The keys that each query sees.
 class Sight {
 public:
   Sight(const Attention &attention, int64_t firstQuery, int64_t firstKey)
@@ -86,7 +86,7 @@ public:
         length(attention.chunks == 0 ? std::max<int64_t>(attention.keys, 1)
                                      : attention.chunkLength) {}
 
-  /// Nothing if they are not consecutive.
+  /// Returns the keys of one query; nothing if they are not consecutive.
   std::optional<Seen> keysOf(int64_t query) const {
     Seen all;
     int64_t position = positionAt(attention, firstQuery + query);
@@ -95,7 +95,7 @@ public:
       end = attention.chunks == 0
                 ? attention.keys
                 : std::min(attention.keys, begin + length - (firstKey + begin) % length);
-      // The number that a key at the query's position would have.
+      // The number of a key at the query's position.
       int64_t own = position - positionAt(attention, firstKey + begin) + begin;
       Seen here = {begin, std::min(end, own + 1)};
       here.begin = attention.window > 0 ? std::max(begin, own + 1 - attention.window) : begin;
@@ -115,14 +115,16 @@ private:
   int64_t firstQuery, firstKey, length;
 };
 
-/// What queries `part.firstQuery` and following see, the first of them `first`, the last `last`.
+/// Sets the keys of queries `part.firstQuery` and following; the first query sees `first`, the last
+/// `last`.
 void setKeys(AttentionPart &part, const Seen &first, const Seen &last) {
   part.isCausal = first.end != last.end;
   part.firstKey = first.begin;
   part.keys = last.end - first.begin;
 }
 
-/// The part's keys by position; false if they are more than two runs, or do not ascend.
+/// Sets the part's keys by position; returns false if they form more than two runs, or do not
+/// ascend.
 bool setRuns(AttentionPart &part, const Attention &attention, int64_t firstKey) {
   int64_t stored = firstKey + part.firstKey, end = stored + part.keys;
   for (KeyRun &run : part.runs) {
@@ -193,15 +195,15 @@ std::optional<AttentionPart> weft::rt::attentionPart(const Attention &attention,
 }
 
 uint64_t weft::rt::attentionWorkspace(const Attention &attention) {
-  // For the library's own purposes, as counters of tiles.
+  // Scratch memory of the library itself, as for counters of tiles.
   constexpr uint64_t kMore = uint64_t(4) << 20;
-  // Each begins at a multiple of this.
+  // The alignment of each part.
   constexpr uint64_t kPart = 256;
   uint64_t bytes = kMore;
   auto add = [&](uint64_t elements, uint64_t size) {
     bytes = saturatingAdd(bytes, saturatingAdd(saturatingMul(elements, size), kPart));
   };
-  // The lse of part of the queries, one after another.
+  // The dense lse of those queries that take part.
   add(elementCount(attention.shapeOf(Attention::Lse)), 4);
   for (size_t role = 0; role < attention.roles(); ++role) {
     if (attention.isResult(role) && attention.isStaged(role)) {
@@ -211,9 +213,10 @@ uint64_t weft::rt::attentionWorkspace(const Attention &attention) {
   if (!attention.isBackward) {
     return bytes;
   }
-  // cudnn_frontend 1.32, scaled_dot_product_flash_attention.h: the sum of gradient times output for
-  // each query, gradients of queries in f32, of which cuDNN 9.19 takes as much again on sm_80
-  // (CudnnPlansTest); where heads share keys, those of keys and values for each head, in bf16.
+  // cudnn_frontend 1.32, scaled_dot_product_flash_attention.h: for each query, the sum of gradient
+  // times output; the gradients of queries in f32, for which cuDNN 9.19 takes twice the memory on
+  // sm_80 (CudnnPlansTest); and if heads share keys, the gradients of keys and values of each head
+  // in bf16.
   add(elementCount(attention.shapeOf(Attention::Lse)), 4);
   add(elementCount(attention.shapeOf(Attention::Query)), 8);
   for (auto role : {Attention::Key, Attention::Value}) {

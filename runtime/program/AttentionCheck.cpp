@@ -1,4 +1,4 @@
-//===- AttentionCheck.cpp - is what is said of an attention well-formed ----===//
+//===- AttentionCheck.cpp - checks of attention kernels -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 
 using namespace weft::rt;
 
-/// Keeps positions, which are sums of a few such numbers times coordinates, in 64 bits.
+/// Keeps positions, which are sums of a few such numbers times coordinates, within 64 bits.
 static constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 static bool isSize(int64_t size) { return size >= 1 && size <= kMost; }
@@ -32,29 +32,30 @@ bool weft::rt::checkAttention(const Program &program, const std::string &name,
   if (!std::isfinite(attention.scale) || (attention.isBackward && attention.isOutputWide)) {
     return fail(error, name, " has the scale ", attention.scale, " and an output of ",
                 attention.isOutputWide ? "f32" : "bf16",
-                ", expected a finite one, and of a gradient an output of bf16");
+                ", expected a finite scale, and for gradients an output of bf16");
   }
   if (attention.window < 0 || (attention.window > 0 && !attention.isCausal)) {
     return fail(error, name, " has a window of ", attention.window, ", expected none",
-                attention.isCausal ? " or a positive one" : " where all keys are seen");
+                attention.isCausal ? " or a positive one" : " if queries see all keys");
   }
   if (attention.starts && !attention.isCausal) {
-    return fail(error, name, " has documents, expected none where all keys are seen");
+    return fail(error, name, " has documents, expected none if queries see all keys");
   }
   bool isOrdered = attention.chunks != 0 || attention.chunkLength != 0;
   if (isOrdered &&
       (!isSize(attention.chunks) || !isSize(attention.chunkLength) || attention.chunks % 2 != 0)) {
     return fail(error, name, " is stored in ", attention.chunks, " chunks of ",
-                attention.chunkLength, ", expected an even number of some positions");
+                attention.chunkLength,
+                ", expected an even number of chunks of at least 1 position");
   }
   for (const AttentionOffset *offset : {&attention.firstQuery, &attention.firstKey}) {
     if (!offset->strides.empty() && offset->strides.size() != program.mesh.size()) {
-      return fail(error, name, " moves along ", offset->strides.size(), " mesh axes, the mesh has ",
-                  program.mesh.size());
+      return fail(error, name, " has offsets along ", offset->strides.size(),
+                  " mesh axes, the mesh has ", program.mesh.size());
     }
     if (std::any_of(offset->strides.begin(), offset->strides.end(),
                     [](int64_t stride) { return stride < 0 || stride > kMost; })) {
-      return fail(error, name, " moves along a mesh axis by ", shapeText(offset->strides),
+      return fail(error, name, " has the offsets ", shapeText(offset->strides), " along mesh axes",
                   ", expected 0 to ", kMost);
     }
   }
@@ -63,7 +64,7 @@ bool weft::rt::checkAttention(const Program &program, const std::string &name,
               attention.roles());
 }
 
-/// Whether a role may be at an operand that is accessed so.
+/// Returns true if the access of an operand suits its role.
 static bool fits(const Attention &attention, size_t role, Access access) {
   bool isReplaced = !attention.isBackward &&
                     attention.operands[Attention::Output] == attention.operands[Attention::Query];
@@ -107,7 +108,7 @@ bool weft::rt::checkAttentionOperands(const Program &program, const std::string 
   for (size_t role = 0; role < attention.roles(); ++role) {
     uint32_t number = attention.operands[role];
     if (!fits(attention, role, operands[number].access)) {
-      return fail(error, where, " does not access operand ", number, " as its attention does");
+      return fail(error, where, " and its attention differ in the access to operand ", number);
     }
     ElementType type = attention.isWide(role) ? ElementType::F32 : ElementType::BF16;
     if (!checkRoom(program, where, operands[number].buffer, type,
@@ -118,8 +119,8 @@ bool weft::rt::checkAttentionOperands(const Program &program, const std::string 
   if (attention.starts) {
     const Operand &starts = operands[*attention.starts];
     if (starts.access != Access::Read) {
-      return fail(error, where, " does not only read operand ", *attention.starts,
-                  ", where its documents begin");
+      return fail(error, where, " writes operand ", *attention.starts,
+                  ", the beginnings of documents, expected only reads");
     }
     if (!checkRoom(program, where, starts.buffer, ElementType::I32,
                    saturatingMul(uint64_t(attention.batch), uint64_t(attention.queries)), error)) {

@@ -23,8 +23,8 @@ std::vector<int64_t> weft::rt::rowMajorStrides(std::span<const int64_t> shape) {
 
 Box::Box(std::span<const int64_t> shape, std::span<const int64_t> sourceStrides,
          std::span<const int64_t> targetStrides) {
-  // From the last dimension outward. A dimension that continues what is inside it, in both
-  // arrays, makes that longer; the first that does not begins a loop.
+  // From the last dimension outward: a dimension that is contiguous with the inner ones in both
+  // arrays lengthens the run; the first other one starts a loop.
   for (size_t dim = shape.size(); dim-- > 0;) {
     if (shape[dim] == 1) {
       continue;

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A Box is a set of elements that lies in two row-major arrays of different
-// shapes: a rank's shard in its own buffer and in the whole tensor, or what an
-// all-to-all moves from one rank to another. Dimensions that are contiguous in
-// both are joined at construction, so walking it yields runs as long as can be.
+// A Box is a block of elements that lies in two row-major arrays of different
+// shapes, as a rank's shard does in its own buffer and in the whole tensor. The
+// constructor joins dimensions that are contiguous in both arrays, so that runs are
+// as long as possible.
 //
-// Counted in elements throughout. Immutable after construction.
+// All strides, offsets and lengths count elements. Immutable after construction;
+// any thread may read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,17 +25,18 @@
 
 namespace weft::rt {
 
-/// Elements from one index to the next in each dimension of a row-major array.
+/// Returns the distance, in elements, between neighboring indices of each dimension of a row-major
+/// array.
 std::vector<int64_t> rowMajorStrides(std::span<const int64_t> shape);
 
 class Box {
 public:
-  /// The box of `shape` whose element [i..] lies at sum(i * sourceStrides) in one
-  /// array and at sum(i * targetStrides) in the other. The last strides must be 1.
+  /// Makes the box of `shape` whose element [i..] lies at sum(i * sourceStrides) in one array and
+  /// at sum(i * targetStrides) in the other. The last strides must be 1.
   Box(std::span<const int64_t> shape, std::span<const int64_t> sourceStrides,
       std::span<const int64_t> targetStrides);
 
-  /// Elements that are contiguous in both arrays.
+  /// Returns the number of elements of each run, which is contiguous in both arrays.
   int64_t run() const { return runLength; }
 
   /// Calls `visit(source, target)` with the offsets of each run. Allocates nothing.
@@ -44,8 +46,7 @@ public:
     }
   }
 
-  /// Copies the box, elements being `elementBytes` long, between arrays that begin
-  /// at `source` and `target`.
+  /// Copies the box from the array at `source` to the array at `target`.
   void copy(const void *source, void *target, size_t elementBytes) const;
 
 private:

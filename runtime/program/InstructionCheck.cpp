@@ -1,4 +1,4 @@
-//===- InstructionCheck.cpp - are a program's instructions well-formed ------===//
+//===- InstructionCheck.cpp - checks of a program's instructions ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@ using namespace weft::rt;
 
 namespace {
 
-/// Looks at the instructions of one program. Every method gives false after putting the fault into
+/// Checks the instructions of one program. Every method returns false after putting the fault into
 /// `error`.
 class InstructionChecker {
 public:
@@ -89,7 +89,7 @@ bool InstructionChecker::checkWaits(const std::string &where,
   return true;
 }
 
-/// A validation leaves training as it was.
+/// A validation must not change the training state.
 bool InstructionChecker::checkEvaluate() {
   bool observes = program.evaluate.empty();
   for (size_t i = 0; i < program.evaluate.size(); ++i) {
@@ -112,7 +112,7 @@ bool InstructionChecker::checkEvaluate() {
   return observes || fail(error, "evaluate does not observe validation_loss");
 }
 
-/// Whether ranks agree after each value that has a limit to go on or not.
+/// Checks that, after each value with a limit, ranks decide together whether the run goes on.
 bool InstructionChecker::checkLimits(const char *section,
                                      const std::vector<Instruction> &instructions) {
   bool agrees = false;
@@ -124,7 +124,7 @@ bool InstructionChecker::checkLimits(const char *section,
     agrees = agrees || decidesRun(observation);
     if (observation.limit > 0 && !agrees) {
       return fail(error, section, " instruction ", i, " observes '", observation.name,
-                  "', which has a limit, and no loss or norm after it");
+                  "', which has a limit, but no loss or gradient norm after it");
     }
   }
   return true;
@@ -150,7 +150,7 @@ bool InstructionChecker::checkOperands(const std::string &where, const Instructi
     }
   }
   if (instruction.opcode == Opcode::Kernel) {
-    // What others need is known to their code only.
+    // Only the code of other kernels knows the sizes that it needs.
     return !program.kernels[instruction.target].attention ||
            checkAttentionOperands(program, where, instruction, error);
   }
@@ -176,7 +176,7 @@ bool InstructionChecker::checkOperands(const std::string &where, const Instructi
 bool InstructionChecker::checkMatmulOperands(const std::string &where,
                                              const Instruction &instruction) {
   const Matmul &matmul = program.matmuls[instruction.target];
-  // Elements from the first of the first matrix to the last of the last one.
+  // The elements from the beginning of the first matrix to the end of the last.
   auto extent = [&](int64_t rows, int64_t columns, int64_t ld, int64_t stride) -> uint64_t {
     if (rows == 0 || columns == 0 || matmul.batch == 0) {
       return 0;

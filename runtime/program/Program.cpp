@@ -118,7 +118,7 @@ double Program::stepPeakFlopsPerRank() const {
 }
 
 uint64_t weft::rt::stagedBytes(const Buffer &input) {
-  // So many are copied faster than streams can take turns.
+  // Copying so few bytes takes less time than synchronizing streams.
   static constexpr uint64_t kSmallBytes = 1 << 16;
   return input.bytes > kSmallBytes ? (input.bytes + kAlignment - 1) / kAlignment * kAlignment : 0;
 }
@@ -145,7 +145,7 @@ std::vector<int64_t> Program::groupOf(int64_t rank, std::span<const uint32_t> ax
 
 std::vector<int64_t> weft::rt::groupOf(int64_t rank, std::span<const uint32_t> axes,
                                        std::span<const Axis> mesh) {
-  // strides[a]: how far apart two ranks are that differ by one on axis a.
+  // strides[a]: the distance between two ranks whose coordinates on axis a differ by one.
   std::vector<int64_t> strides(mesh.size());
   int64_t stride = 1;
   for (size_t axis = mesh.size(); axis-- > 0;) {

@@ -1,4 +1,4 @@
-//===- ProgramCheck.cpp - is a program well-formed --------------------------===//
+//===- ProgramCheck.cpp - checks that a program is well-formed ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,10 +19,10 @@ using namespace weft::rt;
 
 namespace {
 
-/// No mesh that a program is made for comes near; keeps ranks' arithmetic in 64 bits.
+/// Far more ranks than any mesh has; keeps the arithmetic on ranks within 64 bits.
 constexpr uint64_t kMaxRanks = 1 << 24;
 
-/// Looks at one program. Every method gives false after putting the fault into `error`.
+/// Checks one program. Every method returns false after putting the fault into `error`.
 class Checker {
 public:
   Checker(const Program &program, std::string &error) : program(program), error(error) {}
@@ -131,7 +131,7 @@ bool Checker::checkAxes(const std::string &name, std::span<const uint32_t> axes)
   return true;
 }
 
-/// Whether a tensor of shape `inner`, which is not `outer`, lies in one of shape `outer`.
+/// Returns true if a tensor of shape `inner` fits into one of shape `outer` and differs from it.
 static bool isPadding(const std::vector<int64_t> &outer, const std::vector<int64_t> &inner) {
   return outer.size() == inner.size() && outer != inner &&
          std::equal(inner.begin(), inner.end(), outer.begin(), std::less_equal<>());
@@ -139,8 +139,7 @@ static bool isPadding(const std::vector<int64_t> &outer, const std::vector<int64
 
 bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
   if (isFloat8(layout.type)) {
-    return fail(error, name, " is of type ", nameOf(layout.type),
-                ", expected one that is not for matmuls alone");
+    return fail(error, name, " is of type ", nameOf(layout.type), ", which only matmuls support");
   }
   if (layout.dimAxes.size() != layout.globalShape.size()) {
     return fail(error, name, " has ", layout.globalShape.size(), " dimensions but axes for ",
@@ -193,7 +192,7 @@ bool Checker::checkTensors() {
   return true;
 }
 
-/// The dimensions of an input that are the batch.
+/// Returns the number of batch dimensions of an input.
 std::vector<int64_t> Checker::batchShape() const {
   if (program.microBatches == 1) {
     return {program.globalBatch};
@@ -201,7 +200,7 @@ std::vector<int64_t> Checker::batchShape() const {
   return {program.microBatches, program.globalBatch / program.microBatches};
 }
 
-/// Images are given to a rank whole.
+/// Each rank gets whole images.
 bool Checker::checkImages(const NamedTensor &input) {
   const TensorLayout &layout = input.layout;
   bool isFloat = layout.type == ElementType::F32 || layout.type == ElementType::F64;
@@ -309,12 +308,12 @@ bool Checker::checkMatmuls() {
                   ", expected f64, f32, bf16, f16 or an FP8 type");
     }
     if (matmul.isResultF32 && !isNarrow(matmul.type) && !matmul.isFp8()) {
-      return fail(error, name, " widens its result, which only one of bf16, f16 or FP8 may",
-                  ", got ", nameOf(matmul.type));
+      return fail(error, name, " widens the result of ", nameOf(matmul.type),
+                  " operands, expected bf16, f16 or FP8 operands");
     }
     if (matmul.isTF32 && matmul.type != ElementType::F32) {
-      return fail(error, name, " rounds to tf32, which only one of f32 may, got ",
-                  nameOf(matmul.type));
+      return fail(error, name, " rounds ", nameOf(matmul.type),
+                  " operands to tf32, expected f32 operands");
     }
     for (int64_t size :
          {matmul.m, matmul.n, matmul.k, matmul.batch, matmul.lda, matmul.ldb, matmul.ldc}) {
@@ -324,7 +323,7 @@ bool Checker::checkMatmuls() {
       }
     }
     if (matmul.isSum() && isNarrow(matmul.resultType())) {
-      return fail(error, name, " adds up matmuls in ", nameOf(matmul.type), ", expected to in f32");
+      return fail(error, name, " adds up matmuls in ", nameOf(matmul.type), ", expected f32");
     }
     if (matmul.strideA < 0 || matmul.strideB < 0 || matmul.strideC < 0) {
       return fail(error, name, " has a negative stride");
@@ -334,7 +333,8 @@ bool Checker::checkMatmuls() {
     if (matmul.lda < std::max<int64_t>(columnsA, 1) ||
         matmul.ldb < std::max<int64_t>(columnsB, 1) ||
         matmul.ldc < std::max<int64_t>(matmul.n, 1)) {
-      return fail(error, name, " has rows closer together than they are long");
+      return fail(error, name,
+                  " has rows that overlap: a row stride is less than the length of a row");
     }
     if (!checkFp8(name, matmul) || !checkEpilogue(name, matmul)) {
       return false;
@@ -343,7 +343,7 @@ bool Checker::checkMatmuls() {
   return true;
 }
 
-/// What devices do with FP8 matrices: see `Matmul`.
+/// Checks for the FP8 matmuls that devices support: see `Matmul`.
 bool Checker::checkFp8(const std::string &name, const Matmul &matmul) {
   if (!matmul.isFp8()) {
     return true;
@@ -354,16 +354,16 @@ bool Checker::checkFp8(const std::string &name, const Matmul &matmul) {
                 ", expected FP8, and one of them f8e4m3");
   }
   if (!fitsFp8(matmul)) {
-    return fail(error, name, " is in FP8, ", matmul.m, "x", matmul.n, "x", matmul.k,
-                ", expected one, B alone transposed, sizes and distances multiples of 16");
+    return fail(error, name, " is in FP8 and of size ", matmul.m, "x", matmul.n, "x", matmul.k,
+                ", expected a single matmul, only B transposed, sizes and strides multiples of 16");
   }
   const Epilogue &epilogue = matmul.epilogue;
   if (epilogue.hasAux || epilogue.activation != Epilogue::Activation::None ||
       epilogue.sums != Epilogue::Sums::None) {
-    return fail(error, name, " in FP8 does more than to add");
+    return fail(error, name, " is in FP8 and has an epilogue of more than an addend and a bias");
   }
   if (epilogue.hasBias && matmul.isResultF32) {
-    return fail(error, name, " in FP8 adds a bias to a result of f32, expected bf16");
+    return fail(error, name, " is in FP8 and adds a bias to an f32 result, expected bf16");
   }
   return true;
 }
@@ -371,24 +371,27 @@ bool Checker::checkFp8(const std::string &name, const Matmul &matmul) {
 bool Checker::checkEpilogue(const std::string &name, const Matmul &matmul) {
   const Epilogue &epilogue = matmul.epilogue;
   if (matmul.isSum() && epilogue.hasAddend) {
-    return fail(error, name, " adds to what is a sum of matmuls already");
+    return fail(error, name, " has an addend, but its result is already a sum of matmuls");
   }
   if (epilogue.isMore() && (matmul.batch != 1 || matmul.type == ElementType::F64)) {
-    return fail(error, name, " does more than to add, which only one matmul of f32 or bf16 may");
+    return fail(error, name,
+                " has an epilogue of more than an addend, expected a single matmul and not of f64");
   }
   // The library has one vector for both.
   if (epilogue.sums != Epilogue::Sums::None &&
       (epilogue.hasBias || epilogue.activation != Epilogue::Activation::None)) {
-    return fail(error, name, " sums an operand and has a bias or an activation, expected one");
+    return fail(error, name,
+                " sums an operand and has a bias or an activation, expected only one of these");
   }
   if (epilogue.isAny() && (matmul.m == 0 || matmul.n == 0 || matmul.k == 0)) {
-    return fail(error, name, " has an epilogue and nothing to sum");
+    return fail(error, name, " has an epilogue, but a size of 0");
   }
   bool isGradient = epilogue.activation == Epilogue::Activation::GeluGradient;
   if (isGradient ? !epilogue.hasAux
                  : epilogue.hasAux && epilogue.activation == Epilogue::Activation::None) {
-    return fail(error, name, " has ", epilogue.hasAux ? "a" : "no",
-                " matrix for an activation, expected one where there is the gradient of one");
+    return fail(error, name, " has ", epilogue.hasAux ? "an" : "no",
+                " activation operand, expected ",
+                isGradient ? "one for the gradient of" : "none without", " an activation");
   }
   return true;
 }
@@ -407,7 +410,7 @@ bool Checker::checkCollectives() {
     }
     if (isFloat8(collective.type)) {
       return fail(error, name, " is of type ", nameOf(collective.type),
-                  ", expected one that is not for matmuls alone");
+                  ", which only matmuls support");
     }
     if (!checkSources(name, collective)) {
       return false;

@@ -32,7 +32,7 @@ template <typename T> struct IsVector<std::vector<T>> : std::true_type {};
 template <typename T> struct IsOptional : std::false_type {};
 template <typename T> struct IsOptional<std::optional<T>> : std::true_type {};
 
-// In the order in which they are written.
+// The order in which they are written.
 void fields(auto &visit, Is<Axis> auto &x) { visit(x.name, x.size); }
 void fields(auto &visit, Is<Buffer> auto &x) {
   visit(x.bytes, x.offset, x.kind, x.persistent, x.type);
@@ -133,7 +133,7 @@ private:
   std::vector<char> &bytes;
 };
 
-/// Once something does not fit, `ok` stays false and values stay as they are.
+/// After the first field that does not fit, `ok` stays false and values stay unchanged.
 class Reader {
 public:
   explicit Reader(std::span<const char> bytes) : bytes(bytes) {}
@@ -164,8 +164,8 @@ private:
     } else if constexpr (IsVector<T>::value) {
       uint64_t size = getCount();
       value.clear();
-      // Grows as elements arrive: a damaged count must not ask for memory that the bytes
-      // behind it cannot fill.
+      // Grows as elements arrive: a damaged count must not allocate more memory than the remaining
+      // bytes can fill.
       for (uint64_t i = 0; i < size && ok; ++i) {
         get(value.emplace_back());
       }
@@ -181,7 +181,7 @@ private:
     }
   }
 
-  /// Length of a list or string. Each element takes at least one byte.
+  /// Reads the length of a list or string. Each element takes at least one byte.
   uint64_t getCount() {
     uint64_t count = getNumber<uint64_t>();
     ok &= count <= bytes.size();

@@ -20,7 +20,7 @@ std::string axesText(const Program &program, std::span<const uint32_t> axes) {
   return text + "}";
 }
 
-/// "f32 [8{data}, 64]"; "f32 [7 of 8{data}, 64]" of a tensor that is padded.
+/// Returns "f32 [8{data}, 64]"; "f32 [7 of 8{data}, 64]" for a padded tensor.
 std::string layoutText(const Program &program, const TensorLayout &layout) {
   std::string text = std::string(nameOf(layout.type)) + " [";
   for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
@@ -35,7 +35,8 @@ std::string layoutText(const Program &program, const TensorLayout &layout) {
   return text + "]";
 }
 
-/// "%3 %4 -> %5": what is read, then what is written; a buffer with both stands on both sides.
+/// Returns "%3 %4 -> %5": buffers read, then buffers written; a buffer with both accesses stands on
+/// both sides.
 std::string operandsText(const Instruction &instruction) {
   std::string read, written;
   for (const Operand &operand : instruction.operands) {
@@ -46,7 +47,7 @@ std::string operandsText(const Instruction &instruction) {
   return read + (written.empty() ? "" : " ->" + written);
 }
 
-/// " on communication after 3"; "" on the compute stream where it waits for none.
+/// Returns " on communication after 3"; "" on the compute stream without waits.
 std::string orderText(const Instruction &instruction) {
   std::string text;
   if (instruction.stream != Stream::Compute) {
@@ -58,12 +59,12 @@ std::string orderText(const Instruction &instruction) {
   return text;
 }
 
-/// "kernel @kernel_map_0"; of one that a library may do also what it is.
+/// Returns "kernel @kernel_map_0"; for an attention kernel also its attention.
 std::string kernelText(const Kernel &kernel) {
   return "kernel @" + kernel.name + (kernel.attention ? " " + textOf(*kernel.attention) : "");
 }
 
-/// " plus bias gelu keeping", " sums-A"; "" if there is nothing.
+/// Returns " plus bias gelu keeping" or " sums-A"; "" without an epilogue.
 std::string epilogueText(const Epilogue &epilogue) {
   using Activation = Epilogue::Activation;
   std::string text = epilogue.hasAddend ? " plus" : "";

@@ -1,4 +1,4 @@
-//===- Shards.cpp - a rank's shard of a tensor and the whole ----------------===//
+//===- Shards.cpp - copies between a rank's shard and the whole tensor ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -16,7 +16,7 @@ using namespace weft::rt;
 static constexpr size_t kColumns = 64;
 static constexpr size_t kRows = 10;
 
-/// Means of equal parts of `losses`, one for each column.
+/// Returns the means of equal parts of `losses`, one for each column.
 static std::vector<double> columnMeans(std::span<const double> losses) {
   size_t columns = std::min(kColumns, losses.size());
   std::vector<double> means(columns);

@@ -14,8 +14,8 @@
 
 namespace weft::rt {
 
-/// Draws `losses`, all finite, the first being that of `firstStep`. A column is the mean of the
-/// steps that fall into it. Empty for fewer than two losses.
+/// Returns a drawing of `losses`, all finite; the first is the loss of `firstStep`. Each column
+/// shows the mean of its steps. Empty for fewer than two losses.
 std::string drawLossCurve(std::span<const double> losses, int64_t firstStep);
 
 } // namespace weft::rt

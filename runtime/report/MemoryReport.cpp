@@ -1,4 +1,4 @@
-//===- MemoryReport.cpp - what a rank's memory is used for ------------------===//
+//===- MemoryReport.cpp - the use of a rank's memory ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -76,7 +76,8 @@ uint64_t Program::deviceBytes() const {
   return bytes;
 }
 
-/// "of its device: 45.10 GiB, beside the arena context 500.00 MiB, ...; not known: libraries"
+/// Returns "memory of each device: 45.10 GiB, beside the arena context 500.00 MiB, ...; not known:
+/// libraries".
 static std::string deviceReport(const Program &program) {
   std::string known, unknown;
   for (const DeviceUse &use : program.deviceUses) {

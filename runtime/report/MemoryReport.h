@@ -1,4 +1,4 @@
-//===- MemoryReport.h - what a rank's memory is used for --------------------===//
+//===- MemoryReport.h - the use of a rank's memory ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,8 @@ namespace weft::rt {
 
 inline constexpr size_t kBufferClasses = size_t(BufferClass::Workspace) + 1;
 
-/// Bytes in use at the instruction of the step that needs the most. A buffer is in use from the
-/// first instruction that names it to the last; a persistent one always.
+/// The bytes in use at the instruction of the step that needs the most. A buffer is in use from the
+/// first to the last instruction that names it; a persistent one always.
 struct MemoryPeak {
   std::array<uint64_t, kBufferClasses> bytes = {};
   uint64_t total = 0;
@@ -26,7 +26,7 @@ struct MemoryPeak {
 
 MemoryPeak memoryPeak(const Program &program);
 
-/// Two or three lines for people, and one more for devices.
+/// Returns two or three lines for people, and one more for devices.
 std::string memoryReport(const Program &program);
 
 } // namespace weft::rt

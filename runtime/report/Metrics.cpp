@@ -1,4 +1,4 @@
-//===- Metrics.cpp - what is told about a step ------------------------------===//
+//===- Metrics.cpp - formats a step's metrics -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -104,7 +104,7 @@ Line weft::rt::jsonLine(const ValidationMetrics &metrics) {
   return line;
 }
 
-/// The step that a line of metrics tells of.
+/// Returns the step of a line of metrics.
 static bool stepOf(std::string_view line, int64_t &step) {
   nlohmann::json fields;
   std::string error;
@@ -128,8 +128,8 @@ bool weft::rt::metricsBefore(const std::string &path, int64_t step, uint64_t &by
   for (size_t end; (end = text.find('\n', bytes)) != std::string_view::npos; bytes = end + 1) {
     int64_t told = 0;
     if (!stepOf(text.substr(bytes, end - bytes), told)) {
-      return fail(error, "'", path, "' is not a metrics file to go on with: line ", number,
-                  " does not tell of a step");
+      return fail(error, "'", path, "' is not a metrics file to continue: line ", number,
+                  " is not a line of metrics");
     }
     if (told >= step) {
       return true;

@@ -1,4 +1,4 @@
-//===- Profile.cpp - where the time of a step went --------------------------===//
+//===- Profile.cpp - the profile of a run ---------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,7 @@ uint64_t weft::rt::peakProcessBytes() {
   return uint64_t(usage.ru_maxrss) * 1024;
 }
 
-/// The label with numbers of layers left out: "layers.*/attention.query (contract)".
+/// Returns the label without layer numbers: "layers.*/attention.query (contract)".
 static std::string placeOf(const Program &program, const Instruction &instruction) {
   std::string place;
   for (char letter : program.labels[instruction.label]) {
@@ -127,7 +127,7 @@ ProfileTimes Profile::whole() const {
   return sum;
 }
 
-/// "1.234 ms", or "-" for a time that nobody knows.
+/// Returns "1.234 ms", or "-" for an unknown time.
 static std::string millisecondsText(double seconds) {
   char text[32] = "-";
   if (seconds > 0) {

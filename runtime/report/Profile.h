@@ -1,14 +1,14 @@
-//===- Profile.h - where the time of a step went ----------------------------===//
+//===- Profile.h - the profile of a run -----------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The measured times of all ranks beside what the program says its instructions
-// cost and take. Instructions that run the same kernel, matmul or collective are
-// one entry; entries of one kind (see `classOf`) are one class. Made after a run, by
-// one thread.
+// Compares the measured times of all ranks with the costs and times that the
+// program predicts. Instructions that run the same kernel, matmul or collective
+// form one entry; entries of one kind (see `classOf`) form one class. Made after a
+// run, by one thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,14 +23,14 @@
 
 namespace weft::rt {
 
-/// Part of a step. Amounts and times are of one rank and one step, the mean of all.
+/// Times and costs of a part of a step, for one rank and one step: the mean over all.
 struct ProfileTimes {
-  /// Instructions.
+  /// The number of instructions.
   int64_t calls = 0;
   double flops = 0, bytes = 0;
-  /// Seconds that the program was predicted to take; 0 if nobody has said.
+  /// The predicted seconds; 0 if unknown.
   double predicted = 0;
-  /// Seconds measured without waiting for other ranks, and that waiting.
+  /// The measured seconds without waiting for other ranks, and the seconds of waiting.
   double busy = 0, waited = 0;
 
   void add(const ProfileTimes &other);
@@ -39,34 +39,34 @@ struct ProfileTimes {
 /// One kernel, matmul or collective.
 struct ProfileEntry {
   std::string kind, name, detail;
-  /// Labels of its instructions with '*' for numbers of layers, each once.
+  /// The labels of its instructions, with '*' for layer numbers, each once.
   std::vector<std::string> places;
   ProfileTimes times;
-  /// Of a rank's device, per second, in what it multiplies.
+  /// The peak operations per second of a rank's device for the multiplied type.
   double peakFlops = 0;
-  /// Seconds of a single call without waiting, over ranks, instructions and steps; the median is 0
-  /// where single times were not kept.
+  /// The least and the median seconds of a single call without waiting, over ranks, instructions
+  /// and steps; the median is 0 if single times were not kept.
   double least = 0, median = 0;
 };
 
 class Profile {
 public:
-  /// Of the object that `json` gives: another one where a reader of it would have to know.
+  /// The version of the object that `json` returns; changes when readers must know.
   static constexpr int64_t kVersion = 2;
 
-  /// `ranks` are the times of all ranks, by rank, each of at least one step; `peakBytes` is the
-  /// most memory that their processes have had, together.
+  /// `ranks` has the times of each rank, of at least one step. `peakBytes` is the sum of the peak
+  /// memory of all processes.
   Profile(const Program &program, std::span<const StepTimes> ranks, int64_t threads,
           uint64_t peakBytes);
 
-  /// The one that took longest first.
+  /// Returns all entries, the slowest first.
   const std::vector<ProfileEntry> &entries() const { return sorted; }
 
-  /// A line for each class, the slowest first, and the memory; for the end of a run.
-  /// `note` is what is to be known of the times, with a comma before it, or empty.
+  /// Returns a line for each class, the slowest first, and the memory; for the end of a run. `note`
+  /// is a remark on the times that begins with a comma, or empty.
   std::string table(const std::string &note = "") const;
 
-  /// One JSON object, described in docs/Calibration.md.
+  /// Returns one JSON object; docs/Calibration.md describes it.
   std::string json() const;
 
 private:
@@ -84,7 +84,7 @@ private:
   std::vector<ProfileEntry> sorted;
 };
 
-/// The most memory that this process has had so far, in bytes.
+/// Returns the peak memory of this process so far, in bytes.
 uint64_t peakProcessBytes();
 
 } // namespace weft::rt

@@ -16,7 +16,7 @@ namespace weft::rt {
 struct ReportOptions {
   /// A file; empty if not given.
   std::string metrics;
-  /// No line for each step; no output at all.
+  /// `noProgress` prints no line for each step; `quiet` prints nothing.
   bool noProgress = false, quiet = false;
   bool curve = false;
 };

@@ -1,4 +1,4 @@
-//===- RunLog.cpp - what a run tells about itself ---------------------------===//
+//===- RunLog.cpp - prints and records the progress of a run --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

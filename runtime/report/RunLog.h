@@ -1,13 +1,13 @@
-//===- RunLog.h - what a run tells about itself -----------------------------===//
+//===- RunLog.h - prints and records the progress of a run ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Keeps the numbers of the steps that are done, prints them and writes the
-// metrics file. Belongs to rank 0's thread while ranks run. A step allocates
-// nothing here, up to the first million steps.
+// Collects the numbers of finished steps, prints them and writes the metrics file.
+// Belongs to rank 0's thread while ranks run. A step allocates nothing here, up to
+// the first million steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,43 +29,43 @@ public:
   RunLog(const Program &program, const ReportOptions &options)
       : program(program), options(options), stepPeak(program.stepPeakFlopsPerRank()) {}
 
-  /// Whether a metrics file that is there is begun anew, or keeps what it tells of earlier steps.
+  /// Whether to overwrite an existing metrics file, or to keep its lines on earlier steps.
   enum class MetricsFile : uint8_t { Anew, Continued };
 
-  /// The run will do the steps from `firstStep` to before `endStep`.
+  /// Opens the metrics file for a run of the steps `firstStep` to `endStep - 1`.
   bool open(int64_t firstStep, int64_t endStep, MetricsFile how, std::string &error);
 
   void beginStep();
-  /// The step that runs now has come to a loss, a gradient norm.
+  /// Set the values of the running step.
   void setLoss(double value) { loss = value; }
   void setGradientNorm(double value) { gradientNorm = value; }
   void setLossScale(double value) { lossScale = value; }
-  /// How often a token was dropped, by the number of an observation; others are passed over.
+  /// Sets the number of dropped tokens of an observation; ignores observations of other values.
   void setDropped(uint32_t observation, double value);
   bool endStep(std::string &error);
 
   void beginValidation();
-  /// One more batch of the validation that runs now has come to a loss.
+  /// Adds the loss of one more batch of the running validation.
   void addValidationLoss(double value);
-  /// Tells about the validation before the step that comes next. REQUIRES: at least one batch.
+  /// Reports the validation that precedes the next step. REQUIRES: at least one batch.
   bool endValidation(std::string &error);
 
-  /// The step that runs now, or the next one.
+  /// Returns the running step, or the next one between steps.
   int64_t currentStep() const { return step; }
 
-  /// Waits until the metrics so far are on disk.
+  /// Waits until all metrics so far are on disk.
   bool sync(std::string &error) { return !metrics.isOpen() || metrics.sync(error); }
 
   /// Closes the metrics file.
   bool close(std::string &error) { return metrics.close(error); }
 
-  /// What is wrong with the current step: "loss is nan".
+  /// Returns the fault of the current step: "loss is nan".
   std::string notFiniteText() const;
 
-  /// Loss curve, speed and memory, for the end of a run.
+  /// Returns the loss curve, speed and memory, for the end of a run.
   std::string summary() const;
 
-  /// Prints unless the user wants silence.
+  /// Prints `text`, unless the user chose --quiet.
   bool tell(std::span<const char> text, std::string &error) const;
 
 private:
@@ -86,13 +86,13 @@ private:
   int64_t first = 0, end = 0, step = 0;
   std::optional<double> loss, gradientNorm, lossScale;
   std::vector<double> losses;
-  /// Of each layer that counts them.
+  /// One entry for each layer that counts drops.
   std::vector<Drops> drops;
   Clock::time_point runBegin, firstEnd, stepBegin, lastEnd, validationBegin;
-  /// The batches of the validation that runs now.
+  /// The sum of losses and the number of batches of the running validation.
   double validationSum = 0;
   int64_t validationBatches = 0;
-  /// What all validations took, and what those before `lastEnd` did: no time of training.
+  /// The seconds of all validations, and of those before `lastEnd`: these are no training time.
   double validationSeconds = 0, pausedSeconds = 0;
 };
 

@@ -18,14 +18,13 @@ struct BFloat16 {
   uint16_t bits = 0;
 
   BFloat16() = default;
-  /// Rounded to the nearest, of two the even one; NaN stays NaN, with the bits that there is room
-  /// for.
+  /// Rounds to nearest, ties to even. A NaN stays a NaN and keeps its upper fraction bits.
   explicit BFloat16(float value) {
     auto whole = std::bit_cast<uint32_t>(value);
     bits = uint16_t((whole + 0x7FFF + (whole >> 16 & 1)) >> 16);
     if (value != value) {
       bits = uint16_t(whole >> 16);
-      // Without any bit left in the fraction it would be an infinity.
+      // An all-zero fraction would mean infinity.
       bits |= bits & 0x7F ? 0 : 0x40;
     }
   }

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Arithmetic on sizes that come from files. A result too large for 64 bits
-// becomes `kTooLarge`, which no buffer or file has room for, so that a comparison
-// with the room there is refuses it without a separate overflow check.
+// Arithmetic on sizes that come from files. A result too large for 64 bits becomes
+// `kTooLarge`, which exceeds every buffer and file: the comparison with the
+// available room then refuses it, and callers need no separate overflow check.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,8 @@ inline uint64_t saturatingMul(uint64_t a, uint64_t b) {
   return b != 0 && a > kTooLarge / b ? kTooLarge : a * b;
 }
 
-/// Number of elements; every dimension must be at least 0. Zero if any is zero.
+/// Returns the number of elements of a tensor; 0 if any dimension is 0. REQUIRES: no dimension is
+/// negative.
 inline uint64_t elementCount(std::span<const int64_t> shape) {
   uint64_t count = 1;
   for (int64_t size : shape) {

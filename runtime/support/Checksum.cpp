@@ -1,4 +1,4 @@
-//===- Checksum.cpp - what tells damaged files from whole ones --------------===//
+//===- Checksum.cpp - checksums that reveal damaged files -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <vector>
 
-// All of it in this file, so that executables need no further library.
+// Compiled into this file, so that executables need no further library.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -56,7 +56,7 @@ bool weft::rt::parseDigest(const std::string &text, Digest &digest) {
     std::string part = text.substr(std::min(begin, text.size()), 16);
     return std::from_chars(part.data(), part.data() + part.size(), half, 16).ec == std::errc();
   };
-  // Only one spelling of a number is accepted.
+  // Accepts one spelling of each number only.
   return read(digits, digest.high) && read(digits + 16, digest.low) && text == digestText(digest);
 }
 

@@ -1,4 +1,4 @@
-//===- Checksum.h - what tells damaged files from whole ones ----------------===//
+//===- Checksum.h - checksums that reveal damaged files -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,13 +21,13 @@ struct Digest {
   bool operator==(const Digest &) const = default;
 };
 
-/// "xxh3-128:" and 32 hexadecimal digits, those that `xxh128sum` prints.
+/// Returns "xxh3-128:" and the 32 hexadecimal digits that `xxh128sum` prints.
 std::string digestText(const Digest &digest);
-/// Reads what `digestText` wrote; false on anything else.
+/// Reads the text that `digestText` wrote; returns false on any other text.
 bool parseDigest(const std::string &text, Digest &digest);
 
-/// XXH3 with 128 bits (https://xxhash.com) of bytes that come in any portions. It finds accidents,
-/// however small; it is no protection against somebody who wants to deceive. One thread at a time.
+/// The 128-bit XXH3 (https://xxhash.com) of bytes that arrive in portions of any size. It detects
+/// accidental damage, not deliberate forgery. Only one thread may use an object at a time.
 class Checksum {
 public:
   Checksum();
@@ -36,7 +36,7 @@ public:
   ~Checksum();
 
   void add(std::span<const char> bytes);
-  /// Of all bytes so far.
+  /// Returns the checksum of all bytes added so far.
   Digest digest() const;
 
 private:
@@ -44,8 +44,8 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Reads a whole file, without mapping it: a disk that cannot be read is an error then, not a
-/// signal.
+/// Reads a whole file and returns its size and checksum. It does not map the file, so that an
+/// unreadable disk causes an error and not a signal.
 bool checksumFile(const std::string &path, uint64_t &bytes, Digest &digest, std::string &error);
 
 } // namespace weft::rt

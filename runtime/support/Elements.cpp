@@ -1,4 +1,4 @@
-//===- Elements.cpp - floating-point types of checkpoints -----------------===//
+//===- Elements.cpp - conversions of floating-point elements --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,7 +37,7 @@ void encodeAll(const float *from, int64_t count, char *to, int64_t stride, Conve
   }
 }
 
-/// `bits` without its last `count`, rounded to the nearest, to even where two are near.
+/// Returns `bits` without its last `count` bits, rounded to nearest, ties to even.
 uint32_t shiftRounded(uint32_t bits, int count) {
   uint32_t half = uint32_t(1) << (count - 1);
   uint32_t rest = bits & (2 * half - 1), kept = bits >> count;
@@ -60,7 +60,7 @@ int64_t weft::rt::sizeOf(FloatType type) {
 }
 
 double weft::rt::leastTooLarge(FloatType type) {
-  // Halfway between the largest number and the power of two that would come next.
+  // Halfway between the largest number and the next power of two.
   switch (type) {
   case FloatType::F64:
     return std::numeric_limits<double>::infinity();
@@ -98,7 +98,8 @@ uint16_t weft::rt::encodeF16(float value) {
   if (magnitude >= 0x38800000) { // 2^-14, the least normal number. Carries go into the exponent.
     return static_cast<uint16_t>(sign | shiftRounded(magnitude - ((127 - 15) << 23), 13));
   }
-  // In multiples of 2^-24; adding 2^-1 * 2^24 ulps rounds, as the sum's last place is 2^-24.
+  // Counts multiples of 2^-24. The addition of 2^-1 * 2^24 ulps rounds, because the last place of
+  // the sum is 2^-24.
   float shifted = std::bit_cast<float>(magnitude) + 0.5F;
   return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3F000000));
 }

@@ -1,15 +1,15 @@
-//===- Elements.h - floating-point types of checkpoints -------------------===//
+//===- Elements.h - conversions of floating-point elements ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Conversions between what files of tensors hold and what programs train in.
-// From BF16 and F16 to float32 every value is kept, so that it comes back by the
-// same bits; the other way rounds to the nearest, to even where two are near.
+// Conversions between the element types of tensor files and those that programs
+// train in. Conversions from BF16 and F16 to float32 are exact and return the same
+// bits when converted back; the others round to nearest, ties to even.
 //
-// The functions keep no state: any number of threads may call them.
+// The functions keep no state; any thread may call them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,20 +27,20 @@ enum class FloatType { F64, F32, BF16, F16 };
 
 std::optional<FloatType> floatTypeOf(std::string_view dtype);
 
-/// Bytes of one element.
+/// Returns the bytes of one element.
 int64_t sizeOf(FloatType type);
 
-/// The least number that rounds to an infinity.
+/// Returns the least number that rounds to infinity in `type`.
 double leastTooLarge(FloatType type);
 
-/// Reads `count` elements that lie `stride` elements apart, from anywhere in memory. F64 is
-/// rounded.
+/// Converts `count` elements, `stride` elements apart, to float32. F64 is rounded; `from` need not
+/// be aligned.
 void decode(FloatType type, const char *from, int64_t stride, int64_t count, float *to);
 
-/// Writes `count` elements, `stride` elements apart.
+/// Converts `count` elements from float32 and writes them `stride` elements apart.
 void encode(FloatType type, const float *from, int64_t count, char *to, int64_t stride);
 
-/// One element. A value that is not a number stays one, with the bits that there is room for.
+/// Convert one element. A NaN stays a NaN and keeps the fraction bits that fit.
 float decodeF16(uint16_t bits);
 uint16_t encodeF16(float value);
 

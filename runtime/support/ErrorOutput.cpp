@@ -1,4 +1,4 @@
-//===- ErrorOutput.cpp - the last words of a run ----------------------------===//
+//===- ErrorOutput.cpp - printing a run's errors --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

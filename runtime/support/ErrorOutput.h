@@ -1,4 +1,4 @@
-//===- ErrorOutput.h - the last words of a run ------------------------------===//
+//===- ErrorOutput.h - printing a run's errors ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace weft::rt {
 
-/// Writes "error: ", `message` and the end of a line to standard error. Where that is a pipe, waits
-/// at most a second until it has been read: a launcher that hears that a process has failed may
-/// give up what it has not read of it yet. Any thread may call it.
+/// Writes "error: ", `message` and a newline to standard error. If standard error is a pipe, waits
+/// up to one second until the reader has emptied it: a launcher that learns of a failed process may
+/// discard unread output. Any thread may call it.
 void printError(const std::string &message);
 
 } // namespace weft::rt

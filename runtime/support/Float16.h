@@ -1,4 +1,4 @@
-//===- Float16.h - numbers of 16 bits, of which 5 are the exponent's --------===//
+//===- Float16.h - IEEE half precision ------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,12 @@
 
 namespace weft::rt {
 
-/// The half precision of IEEE 754: up to 65504, with 10 bits of fraction.
+/// A number in the half precision of IEEE 754: 5 exponent bits, 10 fraction bits, up to 65504.
 struct Float16 {
   uint16_t bits = 0;
 
   Float16() = default;
-  /// Rounded to the nearest, of two the even one; beyond the greatest an infinity. NaN stays NaN.
+  /// Rounds to nearest, ties to even; too large values become infinite. A NaN stays a NaN.
   explicit Float16(float value) : bits(encodeF16(value)) {}
 
   explicit operator float() const { return decodeF16(bits); }

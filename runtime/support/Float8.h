@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The formats of P. Micikevicius et al., "FP8 formats for deep learning", 2022: docs/Numerics.md.
+// The formats E4M3 and E5M2 of P. Micikevicius et al., "FP8 formats for deep
+// learning", 2022; see docs/Numerics.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +21,11 @@
 
 namespace weft::rt {
 
-/// The bits of one, and of the greatest number, of an FP8 type.
+/// The bits of the number 1 and of the greatest finite number of an FP8 type.
 constexpr uint8_t oneF8(ElementType type) { return type == ElementType::F8E4M3 ? 0x38 : 0x3C; }
 constexpr uint8_t greatestF8(ElementType type) { return type == ElementType::F8E4M3 ? 0x7E : 0x7B; }
 
-/// Exact.
+/// Converts an FP8 number to float32 exactly.
 inline float decodeF8(ElementType type, uint8_t bits) {
   int fractionBits = type == ElementType::F8E4M3 ? 3 : 2,
       bias = type == ElementType::F8E4M3 ? 7 : 15;
@@ -40,8 +41,8 @@ inline float decodeF8(ElementType type, uint8_t bits) {
   return sign * std::ldexp(float(whole), std::max(exponent, 1) - bias - fractionBits);
 }
 
-/// The nearest, of two the even one; beyond the greatest that. What is no number stays none. Not
-/// for large tensors: it looks at each.
+/// Rounds to nearest, ties to even; too large values become the greatest finite number. A NaN stays
+/// a NaN. Slow, as it tries every FP8 number: not for large tensors.
 inline uint8_t encodeF8(ElementType type, float value) {
   uint8_t sign = std::signbit(value) ? 0x80 : 0;
   if (std::isnan(value)) {
@@ -56,7 +57,7 @@ inline uint8_t encodeF8(ElementType type, float value) {
   return sign | nearest;
 }
 
-/// One of them.
+/// A number of an FP8 type.
 template <ElementType type> struct Float8 {
   uint8_t bits = 0;
 

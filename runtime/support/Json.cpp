@@ -17,7 +17,7 @@ using nlohmann::json;
 
 bool weft::rt::parseObject(std::span<const char> text, const char *what, json &object,
                            std::string &error) {
-  // The names seen so far in the objects that are open, by depth.
+  // The names seen so far in each open object, by depth.
   std::vector<std::set<std::string>> names;
   std::string repeated;
   auto watch = [&](int depth, json::parse_event_t event, json &parsed) {

@@ -1,4 +1,4 @@
-//===- Json.h - reading JSON that may be damaged ----------------------------===//
+//===- Json.h - reading JSON that may be damaged --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,34 +17,36 @@
 
 namespace weft::rt {
 
-/// Parses `text`, which must be one object, and no name may stand twice in any object. Fails
-/// safely on any bytes, with an error about `what`: "the header".
+/// Parses `text`, which must be one JSON object without duplicate keys at any depth. Safe on any
+/// bytes: otherwise returns false and an error that names the text by `what`, as "the header".
 bool parseObject(std::span<const char> text, const char *what, nlohmann::json &object,
                  std::string &error);
 
-/// Whole numbers from 0 to the largest of 63 bits; false on anything else.
+/// Read whole numbers from 0 to 2^63 - 1; return false on any other value.
 bool readCount(const nlohmann::json &value, int64_t &number);
 bool readCounts(const nlohmann::json &value, std::vector<int64_t> &numbers);
 
-/// As text. What is no valid UTF-8 in it is replaced.
+/// Returns `value` as text; replaces invalid UTF-8.
 std::string toJsonText(const nlohmann::json &value);
 
-/// The fields of one object. Each method gives false after putting into `error` what is missing.
+/// Reads the fields of one JSON object. Each method returns false, with the fault in `error`, if
+/// the field is missing or has another type.
 class JsonFields {
 public:
-  /// `what` names the object in errors: "tensor 'x'". All must outlive this.
+  /// `what` names the object in errors, as "tensor 'x'". `object` and `error` must outlive this
+  /// reader.
   JsonFields(const nlohmann::json &object, std::string what, std::string &error);
 
   bool text(const char *name, std::string &value);
   bool count(const char *name, int64_t &value);
   bool counts(const char *name, std::vector<int64_t> &values);
-  /// A whole number of 64 bits, 0 or more.
+  /// Reads a whole number from 0 to 2^64 - 1.
   bool bits(const char *name, uint64_t &value);
-  /// The elements of an array, or null after an error.
+  /// Return the array or the object, or null after an error.
   const nlohmann::json *array(const char *name);
   const nlohmann::json *object(const char *name);
   bool has(const char *name) const { return find(name) != nullptr; }
-  /// Whether the field is there, as null.
+  /// Returns true if the field exists and is null.
   bool isNull(const char *name) const;
 
 private:

@@ -1,4 +1,4 @@
-//===- LargeCopy.cpp - copies that no cache could hold ----------------===//
+//===- LargeCopy.cpp - copies larger than any cache -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LargeCopy.h - copies that no cache could hold ------------------===//
+//===- LargeCopy.h - copies larger than any cache -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,12 +12,13 @@
 
 namespace weft::rt {
 
-/// Bytes of the largest cache that all threads of this machine share; 32 MiB where it does not say.
+/// Returns the bytes of the largest cache that threads of this machine share; 32 MiB if the system
+/// does not report it.
 size_t sharedCacheBytes();
 
-/// Copies `bytes` as std::memcpy does, but past the caches: memory is not read before it is
-/// written, and what is cached stays. For copies that together exceed `sharedCacheBytes()`. What
-/// was copied is there for threads that synchronize with this one afterwards.
+/// Copies `bytes` bytes as std::memcpy does, but with stores that bypass the caches: the target is
+/// not read first, and cached data stays cached. Use it for copies that together exceed
+/// `sharedCacheBytes()`. Threads that later synchronize with the caller see the copy.
 void copyPastCaches(void *to, const void *from, size_t bytes);
 
 } // namespace weft::rt

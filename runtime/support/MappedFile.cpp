@@ -1,4 +1,4 @@
-//===- MappedFile.cpp - a file to read, in memory ---------------------------===//
+//===- MappedFile.cpp - a file mapped for reading -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

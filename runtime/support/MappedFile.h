@@ -1,4 +1,4 @@
-//===- MappedFile.h - a file to read, in memory -----------------------------===//
+//===- MappedFile.h - a file mapped for reading ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,8 @@
 
 namespace weft::rt {
 
-/// A regular file mapped for reading. Whoever shortens the file while it is mapped
-/// kills the process; that is the user's to avoid. Any thread may read.
+/// A regular file mapped for reading. Shortening the file while it is mapped kills this process;
+/// users must avoid that. Any thread may read.
 class MappedFile {
 public:
   MappedFile() = default;
@@ -22,7 +22,7 @@ public:
   MappedFile &operator=(const MappedFile &) = delete;
   ~MappedFile();
 
-  /// To be called once. Fails if the file is missing, unreadable or not a regular file.
+  /// Maps the file; call it once. Fails if the file is missing, unreadable or not a regular file.
   bool open(const std::string &path, std::string &error);
 
   std::span<const char> bytes() const { return content; }

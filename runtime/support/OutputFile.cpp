@@ -1,4 +1,4 @@
-//===- OutputFile.cpp - files that are whole or not there -------------------===//
+//===- OutputFile.cpp - output files that appear only when complete -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,13 +32,14 @@ static bool writeAll(int descriptor, std::span<const char> bytes) {
   return true;
 }
 
-/// Something is at `path` that a rename would replace by a plain file: a device, pipe or folder.
+/// Returns true if `path` is a device, pipe or folder, which a rename would replace by a plain
+/// file.
 static bool isSpecial(const std::string &path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
 }
 
-/// The file behind a symbolic link, which a rename would replace by a plain file otherwise.
+/// Resolves a symbolic link, which a rename would otherwise replace by a plain file.
 static std::string resolve(const std::string &path) {
   char *resolved = realpath(path.c_str(), nullptr);
   std::string result = resolved ? resolved : path;
@@ -52,7 +53,7 @@ static std::string folderOf(const std::string &path) {
 }
 
 bool weft::rt::checkWritable(const std::string &path, std::string &error) {
-  // An existing file must also be writable itself: a rename would pass over its protection.
+  // An existing file must itself be writable: a rename would ignore its permissions.
   if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0) {
     return cannotWrite(path, error);
   }
@@ -62,7 +63,7 @@ bool weft::rt::checkWritable(const std::string &path, std::string &error) {
 
 bool weft::rt::syncFolder(const std::string &path, std::string &error) {
   int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  // Some file systems cannot sync a folder, need not, and say EINVAL.
+  // Some file systems cannot sync a folder, need not, and return EINVAL.
   bool ok = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
   int code = errno;
   if (folder >= 0) {
@@ -85,7 +86,7 @@ bool OutputFile::open(const std::string &target, std::string &error) {
   path = target;
   int flags = O_WRONLY | O_CLOEXEC;
   if (isSpecial(target)) {
-    // A pipe that nobody reads is refused instead of waited for.
+    // Refuses a pipe without a reader instead of waiting for one.
     descriptor = ::open(path.c_str(), flags | O_NONBLOCK);
     if (descriptor >= 0) {
       fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
@@ -107,7 +108,7 @@ bool OutputFile::write(std::span<const char> bytes, std::string &error) {
 }
 
 bool OutputFile::commit(std::string &error) {
-  // Devices and pipes have nothing to sync, and say EINVAL.
+  // Devices and pipes have nothing to sync and return EINVAL.
   bool ok = fsync(descriptor) == 0 || (partial.empty() && errno == EINVAL);
   int code = errno;
   ok &= ::close(descriptor) == 0;
@@ -154,7 +155,7 @@ bool StreamFile::write(std::span<const char> bytes, std::string &error) {
 }
 
 bool StreamFile::sync(std::string &error) {
-  // Devices and pipes have nothing to sync, and say EINVAL.
+  // Devices and pipes have nothing to sync and return EINVAL.
   return fsync(descriptor) == 0 || errno == EINVAL || cannotWrite(path, error);
 }
 

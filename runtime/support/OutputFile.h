@@ -1,4 +1,4 @@
-//===- OutputFile.h - files that are whole or not there ---------------------===//
+//===- OutputFile.h - output files that appear only when complete ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,24 +14,25 @@
 
 namespace weft::rt {
 
-/// Whether a file at `path` could be written now. Creates and removes "PATH.partial"; leaves what
-/// is at `path` alone.
+/// Returns true if a file can be written at `path` now. Creates and removes "PATH.partial"; does
+/// not touch a file at `path`.
 bool checkWritable(const std::string &path, std::string &error);
 
-/// Waits until the names in a folder are on disk.
+/// Waits until the folder's entries are on disk (fsync).
 bool syncFolder(const std::string &path, std::string &error);
 
-/// Whether two paths, existing or not, are the same file.
+/// Returns true if both paths name the same file, whether or not it exists.
 bool isSameFile(const std::string &a, const std::string &b);
 
-/// Writes "PATH.partial" and renames it to PATH when all is on disk, so that PATH is always the old
-/// file or the new one. Devices and pipes are written directly. One thread at a time.
+/// Writes "PATH.partial" and renames it to PATH once all bytes are on disk, so that PATH always
+/// holds the complete old or new file. Writes devices and pipes directly. Only one thread may use
+/// an object at a time.
 class OutputFile {
 public:
   OutputFile() = default;
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;
-  /// Without `commit` before, what was written is removed.
+  /// Removes "PATH.partial" unless `commit` succeeded.
   ~OutputFile();
 
   bool open(const std::string &path, std::string &error);
@@ -43,10 +44,10 @@ private:
   int descriptor = -1;
 };
 
-/// Writes all of a file by an OutputFile.
+/// Writes a whole file through an OutputFile.
 bool writeFile(const std::string &path, std::span<const char> bytes, std::string &error);
 
-/// A file that grows, what is written being visible to readers at once. One thread at a time.
+/// A growing file; readers see each write at once. Only one thread may use an object at a time.
 class StreamFile {
 public:
   StreamFile() = default;
@@ -54,15 +55,15 @@ public:
   StreamFile &operator=(const StreamFile &) = delete;
   ~StreamFile();
 
-  /// Keeps the first `keep` bytes of what may be there, and writes behind them. Nothing is kept of
-  /// a device or pipe.
+  /// Opens the file, keeps its first `keep` bytes and appends behind them. Devices and pipes keep
+  /// nothing.
   bool open(const std::string &path, uint64_t keep, std::string &error);
   bool isOpen() const { return descriptor >= 0; }
   /// Allocates nothing unless it fails.
   bool write(std::span<const char> bytes, std::string &error);
-  /// Waits until what was written is on disk.
+  /// Waits until all written bytes are on disk.
   bool sync(std::string &error);
-  /// Some disks report an error only here.
+  /// Closes the file; some disks report a failed write only here.
   bool close(std::string &error);
 
 private:

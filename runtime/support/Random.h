@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The generator of docs/Numerics.md, "Random numbers": any number of any stream
-// without the ones before it.
+// The counter-based generator of docs/Numerics.md, "Random numbers": returns any
+// number of any stream directly, without computing earlier ones.
 //
 //===----------------------------------------------------------------------===//
 

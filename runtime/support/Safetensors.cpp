@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr uint64_t kLengthBytes = 8;
 
-/// Bytes of one element; 0 if the format has no such dtype.
+/// Returns the bytes of one element; 0 for a dtype that the format does not have.
 uint64_t dtypeBytes(const std::string &dtype) {
   static const std::map<std::string, uint64_t> sizes = {
       {"F64", 8},  {"F32", 4}, {"F16", 2},     {"BF16", 2},   {"I64", 8}, {"I32", 4},
@@ -32,7 +32,7 @@ uint64_t dtypeBytes(const std::string &dtype) {
   return found == sizes.end() ? 0 : found->second;
 }
 
-/// Parses the header. Every method gives false after putting the reason into `error`.
+/// Parses the header. Every method returns false after putting the reason into `error`.
 class HeaderReader {
 public:
   HeaderReader(std::span<const char> data, std::string &error) : data(data), error(error) {}
@@ -70,7 +70,8 @@ private:
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
         !value.contains("shape") || !value.contains("data_offsets") ||
         !value["dtype"].is_string()) {
-      return fail(error, "tensor '", name, "' does not have just dtype, shape and data_offsets");
+      return fail(error, "tensor '", name,
+                  "' needs exactly the fields dtype, shape and data_offsets");
     }
     tensor.dtype = value["dtype"].get<std::string>();
     uint64_t bytes = dtypeBytes(tensor.dtype);
@@ -97,7 +98,7 @@ private:
     return true;
   }
 
-  /// Tensors lie one after another from the first byte to the last.
+  /// Checks that the tensors lie one after another and fill the data.
   bool checkCover() {
     std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -140,8 +141,8 @@ bool readFile(std::span<const char> bytes, SafetensorsFile &file, size_t &header
   }
   std::span<const char> rest = bytes.subspan(kLengthBytes);
   if (length > rest.size() || length > kMaxHeaderBytes) {
-    return fail(error, "the header should have ", length, " bytes; ", rest.size(),
-                " follow, and at most ", kMaxHeaderBytes, " are allowed");
+    return fail(error, "expected a header of ", length, " bytes, got ", rest.size(),
+                " bytes; at most ", kMaxHeaderBytes, " bytes are allowed");
   }
   headerBytes = kLengthBytes + length;
   return HeaderReader(rest.subspan(length), error).read(rest.first(length), file);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The safetensors format: length of the header (u64, little-endian), header (JSON:
-// name -> dtype, shape, data_offsets; "__metadata__" -> strings), tensors, without
-// gaps. https://huggingface.co/docs/safetensors (Format).
+// The safetensors format: the header's length (u64, little-endian), the header
+// (JSON: name -> dtype, shape, data_offsets; "__metadata__" -> strings) and the
+// tensors, without gaps. See https://huggingface.co/docs/safetensors (Format).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,33 +28,33 @@ struct TensorHeader {
   std::vector<int64_t> shape;
 };
 
-/// "F64", "F32", "I64" or "I32".
+/// Returns the dtype as safetensors name it: "F64", "F32", "I64" or "I32".
 const char *safetensorsName(ElementType type);
 
-/// All of a file that comes before the tensors, which must then be written in the
-/// order of `tensors`, each row-major and little-endian.
+/// Returns all bytes of a file before its tensors. The tensors must follow in the order of
+/// `tensors`, each row-major and little-endian.
 std::string safetensorsHeader(const std::vector<TensorHeader> &tensors,
                               const std::map<std::string, std::string> &metadata);
 
-/// A safetensors file to read. Any thread may read after `open`.
+/// A mapped safetensors file. Any thread may read it after `open`.
 class SafetensorsFile {
 public:
   struct Tensor {
-    /// As the file names it: "F32", "BF16", ...
+    /// The dtype as in the file: "F32", "BF16", ...
     std::string dtype;
     std::vector<int64_t> shape;
-    /// Exactly what dtype and shape need. Not aligned.
+    /// The tensor's bytes, exactly as many as dtype and shape need. Not aligned.
     std::span<const char> data;
   };
 
-  /// Fails with a reason, and safely, on anything that is not the format: damaged or oversized
-  /// header, unknown dtype, tensors that overlap, leave gaps, or end beyond the file.
+  /// Maps and checks the file. Safe on any bytes: fails on a damaged or oversized header, on an
+  /// unknown dtype, and on tensors that overlap, leave gaps or end beyond the file.
   bool open(const std::string &path, std::string &error);
 
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;
 
-  /// All of the file that comes before the tensors.
+  /// Returns all bytes of the file before its tensors.
   std::span<const char> header() const { return file.bytes().first(headerBytes); }
 
 private:

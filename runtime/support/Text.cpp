@@ -1,4 +1,4 @@
-//===- Text.cpp - putting messages together --------------------------------===//
+//===- Text.cpp - text of messages ----------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -45,7 +45,8 @@ std::string weft::rt::bytesText(uint64_t bytes) {
 std::string weft::rt::systemError(int code) { return std::generic_category().message(code); }
 
 size_t weft::rt::editDistance(std::string_view a, std::string_view b) {
-  // One row of the usual table: row[j] is the distance of a's first i characters to b's first j.
+  // One row of the dynamic program: row[j] is the distance between the first i characters of a and
+  // the first j of b.
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) {
     row[j] = j;

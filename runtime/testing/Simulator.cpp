@@ -1,4 +1,4 @@
-//===- Simulator.cpp - the table for tests, without a device -------------===//
+//===- Simulator.cpp - simulates CUDA devices for tests -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,12 +20,12 @@ struct Simulator::State {
   Faults faults;
 
   struct Slot {
-    /// How often the device was opened.
+    /// The number of times that the device was opened.
     uint64_t openings = 0;
     std::unique_ptr<Device> device = nullptr;
   };
 
-  /// Before devices, which leave it.
+  /// Declared before the devices, whose destructors use it.
   World world;
   std::vector<Slot> slots;
 
@@ -33,7 +33,7 @@ struct Simulator::State {
   Device &find(uint64_t handle);
 };
 
-/// The table has no place for an object.
+/// The simulator that the table's functions call, since they take no object.
 static Simulator::State *current = nullptr;
 
 namespace {
@@ -41,18 +41,18 @@ namespace {
 using Handle = DriverTable::Handle;
 using Result = DriverTable::Result;
 
-/// The name of a function, as an argument of a template.
+/// A function's name as a template argument.
 template <size_t size> struct Name {
   char text[size];
   constexpr Name(const char (&name)[size]) { std::copy_n(name, size, text); }
 };
 
-/// What a thread was told last.
+/// The last error of a thread.
 thread_local Misuse told;
 
 bool lacksMemory() { return told.lacksMemory; }
 
-/// Runs a function of the table, which throws what is wrong.
+/// Runs a function of the table, and turns a thrown Misuse into an error.
 template <typename Body> Result answer(const char *name, const Body &body) {
   try {
     if (!current) {
@@ -68,7 +68,7 @@ template <typename Body> Result answer(const char *name, const Body &body) {
   }
 }
 
-/// The function of the table that is a method of Device.
+/// A function of the table that calls a method of Device.
 template <Name name, auto method> struct Call;
 template <Name name, typename... Arguments, void (Device::*method)(Arguments...)>
 struct Call<name, method> {
@@ -134,7 +134,7 @@ Result makeWorldId(WorldId *id) {
   });
 }
 
-/// The only one that any thread may call.
+/// The only function that any thread may call.
 Result giveUp(Handle handle) {
   return answer("giveUp", [&] {
     Device &device = current->find(handle);

@@ -1,23 +1,25 @@
-//===- Simulator.h - the table for tests, without a device ---------------===//
+//===- Simulator.h - simulates CUDA devices for tests --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Code that issues work to a device is wrong in ways that a device may not show for years: an event
-// that is missing, memory that is freed a moment too early. A Simulator gives the table of
-// DriverTable.h, does all work on the host, in the order that suits least, and refuses every call
-// that the real libraries need not support, with a text that says what was expected:
+// Code that issues work to a device has errors that a device may not show for years: a missing
+// event, memory that is freed a moment too early. A Simulator implements the table of DriverTable.h
+// on the host. It does work in the order, among those allowed, that most likely shows such errors,
+// and refuses every call that the real libraries need not support, with an error that says what was
+// expected:
 //
 //   Simulator simulator({.seed = 7}, Counterparts(program, kernels));
 //   simulator.library().open(0, &device, &facts);
 //
-// Kernels are the host's, found by the names of their entries, so modules may be of any bytes.
-// Whatever the seed, a use that is right has the same results, and one that is wrong fails, but for
-// faults in kernels and in what the host does with pinned memory, which need luck.
+// It runs the host's code of kernels, found by the names of their entries, so modules may hold any
+// bytes. With every seed, correct use gives the same results and incorrect use fails; errors within
+// kernels and in the host's accesses to pinned memory are found with some seeds only.
 //
-// One Simulator at a time. Its own functions are for one thread, while no other calls the table.
+// Only one Simulator may exist at a time. Only one thread may call its own functions, while no
+// other thread calls the table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,19 +36,19 @@
 
 namespace weft::rt::cuda {
 
-/// Something that begins on a device behind so many units of work.
+/// A condition that begins on `device` (-1 for none) after `after` units of work.
 struct SimulatorDrill {
   int64_t device = -1;
   int64_t after = 0;
 };
 
-/// Bytes that entries whose names have `name` in them keep for each thread.
+/// The bytes of local memory that entries whose names contain `name` use for each thread.
 struct SimulatorLocal {
   std::string name;
   uint64_t bytes = 0;
 };
 
-/// Bytes that each call of a function takes of the device's memory, beside what it is for.
+/// The bytes of device memory that each call of `function` takes, beside those that it allocates.
 struct SimulatorTaking {
   std::string function;
   uint64_t bytes = 0;
@@ -56,39 +58,39 @@ struct SimulatorSettings {
   /// Decides the order of work.
   uint64_t seed = 0;
   int64_t devices = 1;
-  /// Of each device, and of the host for each device.
+  /// The memory of each device, and the pinned host memory for each device.
   uint64_t memoryBytes = 1 << 20, pinnedBytes = 1 << 20;
-  /// Whether iterations of kernels are run in parts that the seed draws. Where parts begin
-  /// decides last bits of some kernels.
+  /// Runs iterations of kernels in parts that the seed draws. The parts decide the last bits of
+  /// some kernels.
   bool cutsKernels = true;
   /// Compute capability times ten.
   uint32_t architecture = 90;
-  /// The next unit of work does not end until the device is given up.
+  /// The next unit of work hangs until `giveUp`.
   SimulatorDrill stuck = {};
-  /// Each unit of work takes so much longer.
+  /// From there on each unit of work takes `slowness` longer.
   SimulatorDrill slow = {};
   std::chrono::microseconds slowness{0};
-  /// Whether memory can be registered as a window.
+  /// Allows memory to be registered as a window.
   bool hasWindows = true;
-  /// Why it does no attention; does it where this is empty.
+  /// The reason for which it refuses all attention; empty to run attention.
   std::string refusesAttention = {};
-  /// What code takes of a device's memory: a module that is loaded, and threads of entries.
+  /// The device memory of each loaded module, and the local memory of entries.
   uint64_t moduleBytes = 0;
   SimulatorLocal local = {};
   SimulatorTaking taking = {};
-  /// What it says of DeviceFacts::communicationBytes, and does not take.
+  /// The value of DeviceFacts::communicationBytes; the simulator does not take this memory.
   uint64_t communicationBytes = 0;
-  /// Whether all other ranks of a world are out of reach, as in other processes. What they would
-  /// bring is then what a rank brings itself, so numbers mean nothing.
+  /// Simulates one rank of a world whose other ranks are unreachable, as in other processes. Each
+  /// collective then gets the rank's own data in place of theirs, so results are meaningless.
   bool isAlone = false;
-  /// Whether nothing is computed or copied, so that memory is not there before somebody touches it:
-  /// for counting calls, of programs that this machine could not run. What is observed is then 0.
+  /// Computes and copies nothing, and allocates memory only when it is touched: for counting the
+  /// calls of programs that this machine could not run. All observed values are then 0.
   bool isIdle = false;
 };
 
 class Simulator {
 public:
-  /// How many threads of a device may run at a time.
+  /// The number of threads of a device that may run at a time.
   static constexpr uint64_t kThreads = 64;
 
   Simulator(SimulatorSettings settings, Counterparts counterparts);
@@ -96,13 +98,13 @@ public:
 
   const DriverTable &library() const;
 
-  /// Lets call `n` of a function of the table, counted from 1 over all devices, fail with `text`.
+  /// Makes call `n` of a function of the table, counted from 1 over all devices, fail with `text`.
   void failAt(const std::string &function, int64_t n, const std::string &text);
-  /// Lets work fail: the n-th that is enqueued, which are copies, zeros, launches and matmuls.
+  /// Makes the n-th enqueued work fail; copies, zeros, launches and matmuls count.
   void failWorkAt(int64_t n, const std::string &text);
-  /// How often a function was called.
+  /// Returns the number of calls of a function.
   int64_t calls(const std::string &function) const;
-  /// Of all that were called.
+  /// Returns the number of calls of each function that was called.
   std::map<std::string, int64_t> allCalls() const;
 
   struct State;

@@ -1,12 +1,12 @@
-//===- SimulatorAttention.cpp - attention of a device that is none -------===//
+//===- SimulatorAttention.cpp - attention of a simulated device -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// As its formulas say it, in float32, from bf16; what a library writes in bf16 is rounded
-// to it, also where it goes on as float32.
+// Computes attention by its formulas, in float32, from bf16. Results that a library writes
+// as bf16 are rounded to bf16, even if they are then widened to float32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,12 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-/// The lse of a query that sees nothing.
+/// The lse of a query that sees no key.
 static constexpr float kUnseen = -1e30f;
 
 namespace {
 
-/// Where the operands are, by roles.
+/// The addresses of operands, by role.
 using Places = std::array<char *, Attention::ValueGradient + 3>;
 
 uint64_t bytesOf(const Attention &attention, size_t role) {
@@ -52,7 +52,7 @@ public:
   }
 
 private:
-  /// What a query does not see counts nothing.
+  /// Sets all results to zero, and the lse to `kUnseen`.
   void clear() {
     for (size_t role = 0; role < a.roles(); ++role) {
       if (a.isResult(role)) {
@@ -84,7 +84,7 @@ private:
     return sum;
   }
 
-  /// How many of the part's keys lie before the query's document.
+  /// Returns the number of the part's keys before the query's document.
   int64_t unseenKeys(int64_t b, int64_t query) const {
     int32_t start = 0;
     std::memcpy(&start, places[a.roles()] + (b * a.queries + query) * 4, 4);
@@ -95,7 +95,7 @@ private:
     return count;
   }
 
-  /// Calls `visit` with the keys that a query sees.
+  /// Calls `visit` with each key that the query sees.
   template <typename Visit> void forEachKey(int64_t b, int64_t query, const Visit &visit) const {
     int64_t last = query - part.firstQuery + part.keys - part.queries;
     for (int64_t key = a.starts ? unseenKeys(b, query) : 0; key < part.keys; ++key) {

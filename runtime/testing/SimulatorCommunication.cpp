@@ -1,4 +1,4 @@
-//===- SimulatorCommunication.cpp - communicators of a device that is none -===//
+//===- SimulatorCommunication.cpp - communicators of a simulated device ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-/// The communicator, on which nothing is under way.
+/// Finds a communicator; fails unless it is known to be ready.
 Device::Link &Device::readyLink(Handle communicator) {
   Link &link = links.find(communicator);
   if (!link.isReady) {
@@ -60,7 +60,7 @@ void Device::split(Handle communicator, int64_t color, int64_t key, Handle *made
   *made = links.add(std::move(child));
 }
 
-/// What was split off is there once its parent is ready.
+/// Returns true if the communicator exists: one that was split off does once its parent is ready.
 bool Device::isBorn(Link &link) {
   if (link.clique) {
     return true;
@@ -184,7 +184,7 @@ std::vector<Touch> Device::touchesOf(const Exchange &exchange, size_t ranks) {
   return touches;
 }
 
-/// Puts together what lies side by side: a group may have very many parts.
+/// Merges adjacent ranges, since a group may have very many parts.
 static std::vector<Touch> merge(std::vector<Touch> touches) {
   std::sort(touches.begin(), touches.end(), [](const Touch &a, const Touch &b) {
     return std::pair(a.access, a.begin) < std::pair(b.access, b.begin);
@@ -204,7 +204,8 @@ static std::vector<Touch> merge(std::vector<Touch> touches) {
   return merged;
 }
 
-/// What goes to a peer in one group is one rendezvous, and what comes from it another.
+/// Bundles exchanges by rendezvous: all sends of a group to one peer are one rendezvous, all
+/// receives from it another.
 static std::vector<std::vector<Exchange>> bundle(const std::vector<Exchange> &exchanges) {
   std::vector<std::vector<Exchange>> bundles;
   std::map<std::pair<Exchange::Kind, int64_t>, size_t> places;

@@ -1,4 +1,4 @@
-//===- SimulatorCounterparts.cpp - what a device's kernels do, on the host -===//
+//===- SimulatorCounterparts.cpp - the host's code of a device's kernels --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- SimulatorDevice.cpp - a device that is none -----------------------===//
+//===- SimulatorDevice.cpp - a simulated device ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -292,7 +292,7 @@ void Device::reached(Handle event, bool *isReached) {
   *isReached = false;
   checkSeen(event);
   Event &asked = recordedEvent(event);
-  // Who asks again and again gets there.
+  // Answers no a few times at most, so that polling ends.
   if (asked.denials++ < dice.roll(4)) {
     watch([&] { graph.loiter(); });
     *isReached = dice.roll(2) == 0 && graph.isDone(*asked.recorded);

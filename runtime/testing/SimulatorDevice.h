@@ -1,12 +1,12 @@
-//===- SimulatorDevice.h - a device that is none -------------------------===//
+//===- SimulatorDevice.h - a simulated device ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions of the table that are given a device, with the table's names and arguments. They
-// throw Misuse, and have then done nothing.
+// Implements the functions of the table that take a device, with the table's names and arguments.
+// They throw Misuse, and then have no effect.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,11 +28,11 @@
 
 namespace weft::rt::cuda {
 
-/// What is to fail, for all devices.
+/// The calls that are set to fail, of all devices.
 class Faults {
 public:
   void failAt(const std::string &function, int64_t n, const std::string &text);
-  /// Counts a call, and fails if it is one that is to.
+  /// Counts a call, and fails if it is set to.
   void call(const std::string &function);
   int64_t calls(const std::string &function) const;
   std::map<std::string, int64_t> allCalls() const;
@@ -43,7 +43,7 @@ private:
   std::map<std::pair<std::string, int64_t>, std::string> texts;
 };
 
-/// Fails unless what is touched begins at a multiple of `alignment`.
+/// Fails unless the touched bytes begin at a multiple of `alignment`.
 void checkAlignment(const Touch &touch, uint64_t alignment);
 
 class Device {
@@ -55,15 +55,14 @@ public:
          Faults &faults, World &world);
   ~Device();
 
-  /// To be called before each function: counts calls, and fails where the device has failed or
-  /// another thread has opened it.
+  /// Call it first in each function: counts the call, and fails if the device has failed or another
+  /// thread has opened it.
   void enter();
-  /// To be called then: takes what calls of the function are set to take, and fails where they are
-  /// to.
+  /// Call it next: takes the memory that the function is set to take, and fails if it is set to.
   void begin(const std::string &function);
   /// Fails if anything is left.
   void close();
-  /// For any thread.
+  /// Any thread may call it.
   void giveUp();
 
   void freeMemory(uint64_t *bytes);
@@ -139,37 +138,38 @@ public:
   void seal();
   void unseal();
 
-  /// For others of its world.
+  // For other devices of its world.
+
   int64_t ordinal() const { return number; }
   bool isBefore(Place place) const { return graph.isBefore(place); }
   char *placeOf(Address address) const { return memory.place(address); }
-  /// Does one unit of work, and keeps its failure; whether there was one.
+  /// Does one unit of work, and keeps its failure. Returns false if there was none to do.
   bool advance();
 
 private:
   struct Stream {
     uint64_t call = 0;
-    /// Of the work that was enqueued last.
+    /// The place of the work that was enqueued last.
     Place last;
-    /// What comes before the next work.
+    /// All work that comes before the next work.
     Clock clock = {};
-    /// A communicator that may not have enqueued yet what was issued to it.
+    /// A communicator that may not have enqueued its issued collectives yet.
     Handle unsettled = 0;
-    /// Whether a graph has it, and not who uses the device.
+    /// True if it belongs to a graph and not to the device's user.
     bool isOfGraph = false;
   };
   struct Event {
     uint64_t call = 0;
-    /// What was enqueued before it was recorded last.
+    /// All work that was enqueued before it was last recorded.
     std::optional<Clock> recorded = {};
-    /// How often `reached` has said no since.
+    /// The number of times that `reached` has answered no since.
     uint64_t denials = 0;
-    /// The capture in which that was, counted from 1, and where in it.
+    /// The capture in which it was last recorded, counted from 1, and its place there.
     uint64_t capture = 0;
     Clock captured = {};
-    /// What a launch keeps there.
+    /// Its place in the last launch of that graph.
     std::shared_ptr<Clock> launched = {};
-    /// Of a timer: when it was reached last.
+    /// The time at which a timer was last reached.
     std::shared_ptr<std::chrono::steady_clock::time_point> time = {};
   };
   struct Module {
@@ -182,7 +182,7 @@ private:
     Handle module = 0;
     std::string name;
     const Counterpart *counterpart = nullptr;
-    /// For each thread.
+    /// The bytes of local memory of each thread.
     uint64_t local = 0;
   };
   struct LoadedMatmul {
@@ -198,19 +198,19 @@ private:
     /// Null until it is split off.
     std::shared_ptr<Clique> clique = nullptr;
     size_t rank = 0;
-    /// What it was split off from, and with what.
+    /// The communicator that it was split off, and its color.
     Handle parent = 0;
     int64_t color = 0;
-    /// What was begun on it last.
+    /// The round that was last begun on it.
     std::shared_ptr<Round> round = nullptr;
-    /// Whether `ready` has said so since, or how often it has not.
+    /// True if `ready` has answered yes since, and the number of times that it has not.
     bool isReady = false;
     uint64_t denials = 0;
     bool isEnded = false;
     uint64_t registrations = 0, graphs = 0;
-    /// What was issued on it.
+    /// The kinds of collectives that were issued on it.
     std::set<std::string> issued = {};
-    /// Which call issued something first; 0 for none.
+    /// The call that first issued a collective; 0 for none.
     uint64_t firstCall = 0;
     Clock uses = {};
   };
@@ -234,18 +234,18 @@ private:
 
   struct Graph {
     uint64_t call = 0;
-    /// What a launch does, in order.
+    /// The commands of a launch, in order.
     std::vector<std::function<void()>> commands = {};
-    /// Streams of its own for those that were captured, the first for that where it began.
+    /// The graph's own streams, one for each captured stream; the first is for the origin.
     std::vector<Handle> lanes = {};
     std::set<Handle> communicators = {};
-    /// What comes before its end when it was launched last.
+    /// All work before the end of its last launch.
     Clock last = {};
   };
-  /// A stream that is captured.
+  /// A captured stream.
   struct Lane {
     Handle lane = 0;
-    /// Its last work in the capture, and what comes before the next.
+    /// Its last work in the capture, and all work before the next one.
     Place last;
     Clock clock = {};
   };
@@ -256,29 +256,30 @@ private:
   };
 
   void checkOpen(const char *what) const;
-  /// The lane of a stream that is captured; null if it is not.
+  /// Returns the lane of a captured stream; null if `stream` is not captured.
   Lane *laneOf(Handle stream);
   Lane &addLane(Handle stream);
-  /// If `stream` is captured, puts down that a launch does `work` on a stream of its own.
+  /// If `stream` is captured, adds `work` to the graph and returns true. A launch does it on the
+  /// graph's own stream.
   bool captures(Handle stream, std::function<void(Handle)> work);
   void recordCaptured(Event &event, Lane &lane);
   void waitCaptured(Handle stream, const Event &event);
   void dropLanes(const Graph &graph);
   void dropCapture();
-  /// Fails unless the host knows that all of `uses` is done.
+  /// Fails unless the host has seen that all work of `uses` is done.
   void checkIdle(const std::string &what, const Clock &uses) const;
-  /// Fails unless the host may ask for the event.
+  /// Fails unless the host may ask whether the event is reached.
   void checkSeen(Handle event);
-  /// The event, which has been recorded.
+  /// Finds an event; fails unless it has been recorded.
   Event &recordedEvent(Handle event);
-  /// When the timer, which is known to be reached, was.
+  /// Returns the time at which `timer` was reached; fails unless the host has seen that.
   std::chrono::steady_clock::time_point timeOf(Handle timer);
-  /// What the host has seen to be done.
+  /// Records that the host has seen that all work of `clock` is done.
   void learn(const Clock &clock);
-  /// Runs what does work, and keeps its failure.
+  /// Runs `body`, which does work, and keeps its failure.
   template <typename Body> void watch(const Body &body);
   bool finish(const Clock &clock);
-  /// The stream, which no communicator is about to enqueue on.
+  /// Finds a stream; fails if a communicator has yet to enqueue collectives on it.
   Stream &settledStream(Handle stream);
 
   Link &readyLink(Handle communicator);
@@ -287,7 +288,7 @@ private:
   void add(Handle stream, Handle communicator, const Exchange &exchange);
   std::vector<Touch> touchesOf(const Exchange &exchange, size_t ranks);
   void issue(const Group &issued);
-  /// Fail where something is the first of its kind too late.
+  /// Fail if the first collective of a kind comes too late.
   void checkFirst(const Link &link, uint64_t serial, const std::string &what) const;
   void checkOrderOfFirsts() const;
   void enqueueGroup(const Group &issued);
@@ -298,7 +299,7 @@ private:
   void checkTouches(const std::vector<Touch> &touches) const;
   Place enqueue(Handle stream, const std::string &what, const std::vector<Touch> &touches,
                 std::function<void()> run, std::function<bool()> isMet = {});
-  /// Makes of work that is enqueued now what the settings want it to be.
+  /// Makes the enqueued work hang or slow if the settings say so.
   void drill(std::function<void()> &run, std::function<bool()> &isMet);
   void checkWritten(const Touch &touch);
   std::vector<Touch> touchMatmul(const Matmul &matmul, const MatmulPlaces &at);
@@ -318,14 +319,14 @@ private:
   Memory memory, pinned;
   Races races;
   Clock host;
-  /// The number of the call that is being made.
+  /// The number of the current call.
   uint64_t call = 0;
   bool isSealed = false;
-  /// Units of work so far.
+  /// The units of work so far.
   int64_t parts = 0;
   std::atomic<bool> isGivenUp = false;
   std::optional<Group> group;
-  /// Why work has failed; from then on nothing is done.
+  /// The error of work that failed; from then on no work is done.
   std::string failure;
 
   Handles<Stream> streams;
@@ -336,14 +337,14 @@ private:
   Handles<Link> links;
   Handles<Registration> registrations;
   Handles<LoadedAttention> attentions;
-  /// What is reserved for threads: bytes for each, and where.
+  /// The reserved local memory: bytes for each thread, and its address.
   uint64_t local = 0;
   Address localPlace = 0;
   Handles<Graph> graphs;
   std::optional<Capture> capture;
-  /// Captures so far.
+  /// The number of captures so far.
   uint64_t captureCount = 0;
-  /// Streams made so far.
+  /// The number of streams made so far.
   size_t ordinals = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- SimulatorEnqueue.cpp - work of a device that is none --------------===//
+//===- SimulatorEnqueue.cpp - work of a simulated device ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -75,7 +75,7 @@ Place Device::enqueue(Handle stream, const std::string &what, const std::vector<
   if (!fault.empty()) {
     run = [fault] { misuse(fault); };
   }
-  // The host is told of progress in any case, and devices meet.
+  // Progress words are written and devices meet even if nothing is computed.
   bool isOfHost = std::all_of(touches.begin(), touches.end(),
                               [&](const Touch &touch) { return &memoryOf(touch) == &pinned; });
   if (settings.isIdle && !isOfHost && !isMet && fault.empty()) {
@@ -107,7 +107,7 @@ void Device::drill(std::function<void()> &run, std::function<bool()> &isMet) {
     isMet = [this] { return isGivenUp.load(); };
     run = [this] { misuse("it did not end until device ", number, " was given up"); };
   } else if (isSlow) {
-    // Nobody sleeps for it, as that would be with the lock.
+    // Polls the time instead of sleeping, since a sleep would hold the lock.
     using SteadyClock = std::chrono::steady_clock;
     auto begun = std::make_shared<std::optional<SteadyClock::time_point>>();
     isMet = [this, begun, isMet = std::move(isMet)] {
@@ -144,7 +144,7 @@ void Device::copyToHost(Handle stream, void *host, Address from, uint64_t bytes)
   bool isSettled = !races.touches(target.begin, target.end);
   enqueue(stream, "copyToHost", {source, target},
           [=, this] { std::memcpy(host, memory.place(from), bytes); });
-  // Who reads it too early shall see it.
+  // Poison the bytes, so that a read before the work is done shows.
   if (isSettled) {
     std::memset(host, settings.isIdle ? 0 : kPoison, bytes);
   }
@@ -220,7 +220,7 @@ void Device::launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threa
   auto touch = [&](size_t index, uint64_t bytes, Access access, const std::string &what) {
     touches.push_back(touchDevice(arguments[index], bytes, access, what));
     checkAlignment(touches.back(), kAlignment);
-    // What the first phase writes, those behind it may read.
+    // Later phases may read the bytes that the first phase writes.
     if (access != Access::Write || counterpart.phase > 0) {
       checkWritten(touches.back());
     }
@@ -236,7 +236,7 @@ void Device::launch(Handle stream, Handle entry, uint32_t blocks, uint32_t threa
   modules.find(launched.module).uses.join(place);
 }
 
-/// Parts of 0 to before `count` that together are all of it, in any order.
+/// Cuts [0, count) into parts, in random order.
 static std::vector<std::pair<int64_t, int64_t>> drawParts(Dice &dice, int64_t count,
                                                           uint64_t parts) {
   std::vector<int64_t> cuts = {0, count};

@@ -1,12 +1,12 @@
-//===- SimulatorGraphs.cpp - graphs of a device that is none -------------===//
+//===- SimulatorGraphs.cpp - graphs of a simulated device -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph is the calls that were captured, which a launch makes anew on streams of its own: so what
-// it does is checked, and ordered, as if each launch had been enqueued part by part.
+// A graph records the captured calls, and a launch repeats them on the graph's own streams. So the
+// work of each launch is checked and ordered as if it had been enqueued call by call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -101,7 +101,7 @@ void Device::endCapture(Handle stream, Handle *graph) {
     misuse("expected stream ", HandleParts::of(capture->origin).serial,
            ", on which the capture was begun, got stream ", HandleParts::of(stream).serial);
   }
-  // Ends in any case, as a capture that went wrong does.
+  // The capture ends even if a check fails, as in CUDA.
   for (const auto &[captured, lane] : capture->lanes) {
     settledStream(captured);
   }

@@ -1,12 +1,12 @@
-//===- SimulatorHandles.h - numbers for items of a device that is none ---===//
+//===- SimulatorHandles.h - handles of a simulated device's objects ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The first of a kind has serial number 1. A number says of which device an item is, and of which
-// kind, so what is wrong with it can be said.
+// A handle holds the object's device, its kind and a serial number, which counts from 1 for each
+// kind, so that errors can describe a wrong handle.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace weft::rt::cuda {
 
-/// What is wrong with a call, or with work that is being done. Leaves no function of the table.
+/// The exception for a wrong call or wrong work. Functions of the table catch it.
 struct Misuse {
   std::string text;
   bool lacksMemory = false;
@@ -58,7 +58,7 @@ inline std::string articleOf(Kind kind) {
                 nameOf(kind));
 }
 
-/// What a handle says.
+/// The contents of a handle.
 struct HandleParts {
   int64_t device = 0;
   Kind kind = Kind::Device;
@@ -70,7 +70,7 @@ struct HandleParts {
   }
 };
 
-/// Checks that `handle` may be a `kind` of `device`, and gives its serial number.
+/// Returns the serial number of a handle; fails unless it is of `kind` and of `device`.
 inline uint64_t serialOf(uint64_t handle, Kind kind, int64_t device) {
   HandleParts parts = HandleParts::of(handle);
   if (parts.device < 0 || parts.kind > Kind::Graph || parts.serial == 0) {
@@ -86,7 +86,7 @@ inline uint64_t serialOf(uint64_t handle, Kind kind, int64_t device) {
   return parts.serial;
 }
 
-/// All items of one kind that a device has.
+/// A device's objects of one kind.
 template <typename Item> class Handles {
 public:
   Handles(int64_t device, Kind kind) : device(device), kind(kind) {}

@@ -1,4 +1,4 @@
-//===- SimulatorMatmul.cpp - computes a matmul as a device would ---------===//
+//===- SimulatorMatmul.cpp - computes a simulated device's matmul ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@ static float geluGradient(double x) {
                0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x));
 }
 
-/// Element of A, or of B, where it is stored; `k` counts what is summed.
+/// Return the index of an element of A or B in memory; `k` is the index of the sum.
 static size_t placeInA(const Matmul &p, int64_t i, int64_t row, int64_t k) {
   return size_t(i * p.strideA + (p.transposeA ? k * p.lda + row : row * p.lda + k));
 }
@@ -39,7 +39,7 @@ static size_t placeInB(const Matmul &p, int64_t i, int64_t k, int64_t column) {
   return size_t(i * p.strideB + (p.transposeB ? column * p.ldb + k : k * p.ldb + column));
 }
 
-/// Calls `visit` with each row and column of each C, and its place.
+/// Calls `visit` with each row and column of each C, and the element's index in memory.
 template <typename Visit> static void forEachOfC(const Matmul &p, const Visit &visit) {
   for (int64_t i = 0; i < p.batch; ++i) {
     for (int64_t row = 0; row < p.m; ++row) {
@@ -50,7 +50,7 @@ template <typename Visit> static void forEachOfC(const Matmul &p, const Visit &v
   }
 }
 
-/// Of float64, which may have an addend and no more.
+/// Computes a matmul of float64, whose only epilogue is an addend.
 static void multiply(const Matmul &p, const MatmulData &at) {
   const auto *a = static_cast<const double *>(at.a), *b = static_cast<const double *>(at.b);
   const auto *addend = p.epilogue.hasAddend ? static_cast<const double *>(at.addend) : nullptr;
@@ -65,7 +65,7 @@ static void multiply(const Matmul &p, const MatmulData &at) {
   });
 }
 
-/// Sums of an operand over k, one for each row of A or column of B.
+/// Sums an operand over k, for each row of A or column of B.
 template <typename T, typename C>
 static void sumOperand(const Matmul &p, const void *operand, C *sums) {
   bool isOfA = p.epilogue.sums == Sums::OfA;
@@ -79,7 +79,7 @@ static void sumOperand(const Matmul &p, const void *operand, C *sums) {
   }
 }
 
-/// Calls `body` with a number of that type, which a matmul of the library has.
+/// Calls `body` with a number of `type`, one of the types of matmuls.
 template <typename Body> static void withNumber(ElementType type, const Body &body) {
   switch (type) {
   case ElementType::BF16:

@@ -1,13 +1,12 @@
-//===- SimulatorMatmul.h - computes a matmul as a device would -----------===//
+//===- SimulatorMatmul.h - computes a simulated device's matmul ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Matmuls have the host's bits, as they are its code, but for those of float64, which the
-// host has none for. Epilogues are plain loops: on what the matmul has summed in float32, before
-// it is rounded.
+// Matmuls run the host's code and have its bits, except for float64, for which the host has no
+// matmul. Epilogues are plain loops over the matmul's float32 sums, before rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@
 
 namespace weft::rt::cuda {
 
-/// Where operands are in the host's memory; unspecified for those that a matmul has not.
+/// The addresses of operands in the host's memory; unspecified for operands that a matmul lacks.
 struct MatmulData {
   const void *a, *b;
   void *c;
@@ -33,18 +32,18 @@ struct MatmulData {
 class SimulatorMatmul {
 public:
   SimulatorMatmul() = default;
-  /// Says what is wrong in `error` where there is no memory or oneDNN fails.
+  /// Sets `error` if memory is missing or oneDNN fails.
   SimulatorMatmul(const Matmul &matmul, int64_t cores, std::string &error);
 
   bool run(const MatmulData &at, std::string &error);
 
 private:
   Matmul matmul;
-  /// In float32 where there is an epilogue.
+  /// The parts of the matmul; they give float32 if there is an epilogue.
   std::vector<std::unique_ptr<PreparedMatmul>> parts;
-  /// Before the epilogue, its rows without distance.
+  /// The sums before the epilogue, in contiguous rows.
   std::vector<float> wide;
-  /// What is multiplied, of FP8 matrices.
+  /// FP8 operands, converted.
   std::vector<BFloat16> a, b;
 };
 

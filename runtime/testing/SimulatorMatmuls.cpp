@@ -1,4 +1,4 @@
-//===- SimulatorMatmuls.cpp - matmuls of a device that is none -----------===//
+//===- SimulatorMatmuls.cpp - matmuls of a simulated device ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,12 +14,12 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-/// What the libraries' fast code takes as given.
+/// The alignment that the libraries' fast kernels need.
 static constexpr uint64_t kMatmulAlignment = 16;
 
 namespace {
 
-/// How an operand lies in memory, in bytes.
+/// The layout of an operand in memory, in bytes.
 struct Matrices {
   uint64_t rows, rowBytes, pitch, batch, stride;
 
@@ -35,7 +35,7 @@ struct Matrices {
                : (batch - 1) * stride + (rows - 1) * pitch + rowBytes;
   }
 
-  /// Calls `visit` with where each row begins.
+  /// Calls `visit` with the offset of each row.
   template <typename Visit> void forEachRow(const Visit &visit) const {
     for (uint64_t matrix = 0; matrix < batch; ++matrix) {
       for (uint64_t row = 0; row < rows; ++row) {
@@ -77,19 +77,19 @@ static void checkMatmul(const Matmul &matmul) {
       misuse("expected rows at least ", matrices.rowBytes, " bytes apart, got ", matrices.pitch);
     }
   }
-  // What devices before sm_100 demand.
+  // Devices before sm_100 require this.
   bool isTurned = matmul.transposeA || !matmul.transposeB;
   if (matmul.isFp8() && (isTurned || matmul.batch != 1)) {
     misuse("expected one FP8 matmul with B alone transposed");
   }
-  // What the library demands of a matrix for an activation.
+  // The library requires this of an activation's matrix.
   if (matmul.epilogue.hasAux && (matmul.ldc % 8 != 0 || matmul.batch != 1)) {
     misuse("expected one matmul with rows a multiple of 8 elements apart for an activation, got ",
            matmul.batch, " with ", matmul.ldc);
   }
 }
 
-/// The only way of a matmul; another matmul has another.
+/// Returns the only algorithm of a matmul; it differs between matmuls.
 static MatmulAlgorithm wayOf(const Matmul &p) {
   uint64_t hash =
       streamOf(concat(nameOf(p.type), nameOf(p.typeOfB()), p.m, ",", p.n, ",", p.k, ",", p.lda, ",",
@@ -127,7 +127,8 @@ void Device::freeMatmul(Handle prepared) {
   matmuls.remove(prepared);
 }
 
-/// A row may be of a matrix that has more columns than are read, of which the others are nobody's.
+/// Fails unless the read part of each row was written; a matrix may have more columns than the
+/// matmul reads.
 void Device::checkRowsWritten(const Touch &touch, const Matmul &matmul, bool isA) {
   if (memory.isWritten(touch.begin, touch.end)) {
     return;

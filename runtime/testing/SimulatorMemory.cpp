@@ -1,4 +1,4 @@
-//===- SimulatorMemory.cpp - memory that tells how it is used ------------===//
+//===- SimulatorMemory.cpp - memory that detects wrong uses -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,9 +16,9 @@
 
 using namespace weft::rt::cuda;
 
-/// What a device's allocations are multiples of.
+/// Sizes of a device's allocations are rounded up to multiples of this.
 static constexpr uint64_t kUnit = 256;
-/// Before and behind each block.
+/// The bytes of the guards before and behind each block.
 static constexpr uint64_t kGuardBytes = 256;
 static constexpr char kGuard = char(0xA5);
 
@@ -28,7 +28,8 @@ static bool isAll(const char *place, uint64_t bytes, char value) {
   return std::all_of(place, place + bytes, [&](char byte) { return byte == value; });
 }
 
-/// Pages that are there once somebody touches them; null where even their numbers are too many.
+/// Reserves pages that take memory only once they are touched; null if the address space does not
+/// suffice.
 static char *mapLazily(uint64_t bytes) {
   void *place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -77,7 +78,7 @@ void Memory::free(uint64_t address) {
   left += roundUp(block.bytes);
 }
 
-/// The last block that begins at or before `address`.
+/// Finds the last block that begins at or before `address`.
 std::map<uint64_t, Memory::Block>::iterator Memory::below(uint64_t address) {
   auto after = blocks.upper_bound(address);
   return after == blocks.begin() ? blocks.end() : std::prev(after);

@@ -1,13 +1,13 @@
-//===- SimulatorMemory.h - memory that tells how it is used --------------===//
+//===- SimulatorMemory.h - memory that detects wrong uses ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Addresses of a device's memory are no addresses of the host: who follows one in the host's code
-// is stopped by the processor. Memory is poisoned until it is written, stands between guards, and
-// is not given out again once it is freed, so that a use of it is seen.
+// Addresses of a device's memory are invalid on the host, so host code that dereferences one
+// crashes. To detect wrong uses, memory is poisoned until it is written, lies between guards, and
+// is never reused after it is freed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,59 +22,59 @@
 
 namespace weft::rt::cuda {
 
-/// Bytes of memory that nothing was written to. Numbers of them are not finite.
+/// The value of bytes that were never written. Numbers of such bytes are not finite.
 inline constexpr int kPoison = 0xFF;
 
 class Memory {
 public:
-  /// A block that was given out.
+  /// An allocated block.
   struct Block {
     uint64_t bytes = 0;
     /// The number of the call that made it.
     uint64_t call = 0;
     bool isFreed = false;
-    /// Whether it is memory that other devices may be given, and how often it was registered.
+    /// True for memory of `allocateShared`, and the number of its registrations.
     bool isShared = false;
     uint64_t registrations = 0;
-    /// Work that touches it.
+    /// The work that touches it.
     Clock uses;
-    /// Where bytes have been written: ends by begins, which are addresses and apart.
+    /// The written ranges, which do not overlap: begin address to end address.
     std::map<uint64_t, uint64_t> written = {};
     char *place = nullptr;
     std::unique_ptr<char, std::function<void(char *)>> storage = nullptr;
   };
 
-  /// Of the host if `device` is negative. Gives out no more than `limit`.
-  /// What is `lazy` is not poisoned and has no guards.
+  /// Allocates up to `limit` bytes, in the host's memory if `device` is negative. With `isLazy`,
+  /// memory is not poisoned and has no guards.
   Memory(int64_t device, uint64_t limit, bool isLazy = false)
       : device(device), isLazy(isLazy), left(limit) {}
 
   uint64_t unused() const { return left; }
-  /// Has so many less to give out from here on, unless there are not so many.
+  /// Lowers the limit by `bytes`. Returns false if fewer are left.
   bool take(uint64_t bytes);
-  /// 0 where not so much is left.
+  /// Returns the address of a new block, or 0 if not enough is left.
   uint64_t allocate(uint64_t bytes, uint64_t call);
-  /// REQUIRES: no work uses it any more.
+  /// REQUIRES: no unfinished work uses the block.
   void free(uint64_t address);
-  /// The block that begins at `address`.
+  /// Returns the block that begins at `address`; fails if there is none.
   Block &at(uint64_t address);
-  /// The block that holds all of these bytes.
+  /// Returns the block that holds all of these bytes; fails if there is none.
   Block &holding(uint64_t address, uint64_t bytes);
 
   void noteWrite(uint64_t begin, uint64_t end);
-  /// Whether all these bytes have been written, by what is enqueued.
+  /// Returns true if enqueued work writes all of these bytes.
   bool isWritten(uint64_t begin, uint64_t end);
-  /// Nobody uses it by a registration any more.
+  /// Forgets all registrations.
   void forgetRegistrations();
-  /// Fails if somebody has written around the block.
+  /// Fails if the guards around the block were overwritten.
   void checkGuards(uint64_t address);
 
-  /// Where the host finds it.
+  /// Returns the host's address of `address`.
   char *place(uint64_t address) const;
 
-  /// Blocks that nobody has freed, the oldest first.
+  /// Returns the blocks that were not freed, oldest first.
   std::vector<const Block *> leftovers() const;
-  /// Fails if somebody has written to memory after it was freed.
+  /// Fails if freed memory was written to.
   void checkFreed() const;
 
 private:

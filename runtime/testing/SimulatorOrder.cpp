@@ -1,4 +1,4 @@
-//===- SimulatorOrder.cpp - what happens before what on streams ----------===//
+//===- SimulatorOrder.cpp - the order of work on streams, and races -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

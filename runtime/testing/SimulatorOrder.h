@@ -1,14 +1,14 @@
-//===- SimulatorOrder.h - what happens before what on streams ------------===//
+//===- SimulatorOrder.h - the order of work on streams, and races --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Work is numbered by its stream and its place in it, from 1. A Clock says of each stream how much
-// of it comes before: what a clock covers is done when the clock's owner begins. Two units of work
-// of which one writes what the other touches race unless the clock of one covers the other,
-// whatever order they were run in.
+// Vector clocks (Fidge, Mattern 1988). Each unit of work has a stream and an index there, from 1. A
+// Clock holds an index for each stream: all work up to these indices is done before the clock's
+// owner begins. Two units of work race if one writes bytes that the other touches and neither's
+// clock covers the other, in whatever order they ran.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,26 +41,26 @@ private:
   std::vector<uint64_t> reached;
 };
 
-/// Bytes that work reads or writes.
+/// A range of bytes that work reads or writes.
 struct Touch {
   uint64_t begin = 0, end = 0;
   Access access = Access::Read;
-  /// "operand 2".
+  /// The range's name for errors: "operand 2".
   std::string what;
 
   bool writes() const { return access != Access::Read; }
 };
 
-/// Whether they share bytes that one of them writes.
+/// Returns true if they share bytes that one of them writes.
 bool collide(const Touch &a, const Touch &b);
 
-/// All touches of work that the host does not know to be done.
+/// The touches of all work that the host has not seen to be done.
 class Races {
 public:
-  /// Checks work that touches this against what was enqueued before.
+  /// Fails if work with these touches and this clock races with earlier work.
   void check(const std::vector<Touch> &touches, const Clock &clock) const;
   void add(const std::vector<Touch> &touches, Place place, const std::string &work);
-  /// Drops what `host` covers: all that is enqueued from now on comes after it.
+  /// Drops the touches of work that `host` covers, since all later work comes after it.
   void forget(const Clock &host);
   bool touches(uint64_t begin, uint64_t end) const;
 

@@ -5,25 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A program for CUDA devices that loads this in place of libweft-rt-cuda.so.1 runs on
-// the host, with as many devices as it has ranks. Variables of the environment decide
-// what it is like:
+// A program for CUDA devices that loads this library in place of libweft-rt-cuda.so.1 runs
+// on the host, by default with as many devices as it has ranks. Environment variables set up
+// the devices:
 //
 //   WEFT_SIMULATOR_SEED          the order of work
-//   WEFT_SIMULATOR_DEVICES       how many there are, if not one for each rank
+//   WEFT_SIMULATOR_DEVICES       the number of devices; without it, one for each rank
 //   WEFT_SIMULATOR_MEMORY        bytes of each device
-//   WEFT_SIMULATOR_LOCAL         N:B: entries with N in their names keep B bytes for each thread
+//   WEFT_SIMULATOR_LOCAL         N:B: entries with N in their names use B bytes of local memory
 //   WEFT_SIMULATOR_TAKES         F:B: each call of the table's F takes B bytes of its device
 //   WEFT_SIMULATOR_ARCHITECTURE  compute capability times ten
-//   WEFT_SIMULATOR_STUCK         D:N: on device D work N, counted from 0, does not end
+//   WEFT_SIMULATOR_STUCK         D:N: on device D work N, counted from 0, hangs
 //   WEFT_SIMULATOR_SLOW          D:N:M: on device D each work from N on takes M milliseconds longer
-//   WEFT_SIMULATOR_ALONE         1: devices of other processes are taken to do as this one's does;
-//                               for faults, as numbers mean nothing then
+//   WEFT_SIMULATOR_ALONE         1: simulates other processes' devices with the data of this one's;
+//                               for tests of faults, since results are meaningless
 //   WEFT_SIMULATOR_FAIL          F:N: call N of the table's function F fails, counted from 1; F may
 //                               be "work", which fails when it is done
-//   WEFT_SIMULATOR_CALLS         FILE: at the end, writes how often each function was called;
-//                               nothing is computed, so that programs may be as large as they like
-//   WEFT_SIMULATOR_REFUSES_ATTENTION  why it does no attention; does it where this is empty
+//   WEFT_SIMULATOR_CALLS         FILE: at the end, writes the number of calls of each function;
+//                               nothing is computed, so programs may have any size
+//   WEFT_SIMULATOR_REFUSES_ATTENTION  the reason to refuse all attention; empty to run it
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ static std::unique_ptr<Simulator> simulator;
 
 static std::string variable(const char *name);
 
-/// At the end of the process.
+/// Writes the file of WEFT_SIMULATOR_CALLS; called at the end of the process.
 static void writeCalls() {
   std::ofstream file(variable("CALLS"));
   for (const auto &[function, count] : simulator->allCalls()) {
@@ -51,13 +51,13 @@ static void writeCalls() {
   }
 }
 
-/// A variable of the environment, after WEFT_SIMULATOR_; empty where there is none.
+/// Returns the environment variable WEFT_SIMULATOR_`name`; empty if it is not set.
 static std::string variable(const char *name) {
   const char *value = std::getenv(concat("WEFT_SIMULATOR_", name).c_str());
   return value ? value : "";
 }
 
-/// Numbers with colons between them, in the place of those that are there.
+/// Overwrites numbers by the colon-separated ones of a variable.
 static void readNumbers(const char *name, std::initializer_list<int64_t *> numbers) {
   std::istringstream in(variable(name));
   for (int64_t *number : numbers) {
@@ -68,7 +68,7 @@ static void readNumbers(const char *name, std::initializer_list<int64_t *> numbe
   }
 }
 
-/// A name and a number with a colon between them, likewise.
+/// Overwrites a name and a number by those of a variable, "NAME:NUMBER".
 static void readNamed(const char *variableName, std::string &name, uint64_t &number) {
   std::string text = variable(variableName);
   if (size_t colon = text.find(':'); colon != std::string::npos) {

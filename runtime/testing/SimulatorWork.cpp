@@ -1,4 +1,4 @@
-//===- SimulatorWork.cpp - what is enqueued, and in which order it is done -===//
+//===- SimulatorWork.cpp - enqueued work and the order of running it ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,13 +1,13 @@
-//===- SimulatorWork.h - what is enqueued, and in which order it is done -===//
+//===- SimulatorWork.h - enqueued work and the order of running it -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Nothing is done when it is enqueued. What somebody waits for is done then, and what else is
-// ready may be: the order is one that streams and events allow, drawn by the seed among those that
-// code which forgets an event is least prepared for.
+// Work is not done when it is enqueued, but when the host waits for it; other work that is ready
+// may run then too. The seed draws the order among those that streams and events allow, and
+// prefers orders in which a missing event shows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,11 +21,11 @@
 
 namespace weft::rt::cuda {
 
-/// Numbers that depend on a seed alone.
+/// A source of random numbers that depend only on a seed.
 class Dice {
 public:
   explicit Dice(uint64_t seed) : seed(seed) {}
-  /// From 0 to before `count`.
+  /// Returns a number from 0 to before `count`.
   uint64_t roll(uint64_t count);
 
 private:
@@ -33,14 +33,14 @@ private:
 };
 
 struct Work {
-  /// "launch of 'k_phase_0' (call 12)".
+  /// Its name for errors: "launch of 'k_phase_0' (call 12)".
   std::string what;
   Place place;
-  /// What comes before, and itself.
+  /// All work before it, and itself.
   Clock clock;
-  /// Throws Misuse.
+  /// Does the work. May throw Misuse.
   std::function<void()> run;
-  /// Whether it can be done as far as other devices go; empty where it has none to wait for.
+  /// Returns true once other devices are ready for it; empty if it needs no other device.
   std::function<bool()> isMet = {};
 };
 
@@ -49,25 +49,25 @@ public:
   explicit WorkGraph(Dice &dice) : dice(dice) {}
 
   void add(Work work);
-  /// Does all that `target` covers, and what comes in between. Where work fails, says which. Where
-  /// it waits for other devices, calls `helpOthers`, which does some of theirs and returns whether
-  /// there was any; returns false if that is not enough.
+  /// Does all work that `target` covers, and perhaps other ready work. An error names the work that
+  /// failed. If work waits for other devices, calls `helpOthers`, which does some work of theirs
+  /// and returns false if there was none; then this returns false too.
   bool finish(const Clock &target, const std::function<bool()> &helpOthers);
-  /// Does one unit of work; whether there was one.
+  /// Does one unit of work. Returns false if none is ready.
   bool advance();
-  /// Whether the work at `place` is the next of its stream, and all before it is done.
+  /// Returns true if the work at `place` is the next of its stream and all work before it is done.
   bool isBefore(Place place) const;
-  /// Does a few units of work, or none.
+  /// Does a random number of units of work, perhaps none.
   void loiter();
   bool isDone(const Clock &target) const { return done.covers(target); }
 
 private:
-  /// How the order is drawn while somebody waits.
+  /// The ways of drawing the order while the host waits.
   enum class Mood : uint8_t { Lazy, Any, Ahead };
 
-  /// Whether all is done that the stream's next work comes after.
+  /// Returns true if all work before the stream's next work is done.
   bool isReached(size_t stream) const;
-  /// Streams whose next work may be done.
+  /// Returns the streams whose next work can be done.
   std::vector<size_t> readyStreams() const;
   size_t choose(const std::vector<size_t> &ready, const Clock &target, Mood mood);
   void runNext(size_t stream);

@@ -1,4 +1,4 @@
-//===- SimulatorWorld.cpp - how devices that are none reach each other ---===//
+//===- SimulatorWorld.cpp - communication between simulated devices -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -66,7 +66,7 @@ static void reduce(const std::vector<DeviceRendezvous::Part> &parts, uint64_t sk
   endReduction(exchange.type, target, sum.data(), count);
 }
 
-/// No group reads what it receives, so parts may be moved one by one.
+/// Copies messages one by one, since no group sends bytes that it receives.
 static void move(const DeviceRendezvous::Part &sender, const DeviceRendezvous::Part &receiver) {
   for (size_t i = 0; i < sender.exchanges.size(); ++i) {
     const Exchange &sent = sender.exchanges[i];
@@ -85,7 +85,7 @@ void DeviceRendezvous::hold() {
     return;
   }
   uint64_t bytes = first.count * sizeOf(first.type);
-  // Results apart from operands: an all-reduce may have one place for both.
+  // Results are separate, since an all-reduce may have one address for operand and result.
   std::vector<std::vector<char>> results;
   for (size_t rank = 0; rank < parts.size(); ++rank) {
     std::vector<char> &result = results.emplace_back();
@@ -143,7 +143,8 @@ static void fillPart(DeviceRendezvous &rendezvous, size_t number, Device *device
   --rendezvous.missing;
 }
 
-/// What others would bring is what it brings itself, and what it would send it keeps.
+/// Holds a rendezvous alone: the rank gets its own data in place of the others', and drops
+/// messages.
 static std::shared_ptr<DeviceRendezvous> meetAlone(size_t parts, Device *device,
                                                    std::vector<Exchange> exchanges) {
   for (Exchange &exchange : exchanges) {
@@ -170,7 +171,7 @@ std::shared_ptr<DeviceRendezvous> World::meet(Clique &clique, size_t rank,
     auto peer = size_t(exchange.peer);
     auto &waiting = clique.pairs[sends ? std::pair(rank, peer) : std::pair(peer, rank)];
     size_t own = sends ? 0 : 1;
-    // All that wait have the same half.
+    // All waiting rendezvous have the same half.
     if (waiting.empty() || waiting.front()->parts[own].device) {
       waiting.push_back(makeRendezvous(2));
       fillPart(*waiting.back(), own, device, exchanges);
@@ -222,7 +223,7 @@ void World::checkPair(Order &order, bool isSecond, Device &device, const Clique 
            ": both have the same devices among others, which may wait for each other for ever");
   }
   ++order.come[&device];
-  // What all have issued says nothing more.
+  // Drop the entries that all devices have issued.
   uint64_t least = order.come.begin()->second;
   for (const auto &[one, count] : order.come) {
     least = std::min(least, count);
@@ -335,7 +336,7 @@ bool World::helpOthers(const Device &own) {
 }
 
 bool World::wait(std::chrono::milliseconds limit) {
-  // The caller's call holds it, and gives it back.
+  // The calling function of the table holds the lock, and releases it.
   std::unique_lock lock(mutex, std::adopt_lock);
   bool isNotified = changed.wait_for(lock, limit) == std::cv_status::no_timeout;
   lock.release();

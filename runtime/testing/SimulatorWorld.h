@@ -1,15 +1,16 @@
-//===- SimulatorWorld.h - how devices that are none reach each other -----===//
+//===- SimulatorWorld.h - communication between simulated devices --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A clique is what ranks of one communicator have in common. What they begin together, as to split
-// it, is a round; what they enqueue together is a rendezvous, which is held once all have come to
-// it in their streams, by whoever waits for one of them: sums are taken in the order of ranks.
+// A clique is the shared state of the ranks of one communicator. An operation that all begin, as
+// a split, is a round; a collective that all enqueue is a rendezvous. A rendezvous is held, by
+// any thread that waits for one of its members, once all have reached it in their streams; sums
+// are taken in the order of ranks.
 //
-// All is guarded by one lock, which every call of the table holds.
+// One lock, which every call of the table holds, guards all of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,29 +35,29 @@ namespace weft::rt::cuda {
 class Device;
 struct Clique;
 
-/// What all ranks of a clique begin.
+/// An operation that all ranks of a clique begin.
 struct Round {
-  /// What it is, to compare.
+  /// The operation's name, which all ranks must agree on.
   std::string what;
   std::set<size_t> come;
   size_t missing = 0;
-  /// Of a split: who has brought a color, by key, and what was made for it.
+  /// For a split: by color, the ranks in the order of their keys, and the new clique.
   std::map<int64_t, std::multimap<int64_t, size_t>> colors = {};
   std::map<int64_t, std::shared_ptr<Clique>> made = {};
 };
 
-/// What a rank enqueues on a communicator, in a group or alone.
+/// One rank's part of a collective, enqueued in a group or alone.
 struct Exchange {
   enum class Kind : uint8_t { AllReduce, AllGather, ReduceScatter, Send, Receive };
 
   Kind kind = Kind::AllReduce;
-  /// Of no use to some kinds.
+  /// Some kinds do not use it.
   ReductionKind reduction = ReductionKind::Sum;
   ElementType type = ElementType::F32;
   uint64_t count = 0;
   DriverTable::Address from = 0, to = 0;
   int64_t peer = -1;
-  /// All that meet are, or none.
+  /// True if a graph launches it; the same on all ranks that meet.
   bool isOfGraph = false;
 
   bool isPair() const { return kind == Kind::Send || kind == Kind::Receive; }
@@ -64,10 +65,10 @@ struct Exchange {
   uint64_t writtenBytes(size_t ranks) const;
 };
 
-/// "all-reduce sum f32 of 4"
+/// Describes an exchange: "all-reduce sum f32 of 4".
 std::string textOf(const Exchange &exchange);
 
-/// Of all ranks, or of who sends and who receives: all that one group has for the other.
+/// A rendezvous of all ranks, or of a sender and a receiver with all messages of one group.
 struct DeviceRendezvous {
   struct Part {
     Device *device = nullptr;
@@ -79,7 +80,7 @@ struct DeviceRendezvous {
   size_t missing = 0;
   bool isHeld = false;
 
-  /// Whether all have come, and stand before it in their streams.
+  /// Returns true if all members have enqueued it and reached it in their streams.
   bool isComplete() const;
   void hold();
 };
@@ -88,12 +89,12 @@ struct Clique {
   uint64_t number = 0;
   /// By rank; null until they join.
   std::vector<Device *> members = {};
-  /// Those that some have not come to yet.
+  /// Rounds and rendezvous that some ranks have not come to yet.
   std::map<uint64_t, std::shared_ptr<Round>> rounds = {};
   std::map<uint64_t, std::shared_ptr<DeviceRendezvous>> allRendezvous = {};
-  /// Sends and receives without their other half, by sender and receiver.
+  /// Unmatched sends and receives, by sender and receiver.
   std::map<std::pair<size_t, size_t>, std::deque<std::shared_ptr<DeviceRendezvous>>> pairs = {};
-  /// What each rank has come to so far.
+  /// The number of rounds and rendezvous that each rank has come to.
   std::vector<uint64_t> roundsOf = {}, rendezvousOf = {};
 
   explicit Clique(uint64_t number, size_t ranks)
@@ -103,36 +104,37 @@ struct Clique {
 class World {
 public:
   std::mutex mutex;
-  /// Those that are open.
+  /// The open devices.
   std::vector<Device *> devices;
   /// See SimulatorSettings.
   bool isAlone = false;
 
   WorldId makeId();
-  /// The clique of all that bring `id`.
+  /// Returns the clique of all ranks that join with `id`.
   std::shared_ptr<Clique> join(const WorldId &id, size_t ranks, size_t rank, Device &device);
-  /// Rank `rank` comes to its next round.
+  /// Lets `rank` come to its next round.
   std::shared_ptr<Round> come(Clique &clique, size_t rank, const std::string &what);
   std::shared_ptr<Round> split(Clique &clique, size_t rank, int64_t color, int64_t key);
-  /// Rank `rank` comes with one exchange, or with all of a group between it and one peer.
+  /// Lets `rank` come to a rendezvous with one collective, or with all messages of a group between
+  /// it and one peer.
   std::shared_ptr<DeviceRendezvous> meet(Clique &clique, size_t rank,
                                          const std::vector<Exchange> &exchanges);
-  /// Fails where ranks that two cliques have in common issue to them in different orders.
+  /// Fails if ranks that belong to two cliques issue collectives on them in different orders.
   void checkOrder(const std::shared_ptr<Clique> &clique, Device &device);
 
-  /// Does some work of another device than `own`; whether there was any.
+  /// Does some work of a device other than `own`. Returns false if there was none.
   bool helpOthers(const Device &own);
-  /// Wakes who waits.
+  /// Wakes threads in `wait`.
   void notify() { changed.notify_all(); }
-  /// Waits until another thread has called the table; false if none does for as long as `limit`.
+  /// Waits until another thread has called the table. Returns false if none does within `limit`.
   bool wait(std::chrono::milliseconds limit);
 
 private:
-  /// What devices of two cliques have issued, as far as not all have.
+  /// The order in which devices of two cliques issue collectives, until all have issued them.
   struct Order {
-    /// For each: whether it was of the second clique.
+    /// For each collective, true if it was issued on the second clique.
     std::deque<bool> issued = {};
-    /// How many were dropped.
+    /// The number of dropped entries.
     uint64_t dropped = 0;
     std::map<Device *, uint64_t> come = {};
   };

@@ -16,7 +16,7 @@
 
 namespace weft::rt {
 
-/// Made with the object, removed with it.
+/// A folder that lives as long as the object.
 class TemporaryFolder {
 public:
   TemporaryFolder() {

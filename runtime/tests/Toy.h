@@ -25,7 +25,7 @@ namespace weft::rt {
 
 inline constexpr int64_t kToyBatch = 8, kToySequence = 16, kToyVocabulary = 256;
 
-/// An FP8 matmul, which no toy has: one of E4M3, 16 x 16 x 16.
+/// An FP8 matmul, which no toy program has: E4M3, 16 x 16 x 16.
 inline constexpr Matmul kToyBytes = {.type = ElementType::F8E4M3,
                                      .transposeB = true,
                                      .m = 16,
@@ -35,14 +35,15 @@ inline constexpr Matmul kToyBytes = {.type = ElementType::F8E4M3,
                                      .ldb = 16,
                                      .ldc = 16};
 
-/// `data` divides 8 and `model` divides 256.
+/// Returns the program for a mesh of `data` x `model` ranks. REQUIRES: `data` divides 8, and
+/// `model` divides 256.
 Program makeToy(int64_t data, int64_t model);
 
-/// In the order of the program's kernels. A rank on which the environment variable
-/// WEFT_TOY_HANG is its number never returns from the first kernel of a step.
+/// The kernels' code, in the program's order. A rank whose number is in the environment variable
+/// WEFT_TOY_HANG never returns from the first kernel of a step.
 extern const KernelCode kToyKernels[];
 
-/// The table's values before the first step.
+/// Returns the table's values before the first step.
 double toyInitial(uint64_t seed, int64_t token);
 
 } // namespace weft::rt

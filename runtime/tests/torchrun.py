@@ -6,8 +6,8 @@
 #
 #===------------------------------------------------------------------------===#
 """torchrun.py -n RANKS COMMAND...: starts COMMAND once for each rank, with the variables that torchrun
-sets, so that tests need no PyTorch. As torchrun's agent does, it keeps MASTER_PORT for itself, and when
-a process fails or it is told to end, it ends the others; it then ends with the first one's status."""
+sets, so that tests need no PyTorch. Like torchrun's agent, it listens at MASTER_PORT itself. When a
+process fails, or on SIGTERM, it ends all processes; its exit status is that of the first one that failed."""
 
 import argparse
 import os
@@ -18,17 +18,17 @@ import subprocess
 import sys
 import time
 
-# Seconds from the polite end of a process to the other one.
+# Seconds between SIGTERM and SIGKILL.
 PATIENCE = 6
-# Exit status where the machine lacks what it takes.
+# The exit status on machines that lack a requirement.
 SKIPPED = 77
 
 
 def take_port(host):
-    """A socket that listens as the agent's store would, with a port above it that is free."""
+    """Returns a socket that listens like the agent's store, with a free port above its own."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for _ in range(100):
-        # Below those that the system gives to others.
+        # Below the ports that the system assigns itself.
         port = random.randrange(15000, 32000)
         store = socket.socket(family)
         try:
@@ -44,7 +44,7 @@ def take_port(host):
 
 
 def variables(ranks, port, host="127.0.0.1", run="test"):
-    """What each rank's process finds in its environment, besides what there is."""
+    """Returns the variables that the environment of each rank's process gets additionally."""
     return [{"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank),
              "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": host, "MASTER_PORT": str(port),
              "TORCHELASTIC_RUN_ID": run, "TORCHELASTIC_USE_AGENT_STORE": "True"}
@@ -52,7 +52,7 @@ def variables(ranks, port, host="127.0.0.1", run="test"):
 
 
 def end(processes):
-    """Ends those that have not."""
+    """Ends the processes that still run."""
     for process in processes:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -66,7 +66,7 @@ def end(processes):
 
 
 def status(process):
-    """As a shell has it."""
+    """Returns the exit status as a shell reports it."""
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 

@@ -1,4 +1,4 @@
-//===- Checkpoints.cpp - what a run keeps, and goes on from -----------------===//
+//===- Checkpoints.cpp - writes and resumes from checkpoints --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 
 using namespace weft::rt;
 
-/// What is lost must be known even to those who want no output.
+/// Warns even with --quiet, because the user must learn of lost data.
 static void warn(const std::string &text) { std::fprintf(stderr, "warning: %s\n", text.c_str()); }
 
 Checkpoints::Checkpoints(const Program &program, const Options &options, RankRange ranks)
@@ -43,7 +43,7 @@ bool Checkpoints::open(Backend &backend, std::string &error) {
   return backend.agree(step, error);
 }
 
-/// What rank 0's process has looked through byte by byte, the others only open.
+/// Rank 0's process checks every byte; the others check only sizes and headers.
 bool Checkpoints::follow(const std::string &step, std::string &error) {
   first = std::stoll(step);
   found = true;

@@ -1,4 +1,4 @@
-//===- Checkpoints.h - what a run keeps, and goes on from -------------------===//
+//===- Checkpoints.h - writes and resumes from checkpoints ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,45 +16,49 @@
 
 namespace weft::rt {
 
-/// What --checkpoint-dir and its companions ask for; nothing without it. First `open` and `begin`
-/// by one thread, then each rank's thread calls what takes its Executor.
+/// Implements --checkpoint-dir and its related options; does nothing without them. First, one
+/// thread calls `open` and `begin`; then each rank's thread calls the functions that take its
+/// Executor.
 class Checkpoints {
 public:
-  /// For the ranks of this process: rank 0's changes the folder, others read and write files in it.
+  /// Serves the ranks of this process. Rank 0's process changes the folder; others only read and
+  /// write files in it.
   Checkpoints(const Program &program, const Options &options, RankRange ranks);
 
-  /// Looks for the newest whole checkpoint, together with all other processes: rank 0's looks and
-  /// tells. Warns of damaged ones that it passes over. Fails, on all, if there have been
-  /// checkpoints and none is whole, if that one is not of this program, or if another run uses the
-  /// folder.
+  /// Finds the newest complete checkpoint, together with all other processes: rank 0's process
+  /// searches and tells the others. Warns of damaged checkpoints that it skips. Fails in all
+  /// processes if all checkpoints are damaged, if the newest complete one is not of this program,
+  /// or if another run uses the folder.
   bool open(Backend &backend, std::string &error);
 
-  /// Whether there is a checkpoint to go on from; then, the step to go on with and the folder.
+  /// Return whether the run resumes from a checkpoint and, if so, the step to continue with and the
+  /// checkpoint's folder.
   bool resumes() const { return found; }
   int64_t firstStep() const { return first; }
   std::string source() const { return folder.pathOf(first); }
 
-  /// Checks that the run is the one that the checkpoint was made by, and makes the folder.
-  /// `data` is what the run reads.
+  /// Makes the folder, and checks that this run continues the run that wrote the checkpoint. `data`
+  /// describes the data that this run reads.
   bool begin(const std::optional<DataIdentity> &data, std::string &error);
 
-  /// What there is to tell of that to the user; may be empty.
+  /// Returns a note on that for the user; may be empty.
   const std::string &note() const { return remark; }
 
-  /// Makes the rank ready to write, and puts what `resumes` into its arena. `executor` is prepared
-  /// and has run its first section; it must outlive this.
+  /// Prepares the rank for writing, and loads the checkpoint into its arena if the run `resumes`.
+  /// `executor` must be prepared, have run `init`, and outlive this object.
   void prepareRank(Executor &executor);
 
-  /// Whether a checkpoint is to be written when `step` steps are done, the last being `end`.
+  /// Returns true if a checkpoint is due after `step` of `end` steps.
   bool isDue(int64_t step, int64_t end) const;
 
-  /// Writes it, together with all other ranks. On failure has told the communicator.
+  /// Writes a checkpoint together with all other ranks. On failure tells the communicator and
+  /// returns false.
   bool write(Executor &executor, int64_t step);
 
-  /// For the user: where it is.
+  /// Returns the line on the written checkpoint, for the user.
   std::string writtenText(int64_t step) const;
 
-  /// After a failure: removes what is half written.
+  /// Removes half written checkpoints after a failure.
   void cleanUp();
 
 private:
@@ -68,7 +72,7 @@ private:
   RunIdentity run;
   CheckpointFolder folder;
   std::unique_ptr<CheckpointReader> reader;
-  /// Ranks of this process that still read from `reader`; the last one closes its files.
+  /// The ranks of this process that still read from `reader`; the last closes its files.
   std::atomic<int64_t> readers;
   /// By rank.
   std::vector<std::unique_ptr<CheckpointWriter>> writers;

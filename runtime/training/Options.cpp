@@ -26,12 +26,12 @@ namespace {
 struct Entry {
   const char *group;
   const char *name;
-  /// What the value is called in the help text; null if the option takes none.
+  /// The name of the value in the help text; null if the option takes no value.
   const char *value;
   const char *help;
-  /// The default as text; null if there is none to tell.
+  /// The default as text; null if the help shows none.
   std::string (*defaultText)(const Program &);
-  /// Puts the value into the options; on failure gives what was expected.
+  /// Parses the value into the options; on failure returns the expected value.
   const char *(*apply)(Options &, std::string_view value);
 };
 
@@ -115,12 +115,12 @@ using Action = Options::Action;
 
 const Entry kTable[] = {
     {"Training", "--data", "FILE",
-     "the tokens to train on: a text, every byte of it a token, or "
-     "a file of nanoGPT, llm.c or Megatron-LM",
+     "training data: text with one token per byte, tokens of nanoGPT, llm.c or "
+     "Megatron-LM, or images in safetensors",
      nullptr, applyFile<&Options::data>},
     {"Training", "--data-format", "FORMAT",
-     "what files of data are: bytes, nanogpt, llmc or megatron, instead of what their names "
-     "and first bytes say",
+     "format of data files: bytes, nanogpt, llmc or megatron (default: detected from their "
+     "names and first bytes)",
      nullptr, applyDataFormat},
     {"Training", "--steps", "N", "train up to this step; steps count from 0",
      [](const Program &program) { return std::to_string(program.defaultSteps); },
@@ -131,56 +131,59 @@ const Entry kTable[] = {
      [](const Program &program) { return std::to_string(program.rankCount()); },
      applyNumber<&Options::ranks>},
     {"Training", "--backend", "NAME",
-     "what ranks are: local, threads of this process; mpi, processes that mpirun, srun or weft run "
-     "has started; tcp, processes that torchrun has started, or whoever sets RANK, WORLD_SIZE, "
-     "MASTER_ADDR and MASTER_PORT",
-     [](const Program &) { return std::string("by who has started it"); }, applyBackend},
+     "how ranks run: local, as threads of this process; mpi, as processes started by mpirun, srun "
+     "or weft run; tcp, as processes started by torchrun or by any launcher that sets RANK, "
+     "WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
+     [](const Program &) { return std::string("chosen by the launcher"); }, applyBackend},
     {"Training", "--threads", "N", "threads that share the work of one rank",
      [](const Program &program) {
        return std::to_string(threadsOf(program, {}, program.rankCount()));
      },
      applyThreads},
     {"Training", "--deterministic", nullptr,
-     "on CUDA devices: the same bits each time, where a library is faster without", nullptr,
-     applyFlag<&Options::isDeterministic>},
+     "on CUDA devices: get the same bits in every run, even where libraries are slower then",
+     nullptr, applyFlag<&Options::isDeterministic>},
     {"Training", "--graphs", nullptr,
-     "on CUDA devices: launch what is between two places where the host looks at once", nullptr,
+     "on CUDA devices: launch all instructions between two reads by the host as one graph", nullptr,
      applyFlag<&Options::usesGraphs>},
     {"Training", "--algorithm-cache", "FILE",
-     "on CUDA devices, where to keep how matmuls are computed, which is found by trying "
+     "on CUDA devices: file that keeps the fastest algorithms of matmuls, found by trials "
      "(default: in the user's cache folder)",
      nullptr, applyFile<&Options::algorithmCache>},
-    {"Training", "--timeout", "SECONDS", "how long a rank waits for others before the run fails",
+    {"Training", "--timeout", "SECONDS",
+     "longest time that a rank waits for others before the run fails",
      [](const Program &) { return std::string("60"); }, applyTimeout},
 
     {"Validation", "--validation-data", "FILE",
-     "look at the loss on this file too, without training on it", nullptr,
+     "validate: compute the loss on this file, without training on it", nullptr,
      applyFile<&Options::validationData>},
     {"Validation", "--validation-split", "F",
-     "or on the last part F of the samples of --data, which are then not trained on", nullptr,
+     "validate on the last share F of the samples of --data, excluded from training", nullptr,
      applySplit},
     {"Validation", "--validation-every", "K",
-     "whenever the number of steps done is a multiple of K, and at the end",
+     "validate whenever the number of steps done is a multiple of K, and at the end",
      [](const Program &) { return std::string("only at the end"); },
      applyNumber<&Options::validationEvery>},
-    {"Validation", "--validation-steps", "N", "on the first N batches of it",
+    {"Validation", "--validation-steps", "N",
+     "validate on the first N batches of the validation data",
      [](const Program &) {
-       return concat("all that are whole, at most ", RunData::kDefaultValidationBatches);
+       return concat("all full batches, at most ", RunData::kDefaultValidationBatches);
      },
      applyNumber<&Options::validationSteps>},
 
     {"Files", "--load", "FILE",
-     "start from these parameters (safetensors); with optimizer state, go on at the file's step",
+     "start from these parameters (safetensors); with optimizer state, continue at the file's step",
      nullptr, applyFile<&Options::load>},
     {"Files", "--save", "FILE",
      "write parameters and optimizer state (safetensors) after the last step", nullptr,
      applyFile<&Options::save>},
     {"Files", "--metrics", "FILE",
-     "write a JSON object for each step, as it ends: step, loss, gradient_norm, ms, "
+     "write a JSON object at the end of each step: step, loss, gradient_norm, ms, "
      "tokens_per_second, peak_share; and for each validation: step, validation_loss, ms",
      nullptr, applyFile<&Options::metrics>},
     {"Files", "--profile", "FILE",
-     "write what the parts of a step cost and how long they took (JSON), after the last step",
+     "write the predicted costs and measured times of the parts of a step (JSON), after the last "
+     "step",
      nullptr, applyFile<&Options::profile>},
     {"Files", "--save-gradients", "FILE",
      "write all gradients of one step, before clipping (safetensors)", nullptr,
@@ -193,34 +196,33 @@ const Entry kTable[] = {
      nullptr, applyFile<&Options::saveLogits>},
 
     {"Checkpoints", "--checkpoint-dir", "DIR",
-     "write a checkpoint after the last step; go on from the newest whole one in DIR, if there is "
-     "one",
+     "write a checkpoint after the last step; resume from the newest complete one in DIR, if any",
      nullptr, applyFolder},
-    {"Checkpoints", "--checkpoint-every", "K", "also write one after every K steps", nullptr,
-     applyNumber<&Options::checkpointEvery>},
-    {"Checkpoints", "--checkpoint-keep", "N", "remove all but the newest N",
+    {"Checkpoints", "--checkpoint-every", "K", "also write a checkpoint after every K steps",
+     nullptr, applyNumber<&Options::checkpointEvery>},
+    {"Checkpoints", "--checkpoint-keep", "N", "remove all but the newest N checkpoints",
      [](const Program &) { return std::string("keep all"); },
      applyNumber<&Options::checkpointKeep>},
     {"Checkpoints", "--allow-changes", nullptr,
-     "go on although the model's name, seed, data, batch or sequence length is not that of the "
-     "checkpoint",
+     "resume even if the model's name, seed, data, batch or sequence length differs from the "
+     "checkpoint's",
      nullptr, applyFlag<&Options::allowChanges>},
 
-    {"Output", "--no-progress", nullptr, "no line for each step", nullptr,
+    {"Output", "--no-progress", nullptr, "print no line for each step", nullptr,
      applyFlag<&Options::noProgress>},
-    {"Output", "--quiet", nullptr, "nothing on standard output", nullptr,
+    {"Output", "--quiet", nullptr, "print nothing on standard output", nullptr,
      applyFlag<&Options::quiet>},
     {"Output", "--curve", nullptr,
-     "draw the loss at the end, as is done anyway when standard output is a terminal", nullptr,
+     "draw the loss curve at the end; always done if standard output is a terminal", nullptr,
      applyFlag<&Options::curve>},
 
-    {"Instead of training", "--print-plan", nullptr, "print the plan and end", nullptr,
+    {"Instead of training", "--print-plan", nullptr, "print the plan and exit", nullptr,
      applyAction<Action::PrintPlan>},
-    {"Instead of training", "--print-program", nullptr, "print all instructions and end", nullptr,
+    {"Instead of training", "--print-program", nullptr, "print all instructions and exit", nullptr,
      applyAction<Action::PrintProgram>},
-    {"Instead of training", "--version", nullptr, "print versions, model and plan and end", nullptr,
-     applyAction<Action::Version>},
-    {"Instead of training", "--help", nullptr, "print this and end", nullptr,
+    {"Instead of training", "--version", nullptr, "print versions, model and plan, and exit",
+     nullptr, applyAction<Action::Version>},
+    {"Instead of training", "--help", nullptr, "print this help and exit", nullptr,
      applyAction<Action::Help>},
 };
 
@@ -235,7 +237,7 @@ const Entry *find(std::string_view name) {
 
 std::string nearest(std::string_view name) {
   const Entry *best = nullptr;
-  size_t distance = name.size(); // Further away than this there is no likeness.
+  size_t distance = name.size(); // Farther names are not similar.
   for (const Entry &entry : kTable) {
     size_t candidate = editDistance(name, entry.name);
     if (candidate < distance) {
@@ -270,7 +272,7 @@ bool checkFiles(const Options &options, std::string &error) {
       }
     }
     for (const auto &[otherName, other] : inputs) {
-      // Going on in the same file is fine: it is replaced only when all is done.
+      // --save may replace the file of --load: it does so only at the end.
       bool replaces = otherName == inputs[0].first && file == &options.save;
       if (!file->empty() && !other.empty() && !replaces && isSameFile(*file, other)) {
         return fail(error, name, " would overwrite '", other, "', which ", otherName, " reads");
@@ -370,7 +372,7 @@ bool weft::rt::parseOptions(const Program &program, std::span<const char *const>
          checkValidation(options, error);
 }
 
-/// " sequences of 8 tokens" or " images".
+/// Returns " sequences of 8 tokens" or " images".
 static std::string samplesText(const Program &program) {
   return program.sequenceLength == 0 ? " images"
                                      : concat(" sequences of ", program.sequenceLength, " tokens");
@@ -396,9 +398,9 @@ std::string weft::rt::helpText(const Program &program, const std::string &name) 
     }
     out << "\n";
   }
-  out << "\nA value may also be given as --option=value. Steps count from 0.\n"
-      << "Exit status: 0 after success, 1 after an error, 3 if the loss, also of a "
-         "validation, or the gradient norm is not finite, 4 if memory does not suffice, 5 if a "
-         "rank has died, 6 if one is stuck, 7 if one is slow: late, but still moving.\n";
+  out << "\nValues may also be written as --option=value. Steps count from 0.\n"
+      << "Exit status: 0 after success, 1 after an error, 3 if a training or validation loss or "
+         "the gradient norm is not finite, 4 if memory is short, 5 if a rank has died, 6 if a rank "
+         "is stuck, 7 if a rank is slow: late, but still making progress.\n";
   return out.str();
 }

@@ -14,7 +14,7 @@
 
 namespace weft::rt {
 
-/// What an executable is asked to do. Texts for users are in Options.cpp's table.
+/// The parsed command line of an executable. The table in Options.cpp has the texts for users.
 struct Options : DataOptions, ReportOptions {
   enum class Action : uint8_t { Train, Help, Version, PrintPlan, PrintProgram };
 
@@ -24,41 +24,41 @@ struct Options : DataOptions, ReportOptions {
   std::string algorithmCache;
   /// A folder; empty if not given.
   std::string checkpointDir;
-  /// Absent: only after the last step, and all are kept.
+  /// If absent: write only after the last step, and keep all.
   std::optional<int64_t> checkpointEvery, checkpointKeep;
-  /// Go on from the checkpoint of a run with another seed, data or batch.
+  /// Resume even if seed, data or batch differ from those of the checkpoint's run.
   bool allowChanges = false;
   int64_t steps = 0;
   int64_t gradientsStep = 0;
   double timeoutSeconds = 60;
   std::optional<int64_t> ranks;
-  /// What runs the ranks: threads of this process, or processes that MPI or TCP connects. By who
-  /// started it if not given.
+  /// How ranks run: as threads of this process, or as processes connected by MPI or TCP. The
+  /// launcher decides if not given.
   enum class Backend : uint8_t { Local, Mpi, Tcp };
   std::optional<Backend> backend;
-  /// All words of the command line, to be compared between processes.
+  /// All words of the command line, which processes compare.
   std::string words;
-  /// Of each rank; see `threadsOf`.
+  /// The threads of each rank; see `threadsOf`.
   std::optional<int64_t> threads;
-  /// On devices, which are faster without: the same run has the same bits.
+  /// Requires the same bits from the same run on devices, which are faster without.
   bool isDeterministic = false;
-  /// On devices, whether steps are launched as graphs.
+  /// Launches steps as graphs on devices.
   bool usesGraphs = false;
 };
 
-/// Reads the arguments after the program's name. Defaults come from `program`. Fails on unknown
-/// options, on values that an option does not take, and on options that contradict each other.
+/// Parses the arguments after the program's name. Defaults come from `program`. Fails on unknown
+/// options, invalid values, and options that contradict each other.
 bool parseOptions(const Program &program, std::span<const char *const> arguments, Options &options,
                   std::string &error);
 
-/// Threads that each rank of the program uses: what was asked for, or else as many as the rank's
-/// device has cores, but no more than this machine has processors for each of the `ranksOnHost`.
+/// Returns the number of threads of each rank: the given number, else the cores of the rank's
+/// device, but at most this machine's processors divided by `ranksOnHost`.
 int64_t threadsOf(const Program &program, const Options &options, int64_t ranksOnHost);
 
-/// What --help prints; `name` is how the executable was called.
+/// Returns the text of --help; `name` is the executable's name as it was called.
 std::string helpText(const Program &program, const std::string &name);
 
-/// "2 ranks (data=2)".
+/// Returns "2 ranks (data=2)".
 std::string meshText(const Program &program);
 
 } // namespace weft::rt

@@ -31,19 +31,19 @@ using namespace weft::rt;
 
 namespace {
 
-/// What one rank's thread has for itself.
+/// The state of one rank's thread.
 struct alignas(64) RankState {
   std::unique_ptr<Executor> executor;
   ObservedTensors gradients{"gradient/"}, logits{"logits"};
   std::unique_ptr<StepTimes> times;
-  /// Steps that are done.
+  /// The number of steps done.
   int64_t step = 0;
-  /// Of the validation that goes on.
+  /// The current batch of the running validation, if any.
   std::optional<int64_t> validationBatch;
   bool notFinite = false, overflowed = false;
 };
 
-/// What of `options` this process does: only that of rank 0 tells about the run.
+/// Returns the options for this process: only that of rank 0 prints and writes reports.
 Options partOf(Options options, const Backend &backend) {
   if (!backend.ranksHere().has(0)) {
     options.quiet = true;
@@ -52,16 +52,15 @@ Options partOf(Options options, const Backend &backend) {
   return options;
 }
 
-/// How long a device may seem to do nothing: less than others wait for its rank, so that the rank
-/// whose device is stuck is the first to say so.
+/// The time without progress after which a device is late. It is shorter than the timeout with
+/// which other ranks wait for its rank, so that the rank whose device is stuck reports first.
 Monitor::Clock::duration patienceWithDevices(const Options &options) {
   return std::chrono::duration_cast<Monitor::Clock::duration>(
       std::chrono::duration<double>(0.75 * options.timeoutSeconds));
 }
 
-/// The part of a run that this process does. While ranks run, each thread writes only its own
-/// RankState, and rank 0's thread also the run log and what comes before the report of a value that
-/// is not finite.
+/// The part of a run in this process. While ranks run, each thread writes only its own RankState;
+/// rank 0's thread also writes the run log and the output before the report on a non-finite value.
 class Trainer : public Observer {
 public:
   Trainer(const Program &program, const KernelCode *kernels, const Options &options,
@@ -74,7 +73,7 @@ public:
     for (int64_t rank = here.first; here.has(rank); ++rank) {
       RankState &state = stateOf(rank);
       state.executor = makeExecutor(program, kernels, rank, threads);
-      // A read of the clock for each instruction: even small steps take a thousand times as long.
+      // Reads the clock once for each instruction: even small steps take a thousand times as long.
       state.times = std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
       state.executor->measure(state.times.get());
       state.executor->watch(&monitor);
@@ -119,23 +118,23 @@ private:
   const int64_t threads;
   RunLog runLog;
   RunData data;
-  /// What --load names.
+  /// The file of --load.
   Checkpoint checkpoint;
   Checkpoints checkpoints;
   Prefetcher prefetcher;
   Monitor monitor;
-  /// Of this process.
+  /// The ranks of this process.
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
   bool hasMemory = true;
-  /// The earliest of all ranks; rank 0's process has it.
+  /// The earliest finding of all ranks, in rank 0's process.
   std::optional<Finding> finding;
-  /// What all ranks have to tell of limits; rank 0's process has it.
+  /// The overflows of all ranks, in rank 0's process.
   std::optional<Overflow> overflow;
 };
 
 bool Trainer::prepare(std::string &error) {
-  // Which fails on all processes or on none; what comes then, on some perhaps.
+  // This fails on all processes or on none; the rest may fail on some.
   if (!checkpoints.open(backend, error)) {
     return false;
   }
@@ -163,7 +162,8 @@ bool Trainer::prepareLoad(std::string &error) {
   }
   uint64_t samples = saturatingMul(uint64_t(endStep), uint64_t(program.globalBatch));
   if (samples > uint64_t(std::numeric_limits<int64_t>::max())) {
-    return fail(error, "--steps is ", endStep, ", which is too many to count the samples");
+    return fail(error, "--steps is ", endStep,
+                ", too many for the samples to be counted in 64 bits");
   }
   return true;
 }
@@ -187,10 +187,11 @@ bool Trainer::prepareOutputs(std::string &error) {
   if (!options.saveGradients.empty()) {
     if (options.gradientsStep < firstStep || options.gradientsStep >= endStep) {
       return fail(error, "--gradients-step is ", options.gradientsStep,
-                  ", this run does the steps from ", firstStep, " to before ", endStep);
+                  ", expected a step of this run, from ", firstStep, " to before ", endStep);
     }
     if (!ObservedTensors("gradient/").isAny(program)) {
-      return fail(error, "the program does not let its gradients be seen");
+      return fail(error,
+                  "--save-gradients is given, but the program does not observe its gradients");
     }
   }
   if (!options.profile.empty() && firstStep == endStep) {
@@ -217,7 +218,7 @@ bool Trainer::prepareOutputs(std::string &error) {
                      error);
 }
 
-/// Of a program that has no such input nothing is asked.
+/// Ignores inputs that the program does not have.
 void Trainer::setCounter(RankState &state, std::string_view name, uint64_t value) const {
   for (const NamedTensor &input : program.inputs) {
     if (input.name == name) {
@@ -233,7 +234,7 @@ bool Trainer::takeBatch(RankState &state) {
          (!error.empty() && state.executor->communicator().fail(error));
 }
 
-/// All that a rank does from its start to its end.
+/// Runs a rank from start to end.
 void Trainer::runRank(RankState &state, Communicator &communicator) {
   if (runSteps(state, communicator)) {
     writeOutputs(state);
@@ -246,8 +247,8 @@ void Trainer::runRank(RankState &state, Communicator &communicator) {
       findOverflow(state);
     }
   }
-  // A device is for its rank's thread. After a failure others may still read what this rank has
-  // sent, so that its memory stays until all have ended.
+  // The device belongs to its rank's thread. After a failure, others may still read data that this
+  // rank has sent, so its memory stays until all ranks have ended.
   if (!communicator.stopped()) {
     state.executor->end();
   }
@@ -257,7 +258,7 @@ void Trainer::runRank(RankState &state, Communicator &communicator) {
   }
 }
 
-/// Returns false if the rank ends before its time.
+/// Runs the rank; returns false if it ends early.
 bool Trainer::runSteps(RankState &state, Communicator &communicator) {
   state.step = firstStep;
   if (!state.executor->prepare(communicator, *this)) {
@@ -276,7 +277,7 @@ bool Trainer::runSteps(RankState &state, Communicator &communicator) {
   while (goesOn && state.step < endStep) {
     goesOn = runStep(state, communicator);
     state.step += goesOn;
-    // A run that goes on from the checkpoint validates before its first step.
+    // A run that resumes from the checkpoint validates before its first step.
     goesOn = goesOn && (!data.validatesAt(state.step) || validate(state, communicator)) &&
              (!checkpoints.isDue(state.step, endStep) || keepCheckpoint(state, communicator));
   }
@@ -325,7 +326,7 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
 bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
   bool keepsRunLog = communicator.rank() == 0;
   std::string error;
-  // What the metrics tell of these steps will not be told again.
+  // A resumed run does not write the metrics of these steps again.
   if (keepsRunLog && !runLog.sync(error)) {
     return communicator.fail(error);
   }
@@ -381,7 +382,8 @@ void Trainer::note(RankState &state, Outcome outcome) const {
   state.overflowed = outcome == Outcome::Overflow;
 }
 
-/// All ranks stand at the same place. Looks on each for the first value that is not finite.
+/// Searches each rank for the first non-finite value. All ranks have stopped at the same
+/// instruction.
 void Trainer::findNotFinite(RankState &state) {
   std::optional<Finding> own;
   if (!state.validationBatch) {
@@ -413,7 +415,7 @@ void Trainer::reportNotFinite() const {
                             : "when the step was run again, every value was finite"));
 }
 
-/// All ranks stand at the same place, and tell rank 0 what each has seen.
+/// Sends the overflow of each rank to rank 0. All ranks have stopped at the same instruction.
 void Trainer::findOverflow(RankState &state) {
   const std::optional<Overflow> &own = state.executor->overflow();
   std::span<const char> bytes;
@@ -439,11 +441,11 @@ void Trainer::reportOverflow() const {
                     overflow ? describe(program, *overflow) : "an expert's buffer is too small"));
 }
 
-/// What all ranks have measured, as a file and as a table for the user.
+/// Writes the measurements of all ranks to a file and a table for the user.
 bool Trainer::writeProfile(RankState &state, std::string &told) {
   Communicator &link = state.executor->communicator();
   std::vector<StepTimes> times;
-  // The peak of a process is told by one of its ranks.
+  // One rank of each process reports the peak of the process.
   uint64_t peak = state.executor->rank() == here.first ? peakProcessBytes() : 0, peaks = 0;
   std::vector<char> bytes = state.times->bytes();
   bytes.insert(bytes.begin(), reinterpret_cast<const char *>(&peak),
@@ -466,7 +468,7 @@ bool Trainer::writeProfile(RankState &state, std::string &told) {
          link.fail(error);
 }
 
-/// What comes after the last step, on all ranks. Rank 0 writes files and tells the user.
+/// Finishes the run on all ranks. Rank 0 writes files and prints messages.
 bool Trainer::writeOutputs(RankState &state) {
   const Executor &executor = *state.executor;
   Communicator &link = executor.communicator();

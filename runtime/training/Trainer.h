@@ -17,12 +17,12 @@
 
 namespace weft::rt {
 
-/// How long, after a failure, ranks and threads may take to come to their end.
+/// The time that ranks and threads have to end after a failure.
 inline constexpr std::chrono::seconds kGrace(5);
 
-/// Trains as `options` say on the ranks of `backend`: runs the steps, reports them on standard
-/// output and errors on standard error, and writes files. Ends the process itself if after a
-/// failure some rank cannot be stopped.
+/// Trains on the ranks of `backend` as `options` say: runs the steps, reports them on standard
+/// output and errors on standard error, and writes files. Ends the process itself if some rank does
+/// not stop after a failure.
 ExitCode train(const Program &program, const KernelCode *kernels, const Options &options,
                const MakeExecutor &makeExecutor, Backend &backend);
 

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Compiles a small model, trains it, and compares what came of it with a run that was never stopped.
+"""Compiles a small model, trains it, and compares the result with that of an uninterrupted run.
 """
 
 import argparse
@@ -53,7 +53,7 @@ precision: F64
 
 @dataclass
 class Result:
-    """How a run ended, and what it printed. `status` is None if it was killed."""
+    """The exit status and output of a run. `status` is None if it was killed."""
 
     status: int
     out: str
@@ -102,7 +102,7 @@ class Bench:
         return place
 
     def train(self, program, place, steps, *options, kill_after=None, environment=None):
-        """Trains in the folder `place`; kills the run after so many seconds, if it still runs."""
+        """Trains in the folder `place`; kills the run after so many seconds unless it has ended."""
         command = [program, "--data", self.folder / "text", "--steps", str(steps), "--no-progress",
                    "--metrics", "metrics", "--save", "saved", *map(str, options)]
         process = subprocess.Popen(command, cwd=place, env=environment, stdin=subprocess.DEVNULL,
@@ -133,7 +133,7 @@ class Bench:
 
 
 def metrics(place):
-    """Step, loss and norm of each whole line of the metrics."""
+    """Returns step, loss and norm of each complete line of the metrics."""
     path = place / "metrics"
     lines = path.read_text().split("\n")[:-1] if path.exists() else []
     return [tuple(json.loads(line)[key] for key in ("step", "loss", "gradient_norm"))
@@ -141,7 +141,7 @@ def metrics(place):
 
 
 def different(place, whole):
-    """What distinguishes the end of a run in `place` from the one in `whole`; None if nothing."""
+    """Returns the differences between the results in `place` and in `whole`; None without any."""
     if (place / "saved").read_bytes() != (whole / "saved").read_bytes():
         return "the weights are not those of the unbroken run"
     if metrics(place) != metrics(whole):
@@ -164,7 +164,7 @@ def arguments(description):
 
 def main(options, *groups):
     """Makes a bench, calls each group with it and the options, and gives the exit status."""
-    # A killed process loses nothing that it has written, so runs need no disk, which is slow.
+    # A kill loses no written bytes, so runs need no disk, which is slow.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=memory) as runs:
         bench = Bench(options.weft, folder, runs)

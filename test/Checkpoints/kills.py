@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Kills training runs, resumes them until they are done, and compares with a run never stopped.
+"""Kills training runs, resumes them to their end, and compares with an uninterrupted run.
 
 The weights at the end must be the same bits, and so must every loss; a resumed run must go on at a
 checkpoint, and no more than the steps between two checkpoints may be done twice. Runs are killed
@@ -35,7 +35,7 @@ def checkpointing(every, keep=2):
 
 
 def resume_fault(done, result, every, steps):
-    """Whether a run went on where it had to, `done` steps having been told of before."""
+    """Returns the fault if a run resumed at a wrong step after `done` reported steps, or None."""
     lost = done - result.resumed_at
     if (result.resumed_at % every != 0 and result.resumed_at != steps) or lost < 0:
         return f"went on at step {result.resumed_at} after {done} steps"
@@ -50,7 +50,7 @@ def leftovers(place):
 
 
 def halves(place):
-    """Which checkpoint is not whole, although it has the name of one."""
+    """Returns the incomplete folder that has the name of a checkpoint, if any."""
     for folder in sorted((place / "ck").glob("step-*")):
         try:
             shards = json.loads((folder / "manifest.json").read_text())["shards"]
@@ -63,7 +63,7 @@ def halves(place):
 
 
 def random_kills(bench, options):
-    """Kills at random times, the run being resumed until it is done."""
+    """Kills a run at random times and resumes it until it is done."""
     source = random.Random(options.seed)
     program = bench.compile(MESH)
     steps, kills, runs, most_lost = 40, 0, 0, 0
@@ -81,7 +81,7 @@ def random_kills(bench, options):
             result = bench.train(program, place, steps, *checkpointing(every),
                                  kill_after=source.uniform(0, duration))
             kills += result.status is None
-            # A run that was killed at once may not have come to say where it goes on.
+            # A run that was killed at once may not have reported the step where it resumes.
             if result.out:
                 faults.append(resume_fault(done, result, every, steps))
                 most_lost = max(most_lost, done - result.resumed_at)
@@ -95,14 +95,14 @@ def random_kills(bench, options):
 
 
 def interrupted(options, log=None, at=0, by="kill"):
-    """The environment that interrupts a run at the call `at`."""
+    """Returns the environment that interrupts a run at the call `at`."""
     environment = dict(os.environ, LD_PRELOAD=str(options.interrupt.resolve()),
                        INTERRUPT_AT=str(at), INTERRUPT_BY=by)
     return dict(environment, INTERRUPT_LOG=str(log)) if log else environment
 
 
 def traced(bench, options, program):
-    """A run never stopped, and its calls, each a list: the call's name and its files."""
+    """Returns an uninterrupted run and its calls, each a list of the call's name and its files."""
     whole, log = bench.place("whole"), bench.folder / "log"
     log.unlink(missing_ok=True)
     result = bench.train(program, whole, STEPS, *checkpointing(2),
@@ -122,10 +122,10 @@ def every_call(bench, options):
     sites = [at for at, call in enumerate(calls, 1) if call[0] != "write" or at in chosen]
     for at in sites:
         for by in ("kill", "tear"):
-            # What follows a call is what precedes the next, unless the call can be halved.
+            # The state after a call is that before the next, unless the call can be done by half.
             if by == "kill" or at in chosen:
                 killed_at(bench, options, program, whole, at, by, calls[at - 1])
-        # Of the file that shows whether --save can be written, nobody needs to know more.
+        # The file that tests whether --save can be written needs no further check.
         if calls[at - 1][:2] != ["unlink", "saved.partial"]:
             failed_at(bench, options, program, whole, at, calls[at - 1])
     print(f"{len(sites)} of {len(calls)} calls interrupted", flush=True)
@@ -136,7 +136,7 @@ def killed_at(bench, options, program, whole, at, by, call):
     killed = bench.train(program, place, STEPS, *checkpointing(2),
                          environment=interrupted(options, at=at, by=by))
     done, half = len(common.metrics(place)), halves(place)
-    # Nothing was saved by the run that was killed; whatever is there comes from this one.
+    # The killed run saved nothing; this run has written all files.
     result = bench.train(program, place, STEPS, *checkpointing(2))
     faults = [half, None if killed.status is None else f"not killed, status {killed.status}",
               None if result.status == 0 else f"status {result.status}: {result.err.strip()}"]
@@ -163,7 +163,7 @@ def failed_at(bench, options, program, whole, at, call):
 
 
 def order(bench, options):
-    """Whether a power cut could leave a checkpoint with its name but without its content."""
+    """Checks that no power cut can leave a checkpoint with its name but without its content."""
     program = bench.compile(MESH)
     place, calls = traced(bench, options, program)
     folder = str(place / "ck")

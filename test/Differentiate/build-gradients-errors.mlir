@@ -13,7 +13,7 @@ module {
 
 // -----
 
-// expected-error @+1 {{build-gradients: expected @loss to take nothing and give a floating-point number, got '() -> tensor<4xf64>'}}
+// expected-error @+1 {{build-gradients: expected @loss to have no arguments and one floating-point number as result, got '() -> tensor<4xf64>'}}
 func.func @loss() -> tensor<4xf64> {
   %0 = weft.fill constant 1.0 : tensor<4xf64>
   return %0 : tensor<4xf64>
@@ -21,7 +21,7 @@ func.func @loss() -> tensor<4xf64> {
 
 // -----
 
-// expected-error @+1 {{build-gradients: expected @loss to take nothing and give a floating-point number, got '() -> ()'}}
+// expected-error @+1 {{build-gradients: expected @loss to have no arguments and one floating-point number as result, got '() -> ()'}}
 func.func @loss() {
   return
 }

@@ -39,7 +39,7 @@ module {
 
 // The example of the pass's description.
 func.func @init() { return }
-// expected-error @+1 {{verify-differentiate: expected @step to take and give nothing, got '() -> tensor<f64>'}}
+// expected-error @+1 {{verify-differentiate: expected @step to have no arguments and no results, got '() -> tensor<f64>'}}
 func.func @step() -> tensor<f64> {
   %0 = weft.fill constant 0.0 : tensor<f64>
   return %0 : tensor<f64>
@@ -47,7 +47,7 @@ func.func @step() -> tensor<f64> {
 
 // -----
 
-// expected-error @+1 {{verify-differentiate: expected @init to take and give nothing, got '(index) -> ()'}}
+// expected-error @+1 {{verify-differentiate: expected @init to have no arguments and no results, got '(index) -> ()'}}
 func.func @init(%i: index) { return }
 func.func @step() { return }
 
@@ -140,7 +140,7 @@ func.func @step() {
 
 func.func @init() { return }
 func.func @step() { return }
-// expected-error @+1 {{verify-differentiate: expected @evaluate to take and give nothing, got '() -> tensor<f64>'}}
+// expected-error @+1 {{verify-differentiate: expected @evaluate to have no arguments and no results, got '() -> tensor<f64>'}}
 func.func @evaluate() -> tensor<f64> {
   %0 = weft.fill constant 0.0 : tensor<f64>
   return %0 : tensor<f64>

@@ -86,13 +86,13 @@ def faults(bench):
     bench.expect("no folder", 1, r"^error: .*nowhere/cases\.json.*No such file", "nowhere")
     bench.expect("no words", 1, r"^usage: weft-rt-kernels FOLDER", "--only")
     bench.expect_of("a kernel that is missing", lambda table: table["cases"][0].update(kernel=10000),
-                    r"^error: .*cases\.json is not what tests of kernels write: a kernel that there is not$")
+                    r"^error: .*cases\.json is not a file of kernel cases: an unknown kernel$")
     bench.expect_of("an operand that is missing", lambda table: table["cases"][0]["buffers"][0].update(offset=1 << 40),
                     r"^error: .*: an operand beyond the end of cases\.bin$")
     bench.expect_of("a type that is none", lambda table: table["cases"][0]["buffers"][0].update(type="f7"),
-                    r"^error: .*: a type that there is not$")
+                    r"^error: .*: an unknown type$")
     bench.expect_of("a field that is missing", lambda table: table["cases"][0].pop("immediates"),
-                    r"^error: .*cases\.json is not what tests of kernels write: .*immediates.*$")
+                    r"^error: .*cases\.json is not a file of kernel cases: .*immediates.*$")
     (bench.cases / "kernels.so").write_bytes(b"")
     bench.expect("code that is damaged", 1, r"^error: .*kernels\.so.*$")
 

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs a program for CUDA devices on the simulator for these, and lets something go wrong.
+"""Runs a program for CUDA devices on the simulator, and injects faults.
 
     device_faults.py --bin bin
 
@@ -30,9 +30,9 @@ from device_code import has_no_toolkit  # noqa: E402
 
 ERROR, OUT_OF_MEMORY, DEAD, STUCK, SLOW = 1, 4, 5, 6, 7
 PATIENCE = processes.PATIENCE
-# Where a device may stand.
+# The position of a device, as messages print it.
 PLACE = r"(?:a copy that its rank waits for|(?:init|step) instructions? \d+.* \(.*, .*\)), place \d+ of its work.*"
-# Where a rank may wait for others.
+# The collective in which a rank waits, as messages print it.
 WAIT = r"[a-z-]+ .* \(.* instruction \d+, .*\)"
 
 
@@ -45,7 +45,7 @@ class Bench(processes.Bench):
         self.libraries = binaries.parent / "lib"
         super().__init__(binaries / "weft", folder)
         self.environment["WEFT_RT_CUDA"] = str(self.libraries / "libweft-rt-cuda-simulator-plugin.so")
-        # The simulator reaches no devices of other processes, and is taken to be their whole world.
+        # The simulator reaches no devices of other processes and treats its own as the whole world.
         self.environment["WEFT_SIMULATOR_ALONE"] = "1"
         self.check(self.call([self.weft, "compile", "model", "--machine", "machine", "--recipe", "recipe",
                               "--pin", "dp=4", *self.TARGET, "-o", "line"]))
@@ -55,7 +55,7 @@ class Bench(processes.Bench):
                 "train" if backend == "local" else "line", "--", "--data", "text", *options]
 
     def case(self, what, status, message, backend="local", **environment):
-        """A run that fails by itself, with variables of the simulator."""
+        """Expects a run with these variables of the simulator to fail by itself."""
         drills = {name if name.isupper() and "_" in name else f"WEFT_SIMULATOR_{name.upper()}": value
                   for name, value in environment.items()}
         if backend == "local":
@@ -65,7 +65,7 @@ class Bench(processes.Bench):
 
 
 def libraries(bench):
-    """What there is of libraries."""
+    """Missing and unsuitable libraries."""
     bench.case("library that is missing", ERROR, r"error: a program for CUDA devices needs libweft-rt-cuda\.so\.1, .*",
                WEFT_RT_CUDA="/nowhere.so")
     for name, code in (("old", "void *weft_rt_cuda(unsigned version) { return 0; }\n"), ("other", "int x;\n")):
@@ -87,7 +87,7 @@ def libraries(bench):
 
 
 def machines(bench):
-    """Devices that are not what the program needs."""
+    """Devices that do not suit the program."""
     for backend in ("local", "mpi"):
         bench.case("wrong architecture", ERROR, r"error: device \d of rank \d is a simulator of sm_75, for which the "
                    r"program has no kernels", backend, architecture="75")
@@ -95,7 +95,7 @@ def machines(bench):
                    r"error: rank \d needs .* of device \d, a simulator that has 4\.00 KiB free of 4\.00 KiB\n"
                    r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
                    memory="4096")
-        # Once all is counted that the program takes by itself.
+        # Counts all memory that the program takes itself.
         bench.case("too little memory for a library", OUT_OF_MEMORY,
                    r"error: device \d of rank \d: allReduce: of \d+ bytes that nobody has 1099511627776 are wanted\n"
                    r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
@@ -103,13 +103,13 @@ def machines(bench):
     bench.case("too few devices", ERROR,
                r"error: this program needs a CUDA device for each of its ranks: expected 4 or "
                r"more on this machine, got 3", devices="3")
-    # That is each process's own.
+    # Each process has its own.
     done = bench.call(bench.command("mpi", "--quiet"), WEFT_SIMULATOR_DEVICES="1")
     bench.judge("one device that a process sees, mpi", done.returncode, done.stderr + "\n", (0,), "")
 
 
 def few_devices(bench):
-    """Fewer devices than ranks, which share them only if they are told to, and not as threads."""
+    """Fewer devices than ranks: ranks share devices only on request, and not as threads."""
     short = r"error: this program needs a CUDA device for each of its ranks: expected 4 or more on this machine, got 3"
     bench.case("too few devices", ERROR, short, "mpi", devices="3")
     bench.case("too few devices for threads", ERROR, short, devices="3", WEFT_SHARE_DEVICE="1")
@@ -119,7 +119,7 @@ def few_devices(bench):
 
 
 def processes_without_launcher(bench):
-    """Where nobody ends the others, what all lack, or one, is told once."""
+    """Without a launcher that ends the others, an error of one or all processes is printed once."""
     store, port = torchrun.take_port("127.0.0.1")
     ranks = torchrun.variables(processes.RANKS, port)
     missing = {"WEFT_RT_CUDA": "/nowhere.so"}
@@ -135,9 +135,9 @@ def processes_without_launcher(bench):
               [*ranks[:rank], {**ranks[rank], **missing}, *ranks[rank + 1:]])
     nameless = [{name: value for name, value in each.items() if name != "LOCAL_RANK"} for each in ranks]
     fault("ranks that do not know their device, tcp",
-          r"error: torchrun does not say which of this machine's ranks this is: expected LOCAL_RANK",
+          r"error: torchrun does not give this process's number on this machine: expected LOCAL_RANK",
           [{**each, "WEFT_SIMULATOR_DEVICES": "4"} for each in nameless])
-    # Each a machine of its own, as in a pod.
+    # Each process is a machine of its own, as in a pod.
     status, errors = bench.ended([(["./line", "--data", "text", "--quiet", "--steps", "2"],
                                    {**each, "WEFT_SIMULATOR_DEVICES": "1"}) for each in nameless])
     bench.tell("ranks with a device of their own, tcp", errors if status else None)
@@ -145,9 +145,9 @@ def processes_without_launcher(bench):
 
 
 def failures(bench):
-    """Devices that fail, that are stuck and that are slow, in the midst of a step."""
+    """Devices that fail, get stuck or are slow in the middle of a step."""
     for backend in ("local", "mpi"):
-        # Of each process its own calls are counted.
+        # Each process counts its own calls.
         bench.case("a call that fails", ERROR, r"error: device \d of rank \d: launch: it is lost", backend,
                    fail="launch:30")
         bench.case("work that fails", ERROR, r"error: device \d of rank \d: .*: it is lost", backend, fail="work:60")
@@ -158,13 +158,13 @@ def failures(bench):
     bench.case("device that is slow", SLOW,
                rf"error: rank \d waited [0-9.]+ s in {PLACE}.*; rank 1 is (?:missing|behind "
                rf"all): its device is in {PLACE}, and still moves, .* ago for the last time.*", slow="1:60:60")
-    # Where ranks meet on devices before training; the others are asked where they are.
+    # At the rendezvous of devices before training, the others are asked for their positions.
     others = "".join(rf"; rank {rank} is in {WAIT}; its device has nothing to do, and has not moved for [0-9.]+ s"
                      for rank in (0, 1, 3))
     bench.case("device that is stuck in a collective", STUCK, r"error: rank 2 waited [0-9.]+ s in step instruction \d+ "
                r"\((?:all|reduce)-.* over \{dp\}.*\), place \d+ of its work, predicted to take [0-9.]+ [mu]s" + others,
                "mpi", stuck="2:8")
-    # Its world is its own: others wait for it on the host only.
+    # Its device is a world of its own: others wait for it on the host only.
     bench.case("device that is slow", SLOW,
                rf"error: rank \d waited {PATIENCE} s in {WAIT}.*; rank 1 is missing: it .*, "
                r"and still moves, .* ago for the last time.*", "mpi", slow="1:60:60")

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Gives the compiler and a compiled program bad input, and looks at what they do.
+"""Gives the compiler and a compiled program invalid input, and checks their errors.
 
 Each must end soon, with the right exit status and the right message on standard error, and leave
 files as they were: none new, none changed, nothing temporary. Prints a line for each fault, then
@@ -53,7 +53,7 @@ steps: 3
 precision: F64
 """
 
-# The highest rate that a recipe may have, with what makes most of it.
+# The highest learning rate of a recipe, with settings that increase its effect.
 DIVERGING = RECIPE.replace("adamw {}", "sgd { momentum: 0.99 }").replace(
     "1e-2", "100").replace("F64", "F32 z_loss: 1").replace("steps: 3", "steps: 50")
 
@@ -71,7 +71,7 @@ MACHINE = (SOURCE / "machines" / "laptop.textproto").read_text().replace(
 
 
 def contents(folder):
-    """Names and contents of all that lies in `folder`; of what is no file, its kind."""
+    """Returns the contents of all entries of `folder` by name; for other than files, kinds."""
     found = {}
     for path in sorted(folder.rglob("*")):
         mode = path.lstat().st_mode
@@ -81,7 +81,7 @@ def contents(folder):
 
 
 class Bench:
-    """A folder with good inputs and good programs, and the faults tried so far."""
+    """A folder with valid inputs and programs, and the faults tried so far."""
 
     def __init__(self, weft, folder, only):
         self.weft, self.folder, self.only = str(Path(weft).resolve()), folder, only
@@ -99,16 +99,16 @@ class Bench:
                    "diverging"])
 
     def write(self, name, content):
-        """Puts a file into the place where commands run."""
+        """Writes a file into the folder where commands run."""
         data = content if isinstance(content, bytes) else content.encode()
         (self.place / name).write_bytes(data)
 
     def described(self, model="model.textproto", recipe="recipe.textproto"):
-        """The arguments that describe a compilation."""
+        """Returns the arguments that describe a compilation."""
         return [model, "--machine", "machine.textproto", "--recipe", recipe]
 
     def call(self, command, prefix=()):
-        """Runs a command in the place; returns what came of it, or None after too long."""
+        """Runs a command in the folder; returns its result, or None after the time limit."""
         try:
             return subprocess.run([*prefix, *command], cwd=self.place, env=self.environment,
                                   capture_output=True, stdin=subprocess.DEVNULL, text=True,
@@ -137,7 +137,7 @@ class Bench:
         self.tell(what, "; ".join(filter(None, faults)))
 
     def wrong(self, done, message, status, silent):
-        """What is wrong with how a command ended, or None."""
+        """Returns the fault in the end of a command, or None."""
         if done is None:
             return f"still running after {TIME_LIMIT} s"
         errors = done.stderr.strip()
@@ -157,7 +157,7 @@ class Bench:
         return None
 
     def left(self, before, after):
-        """What files were changed that should not have been, or None."""
+        """Returns the files that changed but should not have, or None."""
         changed = {name for name in before.keys() | after.keys()
                    if before.get(name) != after.get(name)}
         if changed:
@@ -171,18 +171,18 @@ class Bench:
         return None
 
     def tell(self, what, fault):
-        """Counts and prints."""
+        """Counts and prints one case."""
         self.passed, self.failed = self.passed + (not fault), self.failed + bool(fault)
         print(f"{'FAIL' if fault else 'pass'} {what}" + (f": {fault}" if fault else ""), flush=True)
 
     def compile(self, what, message, *options, model="model.textproto", recipe="recipe.textproto",
                 output="out", **more):
-        """A compilation that must fail."""
+        """Expects a compilation to fail."""
         self.fault(what, [self.weft, "compile", *self.described(model, recipe), *options, "-o",
                           output], message, **more)
 
     def train(self, what, message, *options, data="text", program="./train", **more):
-        """A run that must fail."""
+        """Expects a run to fail."""
         data = ["--data", data] if data else []
         self.fault(what, [program, *data, *options], message, **more)
 
@@ -261,7 +261,7 @@ def plans(bench):
 
 
 def command_lines(bench):
-    """Words that mean nothing."""
+    """Unknown words on the command line."""
     bench.compile("unknown option of weft",
                   r"weft compile: unknown option '--targt', did you mean '--target'\?",
                   "--targt=host")
@@ -281,7 +281,7 @@ def command_lines(bench):
 
 
 def data_files(bench):
-    """Data that cannot be trained on."""
+    """Unsuitable training data."""
     bench.train("no data file", r"error: --data is missing: .*", data=None)
     bench.train("missing data file", r"error: cannot read 'none': No such file or directory",
                 data="none")
@@ -299,7 +299,7 @@ def data_files(bench):
 
 
 def token_files(bench):
-    """Files of tokens that are not what they seem."""
+    """Files of tokens whose headers do not match their content."""
     def numbers(kind, *values):
         return np.array(values, kind).tobytes()
 
@@ -323,7 +323,7 @@ def token_files(bench):
                 r"error: cannot read 'm\.bin': No such file or directory", data="m")
     bench.write("m.bin", numbers("<u2", *range(32)))
     bench.train("Megatron's index of a longer file", r"error: the data file 'm\.bin' has 64 bytes, "
-                r"by its index it has 128", data="m.bin")
+                r"expected by its index 128", data="m.bin")
     bench.write("m.bin", numbers("<u2", *range(64)))
     bench.train("output over one of Megatron's files",
                 r"error: --save would overwrite 'm\.bin', which --data reads", "--save", "m.bin",
@@ -335,7 +335,7 @@ def token_files(bench):
                 r"validate on", "--validation-split", "0.01")
     bench.train("output over the validation data", r"error: --metrics would overwrite 'high', which "
                 r"--validation-data reads", "--validation-data", "high", "--metrics", "high")
-    # Too large to be looked at as a whole before training.
+    # Too large to be checked completely before training.
     bench.write("large.bin", numbers("<u2", *[999]) * ((1 << 24) + 1))
     bench.train("token beyond the vocabulary met while training", r"error: the data file "
                 r"'large\.bin' has the token 999 at position \d+, the model's vocabulary is 0 to 127",
@@ -344,7 +344,7 @@ def token_files(bench):
 
 
 def checkpoints(bench):
-    """Checkpoints that cannot be gone on from."""
+    """Checkpoints from which a run cannot resume."""
     done = bench.call(["./train", "--data", "text", "--quiet", "--save", "good"])
     if done is None or done.returncode != 0:
         sys.exit("expected a checkpoint")
@@ -360,7 +360,7 @@ def checkpoints(bench):
         bench.train(what, r"error: 'bad' is not a valid safetensors file: .*", "--load", "bad",
                     "--steps", "9")
     tensors = safetensors.load(bench.place / "good")
-    # Values that are not finite, in one layer's weight, which two ranks of tp share by halves.
+    # Non-finite values in one layer's weight, of which two ranks of tp hold a half each.
     weight = np.array(tensors["layers.1.mlp.up.weight"])
     weight[9, 3] = np.nan
     parameters = {name: value for name, value in tensors.items() if "/" not in name}
@@ -379,7 +379,7 @@ def checkpoints(bench):
 
 
 def divergence(bench):
-    """A loss that stops being a number."""
+    """A loss that becomes non-finite."""
     bench.write("out", "old")
     bench.train("loss that overflows",
                 r"error: step \d+: loss is (nan|inf); the first value that is not finite is "
@@ -393,7 +393,7 @@ def divergence(bench):
 
 
 EXPERTS = MODEL + "experts { experts: 4 experts_per_token: 2 ffn: 8 first_layer: 1 }\n"
-# So fast that all tokens of some sequence are at one expert after a few steps; 7 of 8 have room.
+# So high that one expert gets all tokens of a sequence after a few steps; 7 of 8 fit.
 BOUNDED = RECIPE.replace("adamw {}", "sgd { momentum: 0.9 }").replace("1e-2", "1").replace(
     "steps: 3", "steps: 60") + "routing { buffer_factor: 1.75 }\n"
 
@@ -413,7 +413,7 @@ def buffers(bench):
         bench.write("out", "old")
         bench.train(f"an expert's buffer that is too small, {pins}", message, "--quiet", "--save", "out",
                     program="./bounded")
-        # The steps before it count, and a program with more room goes on from a checkpoint of them.
+        # Earlier steps remain valid: a program with larger buffers resumes from their checkpoint.
         kept = bench.call(["./bounded", "--data", "text", "--quiet", "--steps", "3", "--save", "kept"])
         more = bench.call(["./roomy", "--data", "text", "--quiet", "--steps", "12", "--load", "kept",
                            "--save", "more"])
@@ -442,7 +442,7 @@ def outputs(bench):
     bench.compile("plan over a folder",
                   r"weft compile: cannot write 'out\.plan\.textproto': it is a folder")
     (bench.place / "out.plan.textproto").rmdir()
-    # Replacing a device by a file would break the machine for everybody, where one may.
+    # Replacing a device by a file, where permitted, would break the machine for everybody.
     for name in ("a", "b", "c"):
         os.mkfifo(bench.place / f"pipe-{name}")
     bench.compile("program over a pipe", r"weft compile: cannot write 'pipe-a': .*",
@@ -454,13 +454,13 @@ def outputs(bench):
 
 
 def full_disk(bench):
-    """A disk that runs full. Only an administrator can mount one; for others that is said."""
+    """A disk that fills up. Only an administrator can mount one; others get a message."""
     (bench.place / "full").mkdir()
     probe = bench.call(["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=16k none full"])
     if probe is None or probe.returncode != 0:
         print("left out: a full disk needs the right to mount one")
         return
-    # The disk is there for one command; what the command left on it comes back in an exit status.
+    # The disk exists for one command, whose exit status says which files it left there.
     script = ("mount -t tmpfs -o size=16k none full && echo old > full/out || exit 90; "
               "\"$@\"; s=$?; "
               "[ \"$(ls -A full)\" = out ] && [ \"$(cat full/out)\" = old ] || exit 91; exit $s")
@@ -469,12 +469,12 @@ def full_disk(bench):
     for option in ("--save", "--save-gradients"):
         bench.train(f"{option} on a full disk", message.format("error"), option, "full/out",
                     "--quiet", prefix=prefix)
-    # Metrics are written as the run goes, so what was written before stays.
+    # Metrics are written during the run, so earlier lines stay.
     bench.train("--metrics on a full disk", message.format("error"), "--metrics", "full/out",
                 "--quiet", "--steps", "100000", prefix=(
                     "unshare", "-m", "sh", "-c",
                     "mount -t tmpfs -o size=16k none full || exit 90; exec \"$@\"", "sh"))
-    # The object lies beside the program until it is linked, and is what does not fit.
+    # The object file, which lies beside the program until it is linked, does not fit.
     bench.compile("program on a full disk",
                   r"error: cannot emit '(.*/)?full/out\S*': No space left on device",
                   output="full/out", prefix=prefix)

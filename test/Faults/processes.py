@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs a compiled program under mpirun, and as torchrun does, in good order and not.
+"""Runs a compiled program under mpirun, and as torchrun does, with and without faults.
 
 In good order it must write what ranks as threads of one process write, bit by bit, and go on from
 their checkpoints, and they from its. When a rank is killed, stopped, or started with something
@@ -35,7 +35,7 @@ import torchrun  # pylint: disable=wrong-import-position
 RANKS = 4
 # Exit statuses of docs/Running.md.
 DEAD, STUCK = 5, 6
-# Seconds that a rank waits for others, in cases where it does.
+# Seconds that a rank waits for others in cases with such a wait.
 PATIENCE = 4
 # Seconds that a run may take to end; more is a hang.
 TIME_LIMIT = 90
@@ -44,7 +44,7 @@ TIME_LIMIT = 90
 class Bench:
     """A folder with a program for four ranks, and the cases tried so far."""
 
-    # What it is compiled for.
+    # The target of the compilation.
     TARGET = ()
 
     def __init__(self, weft, folder):
@@ -59,28 +59,28 @@ class Bench:
                               "train"]))
 
     def check(self, done):
-        """Ends it all unless a command that must succeed has."""
+        """Ends the test unless the command succeeded."""
         if done.returncode != 0:
             sys.exit(f"{' '.join(map(str, done.args))}: expected success, got {done.stderr}")
 
     def call(self, command, **environment):
-        """Runs a command in the folder; returns what came of it."""
+        """Runs a command in the folder; returns its result."""
         return subprocess.run(command, cwd=self.folder, text=True, capture_output=True,
                               env={**self.environment, **environment}, timeout=TIME_LIMIT)
 
     def command(self, backend, *options):
-        """What runs the program."""
+        """Returns the command that runs the program."""
         if backend == "tcp":
             return [torchrun.__file__, "-n", str(RANKS), "./train", "--data", "text", *options]
         return [self.weft, "run", "-n", str(RANKS), "--backend", backend, "train", "--", "--data",
                 "text", *options]
 
     def train(self, backend, *options):
-        """A run that must succeed."""
+        """Expects a run to succeed."""
         self.check(self.call(self.command(backend, *options)))
 
     def contents(self, name):
-        """The content of a file, or of all files of a folder by their names."""
+        """Returns the content of a file, or of all files of a folder by name."""
         path = self.folder / name
         if path.is_dir():
             return {str(file.relative_to(path)): file.read_bytes()
@@ -88,7 +88,7 @@ class Bench:
         return path.read_bytes()
 
     def ranks(self):
-        """The numbers of our processes, by rank; those of a launcher have none."""
+        """Returns the numbers of our processes, by rank; a launcher has none."""
         found = {}
         for process in Path("/proc").iterdir():
             if not process.name.isdigit():
@@ -105,7 +105,7 @@ class Bench:
         return found
 
     def left(self):
-        """What is wrong if processes stay behind, or None. Their launcher takes a moment."""
+        """Returns an error if processes remain, or None. Their launcher takes a moment to end."""
         end = time.monotonic() + 10
         while (found := self.ranks()) and time.monotonic() < end:
             time.sleep(0.05)
@@ -114,12 +114,12 @@ class Bench:
         return f"left processes of ranks {sorted(found)} behind" if found else None
 
     def tell(self, what, fault):
-        """Counts and prints."""
+        """Counts and prints one case."""
         self.passed, self.failed = self.passed + (not fault), self.failed + bool(fault)
         print(f"{'FAIL' if fault else 'pass'} {what}" + (f": {fault}" if fault else ""), flush=True)
 
     def judge(self, what, status, errors, expected_status, message):
-        """Looks at how a run ended."""
+        """Checks the end of a run."""
         fault = None
         if status not in expected_status:
             fault = f"expected exit status {expected_status}, got {status}: {errors[-300:]}"
@@ -128,7 +128,7 @@ class Bench:
         self.tell(what, fault or self.left())
 
     def fault(self, what, command, message, **environment):
-        """A run that must fail by itself."""
+        """Expects a run to fail by itself."""
         done = self.call(command, **environment)
         self.judge(what, done.returncode, done.stderr, (1,), message)
 
@@ -139,7 +139,7 @@ class Bench:
         self.judge(what, status, errors, (1,), message)
 
     def ended(self, processes):
-        """The greatest exit status of such processes, and what all have said of errors."""
+        """Returns the greatest exit status of such processes, and the errors of all."""
         started = [subprocess.Popen(command, cwd=self.folder, text=True, stderr=subprocess.PIPE,
                                     stdout=subprocess.DEVNULL,
                                     env={**self.environment, **variables})
@@ -148,12 +148,12 @@ class Bench:
         return max(process.returncode for process in started), errors
 
     def strike(self, backend, what, rank, number, statuses, message):
-        """Sends a signal to one rank of a run that would be long."""
+        """Sends a signal to one rank of a long run."""
         status, errors, behind = self.struck(backend, rank, number)
         self.judge(what, status, errors + (f"({behind})" if behind else ""), statuses, message)
 
     def struck(self, backend, rank, number):
-        """One such run: its exit status, its errors, what is left of it."""
+        """Returns the exit status of one such run, its errors, and its remaining processes."""
         with open(self.folder / "metrics", "wb"), open(self.folder / "errors", "w+") as errors:
             run = subprocess.Popen(
                 self.command(backend, "--steps", "100000000", "--quiet", "--timeout", str(PATIENCE),
@@ -174,14 +174,14 @@ class Bench:
             except subprocess.TimeoutExpired:
                 run.kill()
                 got = "a hang"
-            # What is on its way to the file comes until all are gone.
+            # Output still arrives in the file until all processes have ended.
             behind = self.left()
             errors.seek(0)
             return got, errors.read(), behind
 
 
 def same_files(bench, processes):
-    """Ranks as processes write what ranks as threads write."""
+    """Ranks in processes write the same as ranks in threads."""
     options = ("--validation-split", "0.2", "--gradients-step", "1", "--steps", "3", "--quiet")
     outputs = ("save", "save-gradients", "metrics", "checkpoint-dir", "profile")
     for backend in ("local", processes):
@@ -204,7 +204,7 @@ def same_files(bench, processes):
 
 
 def checkpoints(bench, processes):
-    """A checkpoint of either is one for the other."""
+    """Either kind of run resumes from the checkpoints of the other."""
     for backend, other in (("local", processes), (processes, "local")):
         folder = f"{backend}-to-{other}"
         bench.train(backend, "--steps", "2", "--checkpoint-dir", folder, "--quiet")
@@ -217,12 +217,12 @@ def checkpoints(bench, processes):
 
 
 def starts(bench, processes):
-    """Runs that cannot begin."""
+    """Runs that cannot start."""
     (starts_of_mpi if processes == "mpi" else starts_of_tcp)(bench)
 
 
 def starts_of_tcp(bench):
-    """Where no launcher ends the others, and where the variables are not what they should be."""
+    """Runs without a launcher that ends the others, and runs with wrong variables."""
     program = ["./train", "--data", "text", "--quiet"]
     store, port = torchrun.take_port("127.0.0.1")
     ranks = torchrun.variables(RANKS, port)
@@ -312,14 +312,14 @@ def starts_of_mpi(bench):
 
 
 def signals(bench, processes):
-    """A rank that is killed, told to end, or stopped; and the launcher."""
+    """A rank that is killed, terminated or suspended; and the launcher."""
     gone = (r"error: rank {0} is gone: its process \d+ on '.*' has ended without a word, as it does "
             r"when it is killed")
     stuck = (r"error: rank \d waited " + str(PATIENCE) + r" s in [a-z-]+ .* \(.* instruction \d+, .*"
              r"\);.* rank {0} is missing: its process \d+ on '.*' does not answer, as when it is "
              r"stopped")
     for rank in (0, 2):
-        # Whether the launcher gives the signal or the report's status depends on what it sees first.
+        # The launcher returns the signal or the report's status, whichever it sees first.
         bench.strike(processes, f"{processes}: rank {rank} is killed", rank, signal.SIGKILL, (DEAD, 137),
                      gone.format(rank))
         bench.strike(processes, f"{processes}: rank {rank} is told to end", rank, signal.SIGTERM, (DEAD, 143),

@@ -69,7 +69,7 @@ module {
   weft.variable input @seed [] : tensor<i64>
   weft.variable input @step_number [] : tensor<i64>
   weft.optimizer sgd learning_rate 1.0 decay constant warmup 0 steps 1 final 1.0
-  // expected-error @+1 {{verify-import: expected @loss to take nothing and give one floating-point number, got '() -> tensor<i64>'}}
+  // expected-error @+1 {{verify-import: expected @loss to have no arguments and one floating-point number as result, got '() -> tensor<i64>'}}
   func.func @loss() -> tensor<i64> {
     %0 = weft.read @seed : tensor<i64>
     return %0 : tensor<i64>
@@ -216,7 +216,7 @@ module {
   func.func @init() {
     return
   }
-  // expected-error @+1 {{verify-import: expected @evaluate to take and give nothing, got '() -> tensor<f32>'}}
+  // expected-error @+1 {{verify-import: expected @evaluate to have no arguments and no results, got '() -> tensor<f32>'}}
   func.func @evaluate() -> tensor<f32> {
     %0 = weft.fill constant 1.0 : tensor<f32>
     return %0 : tensor<f32>

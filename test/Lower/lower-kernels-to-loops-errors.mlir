@@ -32,7 +32,7 @@ func.func private @tied_twice(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32
 
 // -----
 
-// expected-error @+1 {{result 0 is an argument other than 0, which it is tied to}}
+// expected-error @+1 {{result 0 is tied to argument 0, but is another argument}}
 func.func private @tied_to_another_argument(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32>
     attributes {weft.tied = array<i64: 0>} {
   return %y : tensor<4xf32>
@@ -40,7 +40,7 @@ func.func private @tied_to_another_argument(%x: tensor<4xf32>, %y: tensor<4xf32>
 
 // -----
 
-// expected-error @+1 {{a kernel takes indices and tensors of static shape without encoding, got 'tensor<?xf32>'}}
+// expected-error @+1 {{expected arguments of a kernel that are indices or tensors of static shape without encoding, got 'tensor<?xf32>'}}
 func.func private @symbolic(%x: tensor<?xf32>) -> tensor<?xf32>
     attributes {weft.tied = array<i64: -1>} {
   return %x : tensor<?xf32>
@@ -48,14 +48,14 @@ func.func private @symbolic(%x: tensor<?xf32>) -> tensor<?xf32>
 
 // -----
 
-// expected-error @+1 {{a kernel takes indices and tensors of static shape without encoding, got 'f32'}}
+// expected-error @+1 {{expected arguments of a kernel that are indices or tensors of static shape without encoding, got 'f32'}}
 func.func private @scalar(%x: f32) attributes {weft.tied = array<i64>} {
   return
 }
 
 // -----
 
-// expected-error @+1 {{a kernel has a body of one block}}
+// expected-error @+1 {{expected a kernel with a body of one block}}
 func.func private @declaration(%x: tensor<4xf32>) attributes {weft.tied = array<i64>}
 
 // -----
@@ -96,7 +96,7 @@ func.func private @read_too_late(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<f3
     %1 = arith.mulf %0, %0 : f32
     weft.yield %1 : f32
   }
-  // expected-error @+1 {{reads argument 0 after result 0 took its place}}
+  // expected-error @+1 {{reads argument 0 after result 0 overwrote it}}
   %s = weft.contract "a->" (%x) : (tensor<4xf32>) -> tensor<f32>
   return %y, %s : tensor<4xf32>, tensor<f32>
 }

@@ -177,7 +177,7 @@ func.func @tokens(%w: tensor<3x4xf64>) -> tensor<3x2x5x4xf64> {
 weft.variable statistic @places ["experts"] unpadded [7] : tensor<8xi32>
 func.func @whole_numbers() {
   %0 = weft.iota : tensor<8xi32>
-  // expected-error @+1 {{mask-padding: weft.assign takes in what lies beyond the 7 elements of a dimension that was padded}}
+  // expected-error @+1 {{mask-padding: weft.assign depends on the padding after the 7 elements of a padded dimension}}
   weft.assign @places, %0 : tensor<8xi32>
   return
 }

@@ -94,7 +94,7 @@ module attributes {weft.mesh = #weft.mesh<"dp"=2>} {
 // Two that read one variable.
 
 module attributes {weft.mesh = #weft.mesh<"dp"=2>} {
-  // expected-note @+1 {{both are of what is read of 'x'}}
+  // expected-note @+1 {{both constrain the value of variable 'x'}}
   weft.variable parameter @x ["batch", "hidden"] : tensor<4x8xf64>
   func.func @step() {
     %0 = weft.read @x : tensor<4x8xf64>

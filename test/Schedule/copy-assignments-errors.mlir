@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --copy-assignments --split-input-file --verify-diagnostics
 
-// expected-error @+1 {{expected a function @step that takes and gives nothing}}
+// expected-error @+1 {{expected a function @step without arguments and results}}
 module {
   func.func @init() {
     return

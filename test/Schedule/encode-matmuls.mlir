@@ -3,7 +3,7 @@
 // RUN: weft-opt %s --split-input-file --pass-pipeline='builtin.module(encode-matmuls,func.func(fuse-epilogues))' 2>/dev/null | FileCheck %s --check-prefix=FUSED
 // RUN: weft-opt %s --split-input-file --encode-matmuls="machine='version: 1 name: \"a\" devices_per_node: 1 device { name: \"d\" peak_flops { precision: BF16 flops: 1e12 } memory_bytes: 1073741824 memory_bandwidth_bytes_per_second: 1e10 }'" 2>&1 >/dev/null | FileCheck %s --check-prefix=NONE
 
-// NONE: warning: encode-matmuls: 1 of 1 FP8 matmuls are done in 16 or 32 bits, of which this is the first: the machine has no rate for F8
+// NONE: warning: encode-matmuls: 1 of 1 FP8 matmuls stay in 16 or 32 bits, the first of them here: the machine has no rate for F8
 
 module attributes {weft.target = "cuda"} {
 
@@ -161,10 +161,10 @@ func.func @epilogues(%a: tensor<32x64xf32>, %b: tensor<16x64xf32>, %m: tensor<f3
 module attributes {weft.target = "cuda"} {
 
 // What stays is said, of each kind once. A batch is one before all else.
-// SAID: warning: encode-matmuls: 2 of 6 FP8 matmuls are done in 16 or 32 bits, of which this is the first: expected sizes that are multiples of 16
+// SAID: warning: encode-matmuls: 2 of 6 FP8 matmuls stay in 16 or 32 bits, the first of them here: expected sizes that are multiples of 16
 // SAID: warning: encode-matmuls: 2 of 6 FP8 matmuls {{.*}}: it is a batch of matmuls
 // SAID: warning: encode-matmuls: 1 of 6 FP8 matmuls {{.*}}: both operands are of e5m2
-// SAID: warning: encode-matmuls: 1 of 6 FP8 matmuls {{.*}}: what is summed does not lie together
+// SAID: warning: encode-matmuls: 1 of 6 FP8 matmuls {{.*}}: the summed dimensions are not contiguous
 // CHECK-LABEL: @refused
 // CHECK-NOT:   weft.encode
 func.func @refused(%a: tensor<32x64xf32>, %b: tensor<24x64xf32>, %c: tensor<4x16x64xf32>,
@@ -220,7 +220,7 @@ func.func @halves(%x: tensor<32x64xf32>, %m: tensor<f32>)
 
 // What was joined, and is taken apart where ranks' parts meet, where other sizes are, or after rows
 // became columns, has several scales, which is said.
-// SAID: warning: encode-matmuls: 5 of 7 FP8 matmuls {{.*}}: what an operand was scaled by is not known
+// SAID: warning: encode-matmuls: 5 of 7 FP8 matmuls {{.*}}: the scale of an operand is unknown
 // CHECK-LABEL: @joined(
 // CHECK-NOT:     weft.encode
 // CHECK:         return
@@ -257,7 +257,7 @@ func.func @joined(%x: tensor<32x64xf32>, %a: tensor<32x64xf32>, %w: tensor<32x64
 module attributes {weft.target = "cuda"} {
 
 // What a call gets may be what another has given.
-// SAID: warning: encode-matmuls: 1 of 1 FP8 matmuls {{.*}}: what an operand was scaled by is not known
+// SAID: warning: encode-matmuls: 1 of 1 FP8 matmuls {{.*}}: the scale of an operand is unknown
 // CHECK-LABEL: func.func private @passed(
 // CHECK:         weft.contract
 func.func private @passed(%x: tensor<32x64xbf16>, %w: tensor<16x64xbf16>)

@@ -7,7 +7,7 @@ func.func @init() {
 }
 func.func @step() {
   %0 = weft.read @a : tensor<4xf32>
-  // expected-error @+1 {{needs a copy, which copy-assignments has to insert}}
+  // expected-error @+1 {{needs a copy; run copy-assignments first}}
   weft.assign @b, %0 : tensor<4xf32>
   return
 }

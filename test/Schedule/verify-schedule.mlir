@@ -32,7 +32,7 @@ module {
 
 // -----
 
-// expected-error @+1 {{expected a function @init that takes and gives nothing}}
+// expected-error @+1 {{expected a function @init without arguments and results}}
 module attributes {weft.mesh = #weft.mesh<>} {
 }
 
@@ -108,7 +108,7 @@ module attributes {weft.mesh = #weft.mesh<"dp" = 2>} {
     return %x : tensor<4xf32>
   }
   func.func private @layer(%x: tensor<4xf32>) -> tensor<4xf32> {
-    // expected-error @+1 {{expected a kernel with a body and 'weft.tied' as here, got @kernel}}
+    // expected-error @+1 {{expected a kernel with a body and the same 'weft.tied' as this launch, got @kernel}}
     %0 = weft.launch @kernel(%x) tied [0] : (tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
   }
@@ -126,7 +126,7 @@ module attributes {weft.mesh = #weft.mesh<"dp" = 2>} {
   func.func private @kernel(%x: tensor<4xf32>) -> tensor<4xf32>
       attributes {weft.tied = array<i64: -1>}
   func.func private @layer(%x: tensor<4xf32>) -> tensor<4xf32> {
-    // expected-error @+1 {{expected a kernel with a body and 'weft.tied' as here, got @kernel}}
+    // expected-error @+1 {{expected a kernel with a body and the same 'weft.tied' as this launch, got @kernel}}
     %0 = weft.launch @kernel(%x) tied [-1] : (tensor<4xf32>) -> tensor<4xf32>
     return %0 : tensor<4xf32>
   }

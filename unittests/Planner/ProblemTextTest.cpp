@@ -118,7 +118,7 @@ TEST(ProblemText, SaysWhatAnEdgeCannotJoin) {
                      "node \"sum\"\n  option \"o\" 1 1\nedge \"matmul\" \"sum\" \"t\"\n"
                      "edge #0 #3 \"t\"\nedge 0 #1 \"t\"\nedge #0 #1 \"u\"\nedge #0 #1 #0 2\n"
                      "  rows 0 -1\n  columns 4294967296\n"),
-            "p:13:16: there are several nodes \"sum\", expected a number as in #1\n"
+            "p:13:15: there are several nodes \"sum\", expected a number as in #1\n"
             "p:14:9: expected one of 3 nodes, got #3\n"
             "p:15:6: expected the name of a node in quotes, or its number as in #0, got '0'\n"
             "p:16:12: there is no table \"u\" above\n"

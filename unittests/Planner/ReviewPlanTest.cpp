@@ -132,7 +132,7 @@ const Case cases[] = {
      "ranks, device core has 0.0001 GB, use at least 20 ranks\n"},
     // A sum of 24 / 4 * 128 * 64 elements, four for a layer.
     {"legal_r8", [](Scene &scene) { std::swap(scene.plan.mesh[0], scene.plan.mesh[1]); }, "",
-     "legal_r8: p:7:1: axes: what b=4 cuts is summed across 4 nodes, 8 times in a step, which "
+     "legal_r8: p:7:1: axes: sums over b=4 cross 4 nodes, 8 times in a step, which "
      "takes "
      "about "
      "0.0236 s; within a node 0.00236 s, where the last axes of the mesh are\n"},
@@ -185,7 +185,7 @@ TEST(ReviewPlan, LegalR9SaysWhatPaddingCosts) {
   EXPECT_EQ(lines(scene.review().errors), "");
   EXPECT_EQ(lines(scene.review().warnings),
             "legal_r9: p:8:1: axes: b=4 does not divide ffn=250, which is padded to 252: ranks "
-            "compute 0.8 % more of what has it\n");
+            "compute 0.8 % more of each value with it\n");
 }
 
 TEST(ReviewPlan, PaddedBatchesHaveNoMicroBatches) {
@@ -237,28 +237,27 @@ TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
                  }),
             begin + "a batch of 22 samples is no multiple of a=4, so it cannot be cut into "
                     "micro-batches\n");
-  std::string whole = begin + "a micro-batch of 8 samples does not know what ";
+  std::string whole = " needs the whole batch, got micro-batches of 8 samples, use an "
+                      "accumulation of 1";
   EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.capacityFactor = 1; }), "");
   EXPECT_EQ(with(3,
                  [](Scene &scene) {
                    scene.recipe.routing.capacityFactor = 1;
                    scene.recipe.routing.capacityGroup = desc::RoutingGroup::GlobalBatch;
                  }),
-            whole + "routing.capacity_group: GLOBAL_BATCH needs of the whole batch, use an "
-                    "accumulation of 1 or a capacity_group of SEQUENCE\n");
+            begin + "routing.capacity_group: GLOBAL_BATCH" + whole +
+                " or a capacity_group of SEQUENCE\n");
   EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.loadBalanceLoss = 0.1; }),
-            whole + "routing.load_balance_group: GLOBAL_BATCH needs of the whole batch, use an "
-                    "accumulation of 1 or a load_balance_group of SEQUENCE\n");
+            begin + "routing.load_balance_group: GLOBAL_BATCH" + whole +
+                " or a load_balance_group of SEQUENCE\n");
   EXPECT_EQ(with(3,
                  [](Scene &scene) {
                    scene.model.experts.emplace().selectionBias = true;
                    scene.recipe.routing.biasUpdateSpeed = 0.1;
                  }),
-            whole +
-                "routing.bias_update_speed needs of the whole batch, use an accumulation of 1\n");
+            begin + "routing.bias_update_speed" + whole + "\n");
   EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.fp8.emplace(); }),
-            whole + "fp8, one scale for each tensor, needs of the whole batch, use an "
-                    "accumulation of 1 or fp8.scaling: DELAYED\n");
+            begin + "fp8 with one scale for each tensor" + whole + " or fp8.scaling: DELAYED\n");
   EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.fp8.emplace().history = 4; }), "");
   auto group = [](int64_t samples) {
     return [samples](Scene &scene) { scene.model.graph.emplace().batchNormGroup = samples; };
@@ -316,9 +315,9 @@ TEST(ReviewPlan, WarnsOfPeaksOfTwoSources) {
   device.peakFlopsBF16 = 7e8;
   device.peakFlopsF8 = 1.96e9;
   EXPECT_EQ(lines(scene.review().warnings),
-            "together_r10: machine host gives F8 2.8 times the peak_flops of BF16, and matmuls "
-            "were measured of BF16 alone: with fp8 they are taken to be so much faster, expected "
-            "peaks of one source, or measured matmuls of F8\n");
+            "together_r10: machine host has 2.8 times the peak_flops for F8 that it has for BF16, "
+            "but measured matmuls for BF16 only: FP8 matmuls are predicted to be as many times "
+            "faster, expected peaks of one source, or measured matmuls for F8\n");
   device.peakFlopsF8 = 1.4e9;
   EXPECT_EQ(lines(scene.review().warnings), "");
   device.peakFlopsF8 = 1.96e9;
@@ -334,10 +333,9 @@ TEST(ReviewPlan, WarnsOfGroupsThatFitNoNode) {
                                 "sharding { dimension: 'kv_heads' axes: ['b'] }",
                                 "p");
   EXPECT_EQ(lines(scene.review().errors), "");
-  EXPECT_EQ(
-      lines(scene.review().warnings),
-      "legal_r8: p:2:1: axes: what b=8 cuts is summed across 2 nodes, 4 times in a step, which "
-      "takes about 0.00786 s; at most 4 ranks are on one node\n");
+  EXPECT_EQ(lines(scene.review().warnings),
+            "legal_r8: p:2:1: axes: sums over b=8 cross 2 nodes, 4 times in a step, which "
+            "takes about 0.00786 s; at most 4 ranks are on one node\n");
   // A batch across nodes is nothing unusual.
   scene.plan.shardings[0].dimension = "batch";
   EXPECT_EQ(lines(scene.review().warnings), "");

@@ -116,7 +116,7 @@ TEST(Arena, SweepNamesTheFault) {
   EXPECT_EQ(fault({{0, 64}, 192}), "buffer 0 and buffer 1 overlap in space and time");
   EXPECT_EQ(fault({{0, 130}, 256}), "buffer 1 does not begin at a multiple of the alignment");
   EXPECT_EQ(fault({{0, 128}, 191}), "buffer 1 ends beyond the arena");
-  EXPECT_EQ(fault({{0}, 192}), "the plan has not one offset for each buffer");
+  EXPECT_EQ(fault({{0}, 192}), "the plan's number of offsets differs from the number of buffers");
 }
 
 TEST(Arena, RandomPlansAreCheckedAsByBruteForce) {

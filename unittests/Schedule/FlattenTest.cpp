@@ -327,7 +327,7 @@ TEST_F(FlattenTest, RefusesWhatIsNoInstruction) {
   };
   const Case cases[] = {
       {"%0 = weft.contract \"bk->k\"(%x) : (tensor<2x4xf32>) -> tensor<4xf32>\n",
-       "is no instruction; run verify-schedule before"},
+       "does not become an instruction; run verify-schedule first"},
       {"%0 = weft.all_reduce logsumexp %x over [\"dp\"] of #mesh : tensor<2x4xf32> -> "
        "tensor<2x4xf32>\n",
        "reduces by logsumexp, expected sum or max after partition"},

@@ -208,7 +208,8 @@ TEST(Proof, PermutesTakeEachShardOnce) {
 TEST(Proof, ReadsFollowWrites) {
   rt::Program program = makeProgram({});
   program.step.erase(program.step.begin());
-  expectRefused(program, "step instruction 0 'forward' reads buffer 2, which nothing has written");
+  expectRefused(program,
+                "step instruction 0 'forward' reads buffer 2, which no instruction has written");
 }
 
 TEST(Proof, InitWritesWhatOutlivesAStep) {
@@ -251,7 +252,7 @@ TEST(Proof, SectionsShareNothingButWhatPersists) {
   uint32_t buffer = program.step[0].operands[0].buffer;
   program.init[0].operands.push_back({buffer, rt::Access::Write});
   packArena(program);
-  expectRefused(program, "which init uses and which is not persistent");
+  expectRefused(program, " of init, which is not persistent");
 }
 
 /// A program whose evaluation is the beginning of its step, up to the loss, on buffers of its own.
@@ -297,7 +298,7 @@ TEST(Proof, EvaluationsChangeNothing) {
   program = right;
   program.evaluate.erase(program.evaluate.begin());
   expectRefused(program, "evaluate instruction 0");
-  expectRefused(program, "which nothing has written");
+  expectRefused(program, "which no instruction has written");
 }
 
 TEST(Proof, CollectivesOfEvaluationsMeetToo) {
@@ -316,11 +317,11 @@ TEST(Proof, CollectivesOfEvaluationsMeetToo) {
 TEST(Proof, PersistentBuffersHaveOneName) {
   rt::Program program = makeProgram({});
   program.parameters[1].buffer = program.parameters[0].buffer;
-  expectRefused(program, "which has another name already");
+  expectRefused(program, "which already holds another tensor");
   expectRefused(program, "buffer 1 is persistent and has no name");
   program = makeProgram({});
   program.buffers[0].kind = rt::BufferClass::Optimizer;
-  expectRefused(program, "which is no persistent one of its class");
+  expectRefused(program, "expected a persistent buffer of its class");
 }
 
 TEST(Proof, MatmulsFillTheirBuffers) {
@@ -328,7 +329,7 @@ TEST(Proof, MatmulsFillTheirBuffers) {
   uint32_t at = program.step[findOpcode(program, rt::Opcode::Matmul)].target;
   rt::Matmul right = program.matmuls[at];
   program.matmuls[at].m -= 1;
-  expectRefused(program, "does not fit operand 0: it needs 480 bytes, the buffer has 512");
+  expectRefused(program, "needs 480 bytes in operand 0, got 512 bytes");
   program.matmuls[at] = right;
   program.matmuls[at].ldc = right.ldc + 1;
   expectRefused(program, "needs");
@@ -340,7 +341,7 @@ TEST(Proof, MatmulsFillTheirBuffers) {
   program.matmuls[at].batch = 2;
   program.matmuls[at].m -= 1; // The second matrix begins in the first.
   program.matmuls[at].strideA = right.lda;
-  expectRefused(program, "does not fit operand 0: it needs a dense tensor");
+  expectRefused(program, "needs a dense tensor in operand 0");
 }
 
 TEST(Proof, MatmulsHaveWhatTheirEpiloguesNeed) {
@@ -358,7 +359,7 @@ TEST(Proof, MatmulsHaveWhatTheirEpiloguesNeed) {
     program.buffers.push_back({128, 0, rt::BufferClass::Workspace, false, rt::ElementType::I32});
   }
   packArena(program);
-  expectRefused(program, "does not fit operand 3: it needs");
+  expectRefused(program, " in operand 3, got ");
   matmul.epilogue.hasBias = false;
   matmul.epilogue.hasAddend = true;
   expectRefused(program, "needs 512 bytes in buffer 0, which has 256");

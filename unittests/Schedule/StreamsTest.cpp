@@ -279,7 +279,7 @@ TEST(Streams, EveryWaitIsNeeded) {
       rt::Program mutant = program;
       mutant.step[i].waits.clear();
       std::string text = refusal(mutant);
-      EXPECT_NE(text.find("while nothing says that step instruction "), std::string::npos)
+      EXPECT_NE(text.find(" without waiting for step instruction "), std::string::npos)
           << "seed " << seed << " instruction " << i << ": " << text;
     }
   }
@@ -311,8 +311,8 @@ TEST(Streams, TheProofNamesBothInstructions) {
   step.program.step[1].stream = rt::Stream::Communication;
   step.program.step[1].waits = {0};
   EXPECT_EQ(refusal(step.program),
-            "step instruction 2 'kernel' reads buffer 0 on compute, while nothing says that step "
-            "instruction 1 'collective' has ended, which writes bytes of it as buffer 0 on "
+            "step instruction 2 'kernel' reads buffer 0 on compute without waiting for step "
+            "instruction 1 'collective', which writes some of its bytes as buffer 0 on "
             "communication\n");
 }
 

@@ -39,6 +39,9 @@
 
 namespace weft::desc {
 
+/// The help of the option `--pin`, in lines.
+std::string_view pinsHelp();
+
 /// The plan that `pins` stand for; each string is one pin or several with commas between them
 /// ("dp=2,tp=2"). Mesh axes come out as dp, fsdp, ep, cp, tp, major to minor, in whatever order the
 /// pins are given; a pin of size 1 leaves no trace, and no pins give the plan of one rank.

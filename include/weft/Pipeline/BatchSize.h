@@ -12,7 +12,7 @@
 
 namespace weft {
 
-/// Replaces `?` by `batch` in every type.
+/// Replaces every dynamic dimension by `batch`, in every type of the module.
 void substituteBatch(mlir::ModuleOp module, int64_t batch);
 
 } // namespace weft

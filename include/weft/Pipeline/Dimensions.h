@@ -1,19 +1,21 @@
-//===- Dimensions.h - what the dimensions of values mean ------------------===//
+//===- Dimensions.h - classes of equal dimensions of values ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Variables name their dimensions (batch, ffn, vocab, …), other values do not. But an op's factor
-// is one index, whichever operands and results carry it, and a call passes values on as they are.
-// So dimensions fall into classes, and a class has the names of the variables' dimensions in it:
+// Variables name their dimensions (batch, ffn, vocab, …), other values do not. But a factor of an
+// op is the same index in all operands and results that have it, and a call passes values on
+// unchanged. So dimensions fall into classes, and a class has the names of the variables'
+// dimensions in it:
 //
 //   read @up ["ffn", "hidden"]        %h = contract "bsk,nk->bsn"(%x, %up)
 //                                     n is ffn, and so is the last dimension of %h
 //
-// Plan changes nothing of that: a reshard's two sides are one value. Where an op merges or splits
-// dimensions, as a reshape does, the classes of its two sides stay apart.
+// The classes are the same before and after Plan, as the operand and the result of a reshard are
+// one value. Where an op merges or splits dimensions, as a reshape does, its operand and its result
+// have different classes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,19 +31,21 @@
 
 namespace weft {
 
-/// Holds for the module as it was.
+/// The classes of the dimensions of all values of a module, which must not change afterwards.
 class Dimensions {
 public:
   explicit Dimensions(mlir::ModuleOp module);
 
-  /// What variables call the factor with that number in `rule`, the rule of `op`.
+  /// Returns the names that variables give the dimensions of factor number `factor` in `rule`, the
+  /// rule of `op`.
   llvm::SmallVector<llvm::StringRef> namesOf(ShardableOpInterface op, const FactorRule &rule,
                                              unsigned factor);
 
-  /// What variables call dimension `dim` of `value`, the first of several names; empty for none.
+  /// Returns the first name that variables give the class of dimension `dim` of `value`; empty if
+  /// there is none.
   llvm::StringRef nameOf(mlir::Value value, int64_t dim);
 
-  /// The number of the class that dimension `dim` of `value`, or of a variable, belongs to.
+  /// Returns the number of the class of dimension `dim` of a value or a variable.
   uint32_t classOf(mlir::Value value, int64_t dim) { return classOf(numberOf(value, dim)); }
   uint32_t classOf(VariableOp variable, int64_t dim) {
     return classOf(numberOf(variable.getOperation(), dim));
@@ -61,9 +65,9 @@ private:
 
   mlir::SymbolTable symbols;
   llvm::DenseMap<std::pair<const void *, int64_t>, uint32_t> numbers;
-  /// Union-find: a member of the same class that stands nearer to the one that stands for it.
+  /// Union-find: the parent of each dimension, itself for the root of a class.
   std::vector<uint32_t> parents;
-  /// By the member that stands for a class.
+  /// The names of each class, by its root.
   llvm::DenseMap<uint32_t, llvm::SmallVector<llvm::StringRef, 2>> names;
 };
 

@@ -1,4 +1,4 @@
-//===- ModuleSizes.h - what a module says of the model's sizes ------------===//
+//===- ModuleSizes.h - the model's sizes in a module ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,12 +14,12 @@
 
 namespace weft {
 
-/// Sizes that a module's variables have. 0 where the variable is missing, or its size is still
-/// unknown, as the batch is before Plan.
+/// Sizes of a module's variables. 0 if the variable is missing, or its size is still unknown, as
+/// the batch is before Plan.
 struct ModuleSizes {
   /// Sequences in a batch, and tokens in a sequence: the shape of `tokens`.
   int64_t batch = 0, sequence = 0;
-  /// Parts that the batch is taken in: 1 until Plan has divided it.
+  /// Micro-batches in a batch: 1 until Plan has divided it.
   int64_t microBatches = 1;
   /// Number of token values: the rows of `embed.tokens.weight`.
   int64_t vocabulary = 0;

@@ -1,14 +1,15 @@
-//===- ModuleText.h - what MLIR's parser must not see ---------------------===//
+//===- ModuleText.h - limits of MLIR's parser -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// MLIR's parser calls itself for each bracket that is open and for each term of an
-// affine expression, however many there are, and ends the process where the stack
-// ends. An alias may stand for more characters than there is time to print. No
-// module that we write comes near these limits.
+// MLIR's parser recurses for each open bracket and for each term of an affine
+// expression, without a limit, so that a deep text overflows the stack and ends the
+// process. Nested aliases may stand for more characters than can be printed in any
+// reasonable time. This check rejects both; modules that Weft writes stay far below
+// its limits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +23,9 @@
 
 namespace weft {
 
-/// Why `text` cannot be given to MLIR's parser, for "FILE:": "line 7: expected at most 256 open
-/// brackets"; nothing if it can, which does not mean that it is a module. Any number of threads may
-/// call it.
+/// Returns an error, to print after "FILE:", if MLIR's parser could not parse `text` safely: "line
+/// 7: expected at most 256 open brackets". Otherwise returns nothing, although `text` may still be
+/// no module. Any number of threads may call it.
 std::optional<std::string> checkModuleText(llvm::StringRef text);
 
 } // namespace weft

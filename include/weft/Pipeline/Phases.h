@@ -21,16 +21,16 @@ enum class Phase {
 #include "weft/Pipeline/AllPhases.def"
 };
 
-/// All of them, in order.
+/// Returns all phases, in order.
 llvm::ArrayRef<Phase> allPhases();
 
-/// "import".
+/// Returns the name of a phase: "import".
 llvm::StringRef nameOf(Phase phase);
 
-/// What the phase makes of the program: "the graph of the loss, from the description".
+/// Returns the result of a phase, in words: "the graph of the loss, from the description".
 llvm::StringRef descriptionOf(Phase phase);
 
-/// The phase of that name, or none.
+/// Returns the phase of this name, or nothing.
 std::optional<Phase> parsePhase(llvm::StringRef name);
 
 } // namespace weft

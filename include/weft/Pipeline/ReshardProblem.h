@@ -14,18 +14,18 @@
 
 namespace weft {
 
-/// `axes` by their numbers in `mesh`, and back.
+/// Convert between names of axes and their numbers in `mesh`.
 planner::Axes toAxes(MeshAttr mesh, mlir::ArrayAttr axes);
 mlir::ArrayAttr toAttribute(MeshAttr mesh, const planner::Axes &axes);
 planner::Layout toLayout(ShardingAttr sharding);
 
-/// What predicts times on `machine`, the text of a machine.proto message as passes take it; null
-/// for no text. Fails, with an error at `op`, where it does not parse.
+/// Returns the predictor of times on `machine`, the text of a machine.proto message; null if the
+/// text is empty. Fails, with an error of `pass` at `op`, if the text does not parse.
 mlir::FailureOr<std::unique_ptr<cost::Predictor>>
 makePredictor(mlir::Operation *op, llvm::StringRef pass, const std::string &machine);
 
-/// How to get a tensor of `type` from one sharding to another of the same mesh. Where
-/// `narrowReductions` is set, float32 is added up as bf16.
+/// Returns the problem of resharding a tensor of `type` between two shardings on the same mesh.
+/// With `narrowReductions`, sums of float32 are sent as bf16.
 planner::ReshardProblem makeReshardProblem(mlir::RankedTensorType type, ShardingAttr from,
                                            ShardingAttr to, bool narrowReductions = false);
 

@@ -1,4 +1,4 @@
-//===- StepCost.h - what a training step costs ----------------------------===//
+//===- StepCost.h - operations of a training step -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace weft {
 
-/// Floating-point operations that a model asks for in one step on `batch` samples, all ranks
-/// together (OpCost::modelFlops): what the ops of `@step` say of themselves, a layer counted as
-/// often as it is called, and nothing that is computed again.
+/// Returns the floating-point operations of the model in one step on `batch` samples, on all ranks
+/// together: the sum of OpCost::modelFlops of the ops of `@step`. A layer counts for each call,
+/// recomputed values do not count.
 ///
 /// REQUIRES: the module is as Differentiate leaves it, with whole tensors and nothing padded.
 double countStepFlops(mlir::ModuleOp module, int64_t batch);

@@ -1,4 +1,4 @@
-//===- Target.h - what programs run on ------------------------------------===//
+//===- Target.h - kinds of devices ----------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 
 namespace weft {
 
-/// What a program runs on.
+/// The kind of device that a program's kernels run on.
 enum class TargetKind { Host, Cuda };
 
 } // namespace weft

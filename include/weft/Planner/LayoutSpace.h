@@ -5,14 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A search asks for the cheapest ways between most layouts of most values. Which steps there
-// are between layouts depends only on the number of dimensions, so that this graph is made
-// once; the size of a value decides which of its layouts cut evenly, and what steps cost.
+// A search needs the cost of the cheapest path between most layouts of most values. The graph
+// of layouts and steps depends only on the number of dimensions, so that it is built once per
+// rank; the shape of a value decides which of its layouts cut it evenly, and the cost of steps.
 //
-// The layouts that a search chooses from have a number, of which each axis of the mesh is a
-// digit: it leaves the value whole (0), cuts dimension digit - 1, or is pending (rank + 1).
-// Axes that cut the same dimension stand in the order of the mesh. Ways may lead through other
-// orders, and a layout in another order, as a plan may pin it, gets a number of its own.
+// A search chooses from numbered layouts. Each axis of the mesh is a digit of the number: the
+// axis leaves the value whole (0), cuts dimension digit - 1, or is pending (rank + 1). Axes
+// that cut the same dimension stand in the order of the mesh. A path may lead through layouts
+// with other orders. These have numbers of their own, as a plan may pin them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,39 +25,41 @@
 
 namespace weft::planner {
 
-/// One thread at a time may use it.
+/// All layouts of tensors of one rank on one mesh, and the steps between them. One thread at a time
+/// may use it.
 class LayoutSpace {
 public:
-  /// Of tensors of `rank` dimensions on `mesh`.
+  /// `mesh` has the number of ranks along each axis, and tensors have `rank` dimensions.
   LayoutSpace(std::vector<int64_t> mesh, uint32_t rank);
 
-  /// Digits are from 0 to rank + 1.
+  /// Number of values of a digit, which is from 0 to rank + 1.
   uint32_t digits() const { return rank + 2; }
+  /// The number of the layout with one digit for each axis of the mesh.
   uint32_t numberOf(const std::vector<uint32_t> &digits) const;
-  /// Of any layout of this rank on this mesh.
+  /// The number of any layout of this rank on this mesh.
   uint32_t numberOf(const Layout &layout) const { return numbers.at(layout); }
   const Layout &layout(uint32_t number) const { return layouts[number]; }
-  /// Layouts that axes as digits give; they have the numbers below.
+  /// Number of layouts whose axes stand in the order of the mesh. Their numbers come first.
   uint32_t inOrder() const { return ordered; }
-  /// All layouts.
+  /// Number of all layouts.
   uint32_t size() const { return uint32_t(layouts.size()); }
-  /// Parts that `dim` is cut into.
+  /// Number of shards that `dim` is cut into.
   int64_t shards(uint32_t number, uint32_t dim) const { return cuts[number * rank + dim]; }
-  /// Parts of the whole tensor.
+  /// Number of shards of the whole tensor.
   int64_t shards(uint32_t number) const;
   bool isPending(uint32_t number) const { return !layouts[number].unreduced.empty(); }
-  /// Whether all parts of a tensor of `shape` are equal.
+  /// Returns true if all shards of a tensor of `shape` are equal.
   bool divides(uint32_t number, const std::vector<int64_t> &shape) const;
 
-  /// What the cheapest ways cost from each of `from` to each of `to`, row by row, for a tensor like
-  /// that of `problem`, of which the ends play no role; infinity where one of them does not divide
-  /// it, or is pending where no such value can be.
+  /// Returns the costs of the cheapest paths from each of `from` to each of `to`, row by row, for
+  /// the tensor of `problem`, whose `from` and `to` are ignored. A cost is infinite if one of the
+  /// layouts does not divide the tensor, or is pending although `canPend` is false.
   std::vector<double> costs(const ReshardProblem &problem, bool canPend,
                             const std::vector<uint32_t> &from, const std::vector<uint32_t> &to,
                             const Price &price) const;
 
 private:
-  /// A step, without what only a tensor of some size has.
+  /// A step between layouts of tensors of any size.
   struct Edge {
     uint32_t to;
     StepKind kind;
@@ -65,11 +67,11 @@ private:
     uint16_t group;
   };
 
-  /// A last step, by which a value becomes pending.
+  /// A last step of a path, by which a value becomes pending.
   struct Becoming {
-    /// Index into those that are wanted.
+    /// Index into `to` of costs().
     size_t column;
-    /// The layout before it.
+    /// The layout before the step.
     uint32_t before;
     double cost;
   };
@@ -87,7 +89,7 @@ private:
   std::vector<Layout> layouts;
   std::map<Layout, uint32_t> numbers;
   std::vector<int64_t> cuts;
-  /// The edges that leave layout i are those from firstEdge[i] to firstEdge[i + 1].
+  /// Edges firstEdge[i] to firstEdge[i + 1] - 1 leave layout i.
   std::vector<uint32_t> firstEdge;
   std::vector<Edge> edges;
   std::vector<Axes> groups;

@@ -1,4 +1,4 @@
-//===- Prices.h - what steps between shardings cost -----------------------===//
+//===- Prices.h - prices of steps between shardings -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,8 @@
 
 namespace weft::planner {
 
-/// A `Price` on one mesh: seconds on a machine, or without one the bytes that a rank sends.
-/// Remembers groups, so one thread at a time may ask it. Does not own the machine.
+/// A `Price` on one mesh: seconds on a machine or, without a machine, bytes that a rank sends.
+/// Caches groups, so that only one thread at a time may call it. Does not own the machine.
 class Prices {
 public:
   explicit Prices(std::span<const int64_t> mesh, const cost::Predictor *machine = nullptr)

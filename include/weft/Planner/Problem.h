@@ -5,22 +5,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A node is something to decide, mostly how one op is sharded; each of its options takes time
-// and memory by itself. An edge joins two nodes whose options together take more time: a value
-// that leaves one op under one sharding and is wanted by the other under another has to be
-// resharded. A choice takes one option of each node:
+// A node is one decision, mostly how to shard one op; each of its options takes time and memory by
+// itself. An edge joins two nodes, and adds the time of their options together: if one op computes
+// a value in one sharding and the other needs it in another, the value is resharded. A choice has
+// one option of each node:
 //
 //      x ──┬── q        seconds = sum over nodes  seconds[option]
 //          ├── k                + sum over edges  times * table[row of a][column of b]
 //          └── v        bytes   = sum over nodes  bytes[option], at most the limit
 //
-// Edges share tables, as many values have the same type, and a table has a row for each way
-// in which the value can lie, which many options of an op agree on:
+// Edges share tables, as many values have the same type. A table has a row for each layout of the
+// value, and many options of an op share a layout:
 //
 //      op of 343 options ──rows──▶ table of 125 x 125 ◀──columns── op of 343 options
 //
-// What may not stand together costs infinity. Deciding, checking and applying are apart:
-// solvers are functions on problems (Solve.h), and `evaluate` shares no code with them.
+// A forbidden pair of options costs infinity. Solvers are functions on problems (Solve.h), and
+// `evaluate` shares no code with them.
 //
 // Functions keep no state; any number of threads may call them.
 //
@@ -56,8 +56,8 @@ struct Table {
   uint32_t rows = 0, columns = 0;
   /// For each row, one number of at least 0 for each column.
   std::vector<double> seconds;
-  /// Whether rows and columns mean the same and no way by a third is shorter, so that
-  /// seconds[a][c] <= seconds[a][b] + seconds[b][c] but for rounding. Solvers are faster then.
+  /// If true, rows and columns are the same layouts and no detour is shorter: but for rounding,
+  /// seconds[a][c] <= seconds[a][b] + seconds[b][c]. Solvers are faster then.
   bool isShortest = false;
 };
 
@@ -67,7 +67,7 @@ struct Edge {
   uint32_t table = 0;
   /// The row of each option of `a`, and the column of each option of `b`.
   std::vector<uint32_t> rows, columns;
-  /// How often it is paid; above 0.
+  /// Number of times that the table's seconds count, as often as the value is resharded; above 0.
   double times = 1;
 };
 
@@ -77,7 +77,7 @@ struct Problem {
   std::vector<Edge> edges;
   double bytesLimit = kInfinity;
 
-  /// What `edge` takes when `a` and `b` have these options.
+  /// Returns the seconds of `edge` if its nodes `a` and `b` have these options.
   double seconds(const Edge &edge, uint32_t optionA, uint32_t optionB) const {
     const Table &table = tables[edge.table];
     return edge.times * table.seconds[edge.rows[optionA] * table.columns + edge.columns[optionB]];
@@ -89,14 +89,15 @@ using Choice = std::vector<uint32_t>;
 
 struct Evaluation {
   double seconds = 0, bytes = 0;
-  /// What is wrong with the choice, by name, a line each; empty if it is legal and fits.
+  /// One line for each way in which the choice is not allowed, with names; empty if it is legal and
+  /// fits into memory.
   std::vector<std::string> faults;
 };
 
-/// What `choice` costs, and every way in which it is not allowed. Asks nothing of a solver.
+/// Returns the cost of `choice`, and every way in which it is not allowed. Uses no code of solvers.
 Evaluation evaluate(const Problem &problem, const Choice &choice);
 
-/// What is wrong with a problem itself: sizes that do not agree, negative or undefined numbers.
+/// Returns the errors of a problem itself: sizes that do not agree, negative or undefined numbers.
 std::vector<std::string> faultsOf(const Problem &problem);
 
 } // namespace weft::planner

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A problem that can be written by hand, and in which that of a model can be read:
+// The text format of problems, for tests and for reading the problem of a model:
 //
 //   # Two ops that share a value.
 //   limit 8e9
@@ -21,13 +21,14 @@
 //     rows 0 1
 //     columns 0
 //
-// An option has seconds and bytes, `inf` forbids, and no `limit` is none. An edge names two nodes
-// and a table that stand above it, by names that they alone have or as #0, #1 and so on. Without
-// `rows` the options of the first node have the rows of the table in their order, without `columns`
-// those of the second its columns; without `times` it is paid once. In a name, \" is a quote, \\ a
-// backslash and \n the end of a line. What follows # and a space is a comment.
+// An option has seconds and bytes. `inf` forbids an option or a pair of options. Without `limit`,
+// memory is unlimited. An edge names two nodes and a table above it, by unique names or by numbers
+// as #0, #1 and so on. Without `rows`, option i of the first node has row i of the table, without
+// `columns`, option i of the second node has column i; without `times`, the edge counts once. In a
+// name, \" is a quote, \\ a backslash and \n the end of a line. A comment begins with # and a
+// space.
 //
-// A solution says what was found; `choice` and `smallest` are missing where there is none:
+// A solution lacks `choice` or `smallest` if none was found:
 //
 //   seconds 5e-3
 //   bytes 3e9
@@ -41,8 +42,8 @@
 //     take "matmul" "cut"
 //     take "sum" "whole"
 //
-// What is printed is read again as it was, to the last bit of every number. Functions keep no
-// state; any number of threads may call them.
+// Parsing a printed problem or solution gives the same one, to the last bit of every number.
+// Functions keep no state; any number of threads may call them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,19 +60,19 @@ namespace weft::planner {
 /// REQUIRES: `faultsOf(problem)` is empty.
 std::string printProblem(const Problem &problem);
 
-/// Fails with all that is wrong with lines of `text`, or else, in the words of `faultsOf`, with the
-/// problem; `file` is what errors call it. A problem has at least one node.
+/// Fails with all errors in lines of `text` or, if there are none, with those of `faultsOf`, or for
+/// a problem without nodes. Errors name `file`.
 desc::Result<Problem> parseProblem(std::string_view text, const std::string &file);
 
 /// REQUIRES: `solution` is one of `problem`.
 std::string printSolution(const Problem &problem, const Solution &solution);
 
-/// Fails if a number is missing, or a choice has not one option for each of `problem`'s nodes.
-/// Whether the choice costs what is said is for `evaluate` to tell.
+/// Fails if a number is missing, or if a choice lacks an option of a node of `problem`. Does not
+/// check the costs of the choice: see `evaluate`.
 desc::Result<Solution> parseSolution(const Problem &problem, std::string_view text,
                                      const std::string &file);
 
-/// Seconds and bytes as of a solution, and a line for each fault.
+/// Returns the seconds and bytes, in the format of a solution, and a line for each fault.
 std::string printEvaluation(const Evaluation &evaluation);
 
 } // namespace weft::planner

@@ -1,14 +1,14 @@
-//===- ReviewPlan.h - everything that speaks against a plan ---------------===//
+//===- ReviewPlan.h - errors and warnings of a plan -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// One answer on a plan, ours or anybody's, before anything is compiled: each rule between
-// model, recipe, machine and plan that it violates, all of them at once, by the numbers of
-// docs/Descriptions.md, and what it will cost that could be had for less. It looks at
-// dimensions and axes by their sizes; no strategy has a name here.
+// Reviews a plan before compilation, whether a search or a user wrote it. Reports all violated
+// rules between model, recipe, machine and plan at once, by the numbers of docs/Descriptions.md,
+// and warns of avoidable costs. The review compares sizes of dimensions and axes only; it
+// recognizes no strategy by name.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,25 +25,24 @@
 
 namespace weft::planner {
 
-/// What somebody wants of a plan beside what the descriptions say. Nothing is asked by what is
-/// missing.
+/// A user's requests of a plan that are in no description. An empty field requests nothing.
 struct PlanRequest {
-  /// Ranks that the program shall have.
+  /// Ranks of the program.
   std::optional<int64_t> ranks;
-  /// Samples that one group of ranks which share them takes at a time, and how many times in a
-  /// step. They are asked together.
+  /// Samples in a micro-batch of one data-parallel group of ranks, and micro-batches in a step. Set
+  /// both or neither.
   std::optional<int64_t> microBatch, accumulation;
 };
 
 struct PlanReview {
-  /// Rules that are violated (together_r*, legal_r*): no program can be made of the plan.
+  /// Violated rules (together_r*, legal_r*), which no program can be compiled with.
   desc::Diagnostics errors;
-  /// What is allowed and dear (legal_r8, legal_r9).
+  /// Costs that are allowed but avoidable (legal_r8, legal_r9).
   desc::Diagnostics warnings;
 };
 
-/// Lists all that is wrong and all that is dear; both empty for a good plan. Keeps no state: any
-/// number of threads may call it.
+/// Returns all errors and warnings; both are empty for a good plan. Keeps no state: any number of
+/// threads may call it.
 PlanReview reviewPlan(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
                       const desc::MachineSpec &machine, const desc::PlanSpec &plan,
                       const PlanRequest &request = {});

@@ -5,27 +5,29 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Four steps, each exact or with a bound:
+// The solver takes four steps, each exact or with a bound:
 //
-//   1. Messages along edges give a lower bound, choices near it, and for every option a bound of
-//      all choices that have it; options whose bound is above the best choice found so far are
-//      struck out (ChainBounds: sequential tree-reweighted message passing, V. Kolmogorov,
+//   1. Messages along edges give a lower bound, choices near it, and for every option a lower bound
+//      of all choices that have the option. Options whose bound is above the best choice found so
+//      far are struck out (ChainBounds: sequential tree-reweighted message passing, V. Kolmogorov,
 //      Convergent tree-reweighted message passing for energy minimization, 2006).
-//   2. As soon as few enough are left, nodes are eliminated one after another: all that mentions
-//      a node becomes one table of its neighbours, with the best option for each of their
-//      choices (R. Dechter, Bucket elimination, 1999), in the order of the least table. That is
-//      exact. A layer of a transformer is narrow, so it mostly comes to that.
-//   3. Where it does not, the options that messages like best are searched in that way, as many as
-//      a short elimination takes, and the best choice is improved node by node. A choice that is
-//      better by much strikes out more, and step 1 goes on. In the end it stands with that bound.
-//   4. Memory enters as a price: seconds + price * bytes is solved for the price whose bound is
-//      greatest (Lagrange), so that the problem stays as narrow as it was. The best choice that
-//      fits takes over parts of a faster one that does not, as long as there is memory, and is
-//      improved again, now with the limit. The bound is below every choice that fits; between them
-//      may be a duality gap. Where the least bytes of all nodes are more than the limit, nothing
-//      fits, and of the choices of these bytes the fastest is sought.
+//   2. As soon as few enough options are left, nodes are eliminated one after another: all tables
+//      with a node become one table of its neighbours, with the node's best option for each of
+//      their choices (R. Dechter, Bucket elimination, 1999). The node with the smallest such table
+//      goes first. Elimination is exact. A layer of a transformer has a narrow graph, so that most
+//      problems end here.
+//   3. Otherwise elimination searches only the options of each node that the messages rank best, as
+//      many as a short elimination can take, and the best choice is improved node by node. A much
+//      better choice strikes out more options, and step 1 goes on. If no elimination becomes
+//      possible, the result is the best choice together with the lower bound.
+//   4. Memory has a price: the solver minimizes seconds + price * bytes, for the price with the
+//      greatest bound (Lagrange), so that the graph stays as narrow as without memory. The best
+//      choice that fits takes over parts of a faster one that does not, as long as it fits, and is
+//      improved again within the limit. The bound is below every choice that fits, perhaps by a
+//      duality gap. If the least bytes of all nodes exceed the limit, nothing fits, and the solver
+//      seeks the fastest of the choices with the least bytes.
 //
-// The same problem has the same answer, on every machine with IEEE arithmetic. Functions
+// The same problem has the same answer on every machine with IEEE arithmetic. Functions
 // keep no state; any number of threads may call them.
 //
 //===----------------------------------------------------------------------===//
@@ -38,36 +40,38 @@
 namespace weft::planner {
 
 struct SolveLimits {
-  /// Sums that an elimination may take; beyond it, messages are passed.
+  /// Most sums that an elimination may take; messages are passed until that suffices.
   size_t maxWork = size_t(1) << 24;
-  /// Times that messages are passed at one price of memory.
+  /// Most passes of messages at one price of memory.
   int maxPasses = 100;
-  /// Distance to the bound, as a share of it, that is not worth more messages.
+  /// Distance of the best choice from the bound, relative to the bound, below which passes end.
   double gap = 1e-4;
-  /// Times that the price of memory is tried.
+  /// Most prices of memory to try.
   int maxPrices = 40;
 };
 
 struct Solution {
-  /// Empty if nothing was found that fits.
+  /// The best choice found that fits; empty if none was found.
   Choice choice;
   double seconds = kInfinity, bytes = kInfinity;
-  /// No choice that fits takes less. Infinity if none can fit.
+  /// Lower bound on the seconds of every choice that fits. Infinity if none can fit.
   double lowerBound = 0;
-  /// The most nodes that one table was over, which is the width of the graph as it was eliminated;
-  /// 0 where nothing was.
+  /// The most nodes of one table in an elimination, which is the width of the graph in that order;
+  /// 0 if no node was eliminated.
   size_t width = 0;
-  /// Options that were never struck out, of all nodes together.
+  /// Options that were not struck out, of all nodes together, at the price of memory where most
+  /// were left.
   size_t optionsLeft = 0;
 
-  /// The choice of least memory that was looked at, for a message or where memory is known no
-  /// better than roughly; empty if no choice is allowed at all.
+  /// The choice of least memory that the solver met, for a message, or for callers whose limit is
+  /// only an estimate; empty if no choice is allowed at all.
   Choice smallest;
   double smallestBytes = kInfinity;
 
   bool found() const { return !choice.empty(); }
 };
 
+/// Returns the best choice found, and a lower bound.
 /// REQUIRES: `faultsOf(problem)` is empty, and there is at least one node.
 Solution solve(const Problem &problem, const SolveLimits &limits = {});
 

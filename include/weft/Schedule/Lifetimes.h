@@ -1,13 +1,13 @@
-//===- Lifetimes.h - when the instructions of a program need its buffers --===//
+//===- Lifetimes.h - lifetimes of the buffers of a program ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// One timeline for a whole program: the instructions of `init`, then those of `step`,
+// A whole program has one timeline: the instructions of `init`, then those of `step`,
 // then those of `evaluate`, one instant each. The sections use the same arena one
-// after the other; nothing but what is persistent outlives one.
+// after the other; only persistent buffers outlive a section.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,27 +19,27 @@
 
 namespace weft::schedule {
 
-/// One entry for each buffer: its size and the instants of its first and last use. A persistent
-/// buffer is needed from the first instant to the last; one that no instruction uses, never.
-/// Operands that name no buffer are skipped: the proof reports them.
+/// Returns one entry for each buffer: its size and the instants of its first and last use. A
+/// persistent buffer is needed from the first instant to the last; an unused one, never. Operands
+/// that name no buffer are skipped: the proof reports them.
 ArenaProblem makeArenaProblem(const rt::Program &program);
 
-/// The places that the program's buffers have now, as a plan for that problem.
+/// Returns the current places of the program's buffers, as a plan for that problem.
 ArenaPlan currentPlan(const rt::Program &program);
 
-/// Gives every buffer its place in the plan, and sets the size of the arena.
+/// Places every buffer as in the plan, and sets the size of the arena.
 void placeBuffers(rt::Program &program, const ArenaPlan &plan);
 
-/// Sizes in bytes; `gap` is what the plan takes above the bound, as a fraction of the bound.
+/// Sizes in bytes; `gap` is the excess of the plan over the bound, as a fraction of the bound.
 struct ArenaReport {
   uint64_t bound = 0, bytes = 0;
   double gap() const { return bound == 0 ? 0 : double(bytes - bound) / double(bound); }
 };
 
-/// Gives every buffer its place by the packer of `Arena.h` and sets the size of the arena.
+/// Places every buffer by `packArena` of `Arena.h` and sets the size of the arena.
 void packArena(rt::Program &program);
 
-/// How good the places are that the program's buffers have now.
+/// Compares the current places of the program's buffers with the lower bound.
 ArenaReport reportArena(const rt::Program &program);
 
 } // namespace weft::schedule

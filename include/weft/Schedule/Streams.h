@@ -5,29 +5,30 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A program that comes from `flatten` does one thing after another. Where a device has
-// streams, collectives can run beside computation:
+// A program from `flatten` runs one instruction after another. Where a device has streams,
+// collectives can run beside computation:
 //
-//   Which.  A collective goes to the communication stream if, from where what it reads is
-//           there to the first use of what it gives, there is computation that is not its
-//           own. Else, as with the sums of tensor parallelism, an event would cost and win
-//           nothing: it stays on the compute stream.
-//   When.   What does not grow, as the sum of gradients, is issued as soon as its operand is
-//           there, so that this goes; and what only unpacks it waits until somebody needs it.
-//           An all-gather, as of parameters cut by ZeRO, is issued so early that it has just
-//           ended when it is needed: by predicted times and `kMargin`. Kernels that prepare
-//           the shard go with it. What lies gathered ahead of its use takes at most as much
-//           memory as gathered values take at one time in the order of `flatten`, about a
-//           layer's.
-//   Waits.  What an instruction reads or writes, by places in the arena and not by buffers,
-//           so that memory that another stream still uses is not taken early. A wait that
-//           others imply is left out.
+//   Which.  A collective moves to the communication stream if computation that neither
+//           prepares its operand nor uses its result can run between the moment its operand
+//           is ready and the first use of its result. Otherwise, as with the sums of tensor
+//           parallelism, an event would cost time and gain nothing: it stays on the compute
+//           stream.
+//   When.   A collective other than an all-gather, as a sum of gradients, is issued as soon
+//           as its operand is ready, so that the operand's memory is freed; ops that only
+//           unpack its result wait until that is needed. An all-gather, as of parameters
+//           sharded by ZeRO, is issued just early enough to end before its first use, by
+//           predicted times and `kMargin`. Kernels that prepare its shard move with it.
+//           Values gathered ahead of their use take at most as much memory as gathered
+//           values take at one time in the order of `flatten`, about a layer's.
+//   Waits.  Waits follow from the places in the arena that instructions read and write, not
+//           from buffers, so no instruction overwrites memory that another stream still
+//           uses. Waits that others imply are left out.
 //
-// Memory is given as if a collective ran from where it stands in the list until it is
-// predicted to have ended. If it takes longer, its successor in that memory waits.
+// A collective holds its memory from its position in the list until its predicted end. If it
+// takes longer, the next user of that memory waits.
 //
-// The order is one for all ranks, as their table is one. It depends on nothing but the
-// program, so the same program gives the same order.
+// All ranks have the same order, since they run the same table. The order depends on the
+// program alone, so the same program always gives the same order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,22 +39,24 @@
 
 namespace weft::schedule {
 
-/// How much longer than predicted a collective may take before computation waits for it.
+/// The factor by which a collective may exceed its predicted time before computation waits for it.
 inline constexpr double kMargin = 1.25;
 
-/// A collective that saves less than these seconds does not change its stream: about what
-/// recording two events and waiting for them take.
+/// The least gain, in seconds, for which a collective changes its stream: about the time for
+/// recording two events and waiting for them.
 inline constexpr double kLeastGain = 1e-5;
 
-/// Gives instructions their streams, order and waits, and buffers their places. A section where
-/// nothing is won stays as it is. REQUIRES: all are on one stream, and have their predicted times.
+/// Assigns instructions their streams, order and waits, and buffers their places. Leaves a section
+/// unchanged if streams gain nothing there. REQUIRES: all instructions are on one stream and have
+/// predicted times.
 void assignStreams(rt::Program &program);
 
-/// The first part: the order of a section, and who is on which stream. Waits are empty.
-/// REQUIRES: no two buffers that are needed at one time share bytes.
+/// The first step of `assignStreams`: assigns the order of a section and its instructions'
+/// streams, without waits. REQUIRES: no two buffers that are needed at one time share bytes.
 void orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &section);
 
-/// The last part: the waits that order, streams and places of buffers require, and no others.
+/// The last step of `assignStreams`: sets the waits that the order, the streams and the places of
+/// buffers require, and no others.
 void setWaits(const rt::Program &program, std::vector<rt::Instruction> &section);
 
 } // namespace weft::schedule

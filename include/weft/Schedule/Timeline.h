@@ -5,13 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A section's predicted course, from the time that each instruction takes by itself.
-// Streams run beside one another; an instruction begins when those before it on its
-// stream and those that it waits for have ended. An observation that takes time ends the
-// step or not, so nothing is issued before it has ended. Collectives share the links between
-// devices, so they take them one after another, in the order of issue, whatever their
-// streams: what two at a time would win is not known, and a communicator allows only one.
-// That computation is slower beside communication is not predicted.
+// Predicts when the instructions of a section run, from the time that each takes by itself.
+// Streams run concurrently; an instruction begins when its predecessors on its stream and the
+// instructions that it waits for have ended. An observation that takes time may end the step,
+// so no instruction is issued before it has ended. Collectives share the links between
+// devices, so they run one after another, in the order of issue, whatever their streams: the
+// gain of two at a time is unknown, and a communicator allows only one. The prediction ignores
+// that communication slows down concurrent computation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +25,16 @@
 
 namespace weft::schedule {
 
-/// Seconds from the beginning of the section.
+/// In seconds since the beginning of the section.
 struct TimeSpan {
   double begin = 0, end = 0;
 };
 
-/// One span for each instruction. REQUIRES: waits name earlier instructions.
+/// Returns one span for each instruction. REQUIRES: waits name earlier instructions.
 std::vector<TimeSpan> predictTimes(std::span<const rt::Instruction> section);
 
-/// Until all streams have ended; on one stream the sum of what instructions take, in order.
+/// Returns the seconds until all streams have ended; on one stream, the sum of all instructions'
+/// times, added in order.
 double predictSeconds(std::span<const rt::Instruction> section);
 
 } // namespace weft::schedule

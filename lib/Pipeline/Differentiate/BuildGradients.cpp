@@ -22,23 +22,23 @@ namespace weft {
 
 namespace {
 
-/// What became of a layer.
+/// The functions that replace a layer.
 struct LayerGradient {
   func::FuncOp forward, backward;
-  /// Arguments of the layer that backward takes first, then come the values that forward
-  /// saved, then the gradients of the layer's results.
+  /// Arguments of the layer that are backward's first arguments. The values that forward saved
+  /// follow, then the gradients of the layer's results.
   SmallVector<unsigned> arguments;
-  /// Number of results that the layer had; what forward returns after them is saved.
+  /// Number of the layer's results; further results of forward are saved values.
   unsigned results = 0;
   /// Arguments whose gradients backward returns.
   SmallVector<unsigned> gradients;
 };
 
-/// Gradients of values, each a sum of contributions that is built when it is asked for.
+/// Gradients of values. The sum of a value's contributions is built at its first use.
 class Gradients {
 public:
-  /// Contributions of `call`, which stands before others that came earlier, are added up where they
-  /// are known, so that they are not all held until the end.
+  /// Adds up contributions of `call`, which stands before others that were built earlier, where
+  /// they are known, so that they are not all held until the end.
   void addEarly(CallOp call) { early.insert(call); }
 
   void add(Value value, Value gradient) {
@@ -47,7 +47,7 @@ public:
     }
   }
 
-  /// Null if nothing depends on `value`.
+  /// Returns null if the loss does not depend on `value`.
   Value get(OpBuilder &builder, Value value) {
     auto it = contributions.find(value);
     if (it == contributions.end()) {
@@ -84,9 +84,9 @@ private:
   llvm::SmallDenseSet<Operation *> early;
 };
 
-/// Moves `backward` behind `forward`, the call of the layer that it goes back through, if besides
-/// what is known there it needs nothing but single numbers, which are moved too. What forward saves
-/// for it then lives no longer than the two.
+/// Moves `backward` behind `forward`, the call of the layer that it differentiates, if it needs
+/// only values that are known there and single numbers, whose ops are moved too. Then the values
+/// that forward saves live no longer than the two calls.
 bool moveBehind(CallOp forward, CallOp backward) {
   if (forward->getBlock() != backward->getBlock()) {
     return false;
@@ -136,18 +136,18 @@ private:
 
   ModuleOp module;
   SymbolTable symbols;
-  /// By the layer's name, and by that of its forward function once it is done.
+  /// By the name of the layer and, once it is done, by the name of its forward function.
   llvm::StringMap<std::unique_ptr<LayerGradient>> layers;
   llvm::StringMap<LayerGradient *> byForward;
 };
 
-/// Whether values of this type have gradients.
+/// Returns true if values of this type have gradients.
 bool isDifferentiable(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && isa<FloatType>(tensor.getElementType());
 }
 
-/// Gradients of values that nobody asked for, such as inputs, and what only they used.
+/// Erases unused gradients, such as those of inputs, and ops that only they used.
 void eraseDeadOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (isOpTriviallyDead(&op)) {
@@ -166,8 +166,8 @@ LogicalResult GradientBuilder::differentiateLoss() {
   };
   if (loss.getNumArguments() != 0 || loss.getNumResults() != 1 ||
       !isNumber(loss.getResultTypes().front())) {
-    return loss.emitError("build-gradients: expected @loss to take nothing and give a "
-                          "floating-point number, got ")
+    return loss.emitError("build-gradients: expected @loss to have no arguments and one "
+                          "floating-point number as result, got ")
            << loss.getFunctionType();
   }
   Block &block = loss.getBody().front();
@@ -186,7 +186,7 @@ LogicalResult GradientBuilder::differentiateLoss() {
   if (failed(buildBackward(block, builder, gradients))) {
     return failure();
   }
-  // One gradient for each parameter, however often it is read.
+  // A parameter has one gradient, even if it is read several times.
   llvm::MapVector<StringRef, SmallVector<Value>> ofParameter;
   for (ReadOp read : block.getOps<ReadOp>()) {
     auto variable = symbols.lookup<VariableOp>(read.getVariable());
@@ -202,16 +202,16 @@ LogicalResult GradientBuilder::differentiateLoss() {
   }
   func::ReturnOp::create(builder, end->getLoc());
   end->erase();
-  eraseDeadOps(block); // Nothing is computed again for what nobody asked for.
+  eraseDeadOps(block); // Unused ops must not be recomputed.
   if (block.getOps<CallOp>().empty()) {
-    recomputeCheapValues(observed); // With layers, what the step keeps is theirs.
+    recomputeCheapValues(observed); // With layers, only they keep values.
   }
   loss.setName("step");
   loss.setFunctionType(builder.getFunctionType({}, {}));
   return success();
 }
 
-/// Makes every call of a layer in `block` one of its forward function.
+/// Replaces every call of a layer in `block` by a call of its forward function.
 LogicalResult GradientBuilder::callForward(Block &block) {
   for (CallOp call : llvm::make_early_inc_range(block.getOps<CallOp>())) {
     FailureOr<LayerGradient *> layer = differentiateLayer(call);
@@ -279,7 +279,7 @@ FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(CallOp call) {
   func::ReturnOp::create(builder, layer->backward.getLoc(), returned);
   passForwardValues(*layer);
   symbols.insert(layer->backward);
-  // Calls that are not visited yet keep the layer's name, by which `layers` knows it.
+  // Calls that are not visited yet still have the layer's name, a key of `layers`.
   symbols.remove(layer->forward);
   layer->forward.setName((name + "_forward").str());
   symbols.insert(layer->forward);
@@ -287,12 +287,11 @@ FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(CallOp call) {
   return layer.get();
 }
 
-/// Backward was built with the values of forward in reach. Makes arguments of those it uses:
-/// forward's own arguments as they are, other values as further results of forward, if computing
-/// them again is not cheaper.
+/// Backward uses values of forward so far. Turns those into arguments: forward's own arguments as
+/// they are, and other values as further results of forward, unless recomputing them is cheaper.
 void GradientBuilder::passForwardValues(LayerGradient &layer) {
   Block &forward = layer.forward.getBody().front(), &backward = layer.backward.getBody().front();
-  eraseDeadOps(backward); // Nothing is saved for what nobody asked for.
+  eraseDeadOps(backward); // Unused ops must not save values.
   recomputeCheapValues(forward, backward);
   llvm::SetVector<Value> arguments, saved;
   for (Operation &op : backward) {
@@ -302,7 +301,7 @@ void GradientBuilder::passForwardValues(LayerGradient &layer) {
       }
     }
   }
-  // In the order of the layer, whatever the order of use.
+  // In the order of the layer's ops, not of their uses.
   auto number = [](Value value) { return cast<BlockArgument>(value).getArgNumber(); };
   SmallVector<Value> ordered = arguments.takeVector();
   llvm::sort(ordered, [&](Value a, Value b) { return number(a) < number(b); });
@@ -344,12 +343,12 @@ LogicalResult GradientBuilder::buildBackward(Block &block, OpBuilder &builder,
       continue;
     }
     if (isa<ReadOp>(op)) {
-      continue; // A leaf: its gradient is what is wanted.
+      continue; // A leaf: the result is its gradient.
     }
     auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
     if (!differentiable) {
       if (llvm::none_of(op->getOperandTypes(), isDifferentiable)) {
-        continue; // Made from nothing that has a gradient.
+        continue; // No operand has a gradient.
       }
       return op->emitOpError("build-gradients: has no derivative, but the loss depends on it");
     }

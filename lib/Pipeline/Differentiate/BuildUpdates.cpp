@@ -29,8 +29,8 @@ struct Trained {
   SmallVector<VariableOp> states;
 };
 
-/// The parameters that one call of a layer uses, updated together. Label "" holds those that
-/// @step uses itself.
+/// The parameters that one call of a layer uses, which are updated together. Label "" is for
+/// parameters that @step uses itself.
 using Groups = llvm::MapVector<StringRef, SmallVector<Trained>>;
 
 class UpdateBuilder {
@@ -63,17 +63,18 @@ private:
   Block &block;
   Groups groups;
   llvm::StringMap<Value> reads;
-  /// Functions already built, by what distinguishes them.
+  /// Functions already built, by the properties that distinguish them.
   struct Key {
     FunctionType type;
-    /// What of variables the update depends on.
+    /// Properties of variables that the update depends on.
     SmallVector<std::pair<bool, Attribute>> variables;
     func::FuncOp function;
   };
   llvm::StringMap<SmallVector<Key>> functions;
 };
 
-/// What reads the variable that `value` is, or is rounded from, to whatever format; or null.
+/// Returns the op that reads the variable which `value` is, or is rounded from in any format; or
+/// null.
 ReadOp readOf(Value value) {
   value = lookThroughCast(value);
   if (auto quantize = value.getDefiningOp<QuantizeOp>()) {
@@ -118,7 +119,7 @@ Value UpdateBuilder::read(StringRef variable) {
   return value;
 }
 
-/// Variables for the optimizer states of a parameter, zero at first.
+/// Declares the optimizer states of a parameter, zero at first.
 void UpdateBuilder::createStates(Trained &trained) {
   OpBuilder::InsertionGuard guard(builder);
   auto init = module.lookupSymbol<func::FuncOp>("init");
@@ -137,8 +138,8 @@ void UpdateBuilder::createStates(Trained &trained) {
   }
 }
 
-/// A private function with this body; one that was built for the same operands, results and
-/// kinds of variables before, if there is one.
+/// Returns a private function with this body: if possible one that was built before for the same
+/// operands, results and kinds of variables.
 func::FuncOp UpdateBuilder::getFunction(StringRef base, TypeRange operands, TypeRange results,
                                         ArrayRef<VariableOp> variables,
                                         llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
@@ -172,7 +173,7 @@ CallOp UpdateBuilder::call(func::FuncOp callee, StringRef label, ValueRange oper
                         builder.getStringAttr(text), operands);
 }
 
-/// Sum of the squares of all gradients: within each group by a function, then over groups.
+/// Returns the sum of squares of all gradients. A function sums each group.
 Value UpdateBuilder::squareNorm() {
   Value total;
   for (auto &[label, group] : groups) {

@@ -28,8 +28,8 @@ struct Scaled {
   double limit = 0;
 };
 
-/// The tensors of a function that is called. It takes what each is scaled by, behind all else, and,
-/// where @step calls it, gives what each has been.
+/// The tensors of a called function. Its last arguments are their scales, and if @step calls it,
+/// its last results are their new greatest values.
 using Tensors = SmallVector<Scaled>;
 
 SmallVector<AmaxOp> delayedOf(func::FuncOp function) {
@@ -72,7 +72,7 @@ FailureOr<Tensors> takeScales(func::FuncOp function, bool isOfStep) {
   return tensors;
 }
 
-/// Gives scales to @step or @evaluate.
+/// Computes the scales in @step or @evaluate.
 class RootScaling {
 public:
   RootScaling(ModuleOp module, SymbolTable &symbols, func::FuncOp root)
@@ -88,16 +88,16 @@ public:
   LogicalResult delay(CallOp call, const Tensors &tensors);
 
 private:
-  /// The variable of a history, and what it holds before the step.
+  /// The variable of a history, and its value before the step.
   struct History {
     VariableOp variable;
     Value before;
   };
   FailureOr<History> readHistory(const Scaled &tensor, Location loc);
   Value greatestOf(const Scaled &tensor, Value history, Location loc);
-  /// The numbers of a history's places, one value for all that are as long.
+  /// The indices of a history, one value for all histories of the same length.
   Value placesOf(RankedTensorType history, Location loc);
-  /// Puts `amax` into the place of this step.
+  /// Writes `amax` to the index of this step.
   void keep(History history, Value amax, Location loc);
 
   ModuleOp module;
@@ -106,7 +106,7 @@ private:
   OpBuilder builder;
   /// The number of the step; null in @evaluate.
   Value step;
-  /// By their number.
+  /// The indices of histories, by their length.
   std::map<int64_t, Value> places;
 };
 
@@ -239,7 +239,7 @@ struct DelayScalingPass : impl::DelayScalingPassBase<DelayScalingPass> {
       return signalPassFailure();
     }
     llvm::StringMap<Tensors> called;
-    // @step first: its histories are those that @evaluate reads.
+    // First @step, as @evaluate reads its histories.
     for (StringRef name : {"step", "evaluate"}) {
       auto root = symbols.lookup<func::FuncOp>(name);
       if (root && failed(delay(root, symbols, called))) {

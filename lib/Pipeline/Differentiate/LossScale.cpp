@@ -20,14 +20,14 @@ namespace weft {
 namespace {
 
 constexpr StringRef kScale = "loss_scale", kSteps = "loss_scale_steps";
-/// Beyond it, products of the scale with gradients near 1 leave float32's exact whole numbers.
+/// With greater scales, scaled gradients near 1 are no longer exact integers in float32.
 constexpr double kGreatestScale = 0x1p24;
 
 Value number(OpBuilder &builder, Location loc, double value) {
   return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(float(value)));
 }
 
-/// then if x < y, which nothing that is not a number is, else otherwise.
+/// Returns `then` if x < y, else `otherwise`, also if one of them is NaN.
 Value selectLess(OpBuilder &builder, Location loc, Value x, Value y, Value then, Value otherwise) {
   Value less = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OLT, x, y);
   return arith::SelectOp::create(builder, loc, less, then, otherwise);

@@ -21,14 +21,14 @@ namespace weft {
 /// Adds the variables of a loss scale, if the module's optimizer has one.
 void declareLossScale(mlir::ModuleOp module);
 
-/// The loss scale of this step; null where the module has none.
+/// Reads the loss scale of this step; returns null if the module has none.
 mlir::Value readLossScale(mlir::ModuleOp module, mlir::OpBuilder &builder, mlir::Location loc);
 
-/// `gradient` divided by the scale that the loss was multiplied by.
+/// Divides `gradient` by the scale that the loss was multiplied by.
 mlir::Value unscale(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient,
                     mlir::Value scale);
 
-/// What is observed as the norm: -1 where the step is skipped.
+/// Returns the observed gradient norm: `norm`, or -1 if the step is skipped.
 mlir::Value observedNorm(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value norm,
                          mlir::Value scale);
 
@@ -36,7 +36,7 @@ mlir::Value observedNorm(mlir::OpBuilder &builder, mlir::Location loc, mlir::Val
 void assignLossScale(mlir::OpBuilder &builder, mlir::Location loc, OptimizerOp optimizer,
                      mlir::Value norm, mlir::Value scale);
 
-/// Of scalars: `then` if `norm` is finite, else `otherwise`.
+/// Returns the scalar `then` if `norm` is finite, else `otherwise`.
 mlir::Value selectFinite(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value norm,
                          mlir::Value then, mlir::Value otherwise);
 

@@ -16,8 +16,8 @@ using namespace mlir;
 namespace weft {
 namespace {
 
-/// Scalar arithmetic on one floating-point type; constants and wider scalars are rounded to it
-/// once, where they come in.
+/// Scalar arithmetic in one floating-point type. Constants and wider scalars are rounded to it
+/// once, at their first use.
 class Arithmetic {
 public:
   Arithmetic(OpBuilder &builder, Location loc, Type type)
@@ -73,7 +73,7 @@ Value scalarMap(OpBuilder &builder, Location loc, ValueRange inputs, Body body) 
       .getResult(0);
 }
 
-/// Operands of a map that depends on the norm: the scale, then what is to be finite.
+/// Operands of a map that depends on the norm: the scale, then the norm that has to be finite.
 void addPresent(SmallVector<Value> &inputs, const OptimizerFormulas::ByNorm &byNorm) {
   for (Value value : {byNorm.scale, byNorm.finite}) {
     if (value) {
@@ -162,8 +162,8 @@ SmallVector<Value> OptimizerFormulas::schedule(Value step) {
   return schedule;
 }
 
-/// The momentum is a map of its own, as is the new weight: the matmuls of the iteration stand
-/// between.
+/// The momentum and the new weight are separate maps, as the matmuls of the iteration stand between
+/// them.
 SmallVector<Value> OptimizerFormulas::updateMatrix(Value rate, const ByNorm &byNorm,
                                                    Value parameter, Value gradient, Value momentum,
                                                    VariableOp variable) {
@@ -205,7 +205,7 @@ SmallVector<Value> OptimizerFormulas::updateMatrix(Value rate, const ByNorm &byN
   return {updated, moved.getResult(0)};
 }
 
-/// The new weight, then the new states, of one element.
+/// Returns the new weight and then the new states of one element.
 static SmallVector<Value> updateScalars(OptimizerOp optimizer, Arithmetic &a, Value w, Value g,
                                         ValueRange states, ArrayRef<Value> rates,
                                         double weightDecay) {
@@ -240,7 +240,7 @@ SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, const ByNorm &
     return updateMatrix(schedule[0], byNorm, parameter, gradient, states[0], variable);
   }
   double weightDecay = variable.getDecay() ? optimizer.getWeightDecay().convertToDouble() : 0;
-  // Operands: parameter, gradient, states, schedule, and what there is of the norm.
+  // Operands: parameter, gradient, states, schedule, and those that depend on the norm.
   SmallVector<Value> inputs = {parameter, gradient};
   llvm::append_range(inputs, states);
   llvm::append_range(inputs, schedule);

@@ -12,35 +12,36 @@
 
 namespace weft {
 
-/// The formulas of `docs/Numerics.md`, "The optimizer". Scalars are f64 tensors without
-/// dimensions until they meet a parameter.
+/// Builds the formulas of `docs/Numerics.md`, "The optimizer". Scalars are f64 tensors without
+/// dimensions, and are converted where they are combined with a parameter.
 class OptimizerFormulas {
 public:
   OptimizerFormulas(mlir::OpBuilder &builder, mlir::Location loc, OptimizerOp optimizer)
       : builder(builder), loc(loc), optimizer(optimizer) {}
 
-  /// Names of the states that a parameter has: "adam_m", "adam_v", or "momentum", or none.
+  /// Returns the names of a parameter's states: "adam_m", "adam_v", or "momentum", or none.
   llvm::SmallVector<llvm::StringRef> getStates(VariableOp variable);
 
-  /// sqrt of a sum of squares.
+  /// Returns the square root of a sum of squares.
   mlir::Value norm(mlir::Value squares);
 
-  /// What every update takes besides the parameter: the learning rate, and for AdamW the
-  /// corrections 1 / (1 - beta^t); from the step's number (i64, from 0).
+  /// Returns the scalars that all updates of a step share: the learning rate, and for AdamW the
+  /// corrections 1 / (1 - beta^t). `step` is the number of the step, an i64 from 0.
   llvm::SmallVector<mlir::Value> schedule(mlir::Value step);
 
-  /// min(1, clip / (norm + 1e-6)), or null if gradients are not clipped.
+  /// Returns min(1, clip / (norm + 1e-6)), or null if gradients are not clipped.
   mlir::Value clipScale(mlir::Value norm);
 
-  /// What the norm of all gradients does to an update; each is null for nothing.
+  /// The effects of the norm of all gradients on an update; each may be null.
   struct ByNorm {
-    /// What clipScale gave.
+    /// The result of clipScale, which scales gradients.
     mlir::Value scale;
-    /// A norm: where it is not finite, all stays as it was.
+    /// A norm. If it is not finite, the update keeps the old values.
     mlir::Value finite;
   };
 
-  /// New values of a parameter and its states. Of `variable` only its decay and its matrix count.
+  /// Returns the new values of a parameter and its states. Reads only the decay and the matrix of
+  /// `variable`.
   llvm::SmallVector<mlir::Value> update(mlir::ValueRange schedule, const ByNorm &byNorm,
                                         mlir::Value parameter, mlir::Value gradient,
                                         mlir::ValueRange states, VariableOp variable);

@@ -16,7 +16,7 @@ namespace {
 
 /// a, b and c of the iteration, from https://kellerjordan.github.io/posts/muon.
 constexpr double kCoefficients[] = {3.4445, -4.7750, 2.0315};
-/// Added to a matrix's norm before it divides, as there.
+/// Added to a matrix's norm before the division, as in the same source.
 constexpr double kEpsilon = 1e-7;
 
 class Iteration {
@@ -29,7 +29,7 @@ public:
         other(letters(side.size(), static_cast<char>('a' + all.size()))),
         third(letters(side.size(), static_cast<char>('a' + all.size() + side.size()))) {}
 
-  /// Each matrix by its norm, so that no singular value is above 1.
+  /// Divides each matrix by its norm, so that no singular value is above 1.
   Value normalize(Value matrix) {
     Value squares = contract(all + "," + all + "->" + batch, matrix, matrix);
     SmallVector<AffineExpr> dims;
@@ -49,8 +49,8 @@ public:
         .getResult(0);
   }
 
-  /// aX + (bA + cA²)X with A = XXᵀ; of matrices with more rows than columns the same with XᵀX on
-  /// the other side, which is smaller.
+  /// Builds aX + (bA + cA²)X with A = XXᵀ. For matrices with more rows than columns, XᵀX stands on
+  /// the other side instead, which is smaller.
   Value step(Value matrix) {
     Value gram =
         contract(all + "," + replaced(other) + "->" + batch + side + other, matrix, matrix);
@@ -83,7 +83,7 @@ private:
     return ContractOp::create(builder, loc, type.clone(shape), equation, ValueRange{a, b});
   }
 
-  /// fa + gb, elementwise; f and g are numbers.
+  /// Builds fa + gb, elementwise; f and g are numbers.
   Value combine(Value a, double f, Value b, double g) {
     return createMap(builder, loc, a.getType(), {a, b},
                      [&](OpBuilder &inner, Location at, ValueRange in) {

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Of a matrix with the singular value decomposition U S Vᵀ, Muon takes U Vᵀ. Newton-Schulz
-// iterations come near it by matmuls alone: X ← aX + bXXᵀX + c(XXᵀ)²X moves every singular value
-// between 0 and 1 towards 1. With the coefficients of Jordan et al. (Muon, 2024) five iterations
-// bring all but the smallest to between 0.7 and 1.2, which is as near as an optimizer needs.
+// Muon replaces a matrix with the singular value decomposition U S Vᵀ by U Vᵀ. Newton-Schulz
+// iterations approximate U Vᵀ by matmuls alone: X ← aX + bXXᵀX + c(XXᵀ)²X moves every singular
+// value between 0 and 1 towards 1. With the coefficients of Jordan et al. (Muon, 2024) five
+// iterations move all but the smallest to between 0.7 and 1.2, which suffices for an optimizer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +19,11 @@
 
 namespace weft {
 
-/// A tensor seen as matrices: its first dimensions number them, the next are together the rows, the
-/// others the columns.
+/// A tensor as a batch of matrices: its first dimensions number the matrices, the next ones are the
+/// rows together, and the others the columns.
 class MatrixView {
 public:
-  /// `matrix` is that of a variable.
+  /// `matrix` is the attribute of this name of a variable.
   MatrixView(mlir::RankedTensorType type, mlir::ArrayRef<int64_t> matrix);
 
   int64_t getRows() const { return rows; }
@@ -38,8 +38,8 @@ private:
   std::string batch, rowDims, columnDims;
 };
 
-/// Builds `iterations` of Newton-Schulz for each matrix of `tensor`, after it has been divided by
-/// its norm. All matmuls are contractions, so the tensor may be cut in any dimension.
+/// Divides each matrix of `tensor` by its norm, and builds `iterations` of Newton-Schulz for it.
+/// All matmuls are contractions, so that plans may cut the tensor in any dimension.
 mlir::Value createOrthogonal(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
                              const MatrixView &view, int64_t iterations);
 

@@ -1,4 +1,4 @@
-//===- RecomputeCheapValues.cpp - what backward computes again ------------===//
+//===- RecomputeCheapValues.cpp - values that backward recomputes ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,13 +13,13 @@
 using namespace mlir;
 using namespace weft;
 
-/// Operations for each element of the result: an activation function has about twenty, a norm
+/// Most operations for each element of the result: an activation function has about twenty, a norm
 /// seven.
 static constexpr double kMostFlops = 64;
-/// Bytes read for each byte of the result: arithmetic on two tensors reads two, a pool more.
+/// Most bytes read for each byte of the result: arithmetic on two tensors reads two, a pool more.
 static constexpr double kMostBytes = 3;
 
-/// Whether memory for `value` grows with the batch.
+/// Returns true if the memory of `value` grows with the batch.
 static bool growsWithBatch(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && elementCount(type.getShape()).perSample != 0;
@@ -30,7 +30,7 @@ static double bytesPerSample(Value value) {
   return elementCount(type.getShape()).perSample * type.getElementTypeBitWidth() / 8;
 }
 
-/// What has a sum over a factor may need a collective where that is cut: never cheap.
+/// An op that sums over a factor is never cheap, as it needs a collective if the factor is cut.
 static bool isCheap(Operation &op) {
   auto computes = dyn_cast<ShardableOpInterface>(op);
   if (!computes || !isPure(&op) || op.getNumResults() != 1 ||
@@ -63,7 +63,7 @@ public:
   }
 
   void run() {
-    // From the last to the first: what a copy reads may then be computed again too.
+    // From the last to the first, as operands of a copy may then be recomputed too.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(forward))) {
       if (recomputable.contains(&op) && isUsedInBackward(op.getResult(0))) {
         moveUses(op);
@@ -74,7 +74,7 @@ public:
 private:
   bool isUsedInBackward(Value value) const { return llvm::any_of(value.getUsers(), isBackward); }
 
-  /// Whether backward can have `value` at no cost.
+  /// Returns true if backward can have `value` at no cost.
   bool isAvailable(Value value) const {
     if (isUsedInBackward(value)) {
       return true;
@@ -83,8 +83,8 @@ private:
     return !growsWithBatch(value) && (!isOfThisBlock || isInOneBlock());
   }
 
-  /// Whether it is better to go on from `operand`, the only large one of `op`, than to keep the
-  /// result: it can be computed again itself, or is narrower.
+  /// Returns true if recomputing from `operand`, the only large one of `op`, is better than keeping
+  /// the result: `operand` can be recomputed itself, or is narrower.
   bool isWorthIt(Operation &op, Value operand) const {
     bool isOnlyLarge = llvm::count_if(op.getOperands(), growsWithBatch) == 1;
     return isOnlyLarge && (recomputable.contains(operand.getDefiningOp()) ||
@@ -93,7 +93,7 @@ private:
 
   bool isInOneBlock() const { return isBackward(forward.getTerminator()); }
 
-  /// Lets backward read a copy of `op` in place of its result.
+  /// Makes backward use a copy of `op` in place of its result.
   void moveUses(Operation &op) {
     Value value = op.getResult(0);
     Operation *first = nullptr;

@@ -1,20 +1,20 @@
-//===- RecomputeCheapValues.h - what backward computes again --------------===//
+//===- RecomputeCheapValues.h - values that backward recomputes -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Between forward and backward a layer keeps what backward needs, and all layers
-// keep theirs at once: most of a step's activations. Some of these values take
-// hardly longer to compute than to read: an activation function, the result of a
-// norm. These backward computes again from what is kept anyway, when it comes to
-// their first use. A graph has no layers: its forward and backward are two parts of the step.
+// A layer keeps the values that backward needs from forward to backward, and all layers
+// keep theirs at once: most of a step's activations. Some of these values take hardly
+// longer to compute than to read, such as results of an activation function or a norm.
+// Backward recomputes them before their first use, from values that are kept anyway.
+// A graph has no layers: its forward and backward are two parts of the step.
 //
-// An op whose operands backward has anyway, or which do not grow with the batch, is cheap to have
-// again. So is a chain of such ops, as long as each has one large operand; where several large
-// values come together, as in a residual sum, it ends, or all would be computed again from the
-// model's input.
+// An op is cheap to recompute if backward has its operands anyway, or if they do not grow with the
+// batch. So is a chain of such ops in which each op has only one large operand. A chain ends at an
+// op of several large values, as a residual sum: otherwise backward would recompute everything from
+// the model's input.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,13 +25,13 @@
 
 namespace weft {
 
-/// Gives `backward` copies of the ops of `forward` whose results it uses, where these are cheap and
-/// no value that grows with the batch must be kept for them. The copies bear
-/// `kRecomputedAttrName`. `backward` may use values of `forward`, which have yet to become
-/// its arguments.
+/// Copies into `backward` those ops of `forward` whose results `backward` uses, if they are cheap
+/// and need no further value that grows with the batch. The copies have the attribute
+/// `kRecomputedAttrName`. `backward` may use values of `forward`; the caller turns the remaining
+/// ones into arguments later.
 void recomputeCheapValues(mlir::Block &forward, mlir::Block &backward);
 
-/// The same in one block, whose forward part ends with `end`.
+/// Does the same in one block, whose forward part ends with `end`.
 void recomputeCheapValues(mlir::Operation *end);
 
 } // namespace weft

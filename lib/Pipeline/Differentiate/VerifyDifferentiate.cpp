@@ -1,4 +1,4 @@
-//===- VerifyDifferentiate.cpp - checks what follows relies on ----------===//
+//===- VerifyDifferentiate.cpp - checks the result of Differentiate -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,7 +33,7 @@ LogicalResult checkFunctions(ModuleOp module) {
     }
     if (function.getNumArguments() != 0 || function.getNumResults() != 0) {
       return function.emitError("verify-differentiate: expected @")
-             << name << " to take and give nothing, got " << function.getFunctionType();
+             << name << " to have no arguments and no results, got " << function.getFunctionType();
     }
   }
   if (module.lookupSymbol("loss")) {
@@ -67,11 +67,12 @@ LogicalResult checkAssignments(ModuleOp module) {
 LogicalResult checkEvaluate(ModuleOp module) {
   auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
   if (!evaluate) {
-    return success(); // A module by hand may do without validation.
+    return success(); // Modules written by hand may lack validation.
   }
   if (evaluate.getNumArguments() != 0 || evaluate.getNumResults() != 0) {
-    return evaluate.emitError("verify-differentiate: expected @evaluate to take and give nothing, "
-                              "got ")
+    return evaluate.emitError(
+               "verify-differentiate: expected @evaluate to have no arguments and no results, "
+               "got ")
            << evaluate.getFunctionType();
   }
   for (AssignOp assign : evaluate.getOps<AssignOp>()) {
@@ -87,8 +88,8 @@ LogicalResult checkEvaluate(ModuleOp module) {
   if (observed.lookup("validation_loss") != 1 || observed.size() != 1u + seesLogits ||
       observed.lookup("logits") > 1) {
     return evaluate.emitError("verify-differentiate: expected @evaluate to observe "
-                              "'validation_loss' once, 'logits' at most once, and nothing else but "
-                              "what has a limit");
+                              "'validation_loss' once, 'logits' at most once, and nothing else "
+                              "without a limit");
   }
   return success();
 }
@@ -127,11 +128,11 @@ struct VerifyDifferentiatePass : impl::VerifyDifferentiatePassBase<VerifyDiffere
 } // namespace
 
 void buildDifferentiatePipeline(OpPassManager &manager) {
-  // The step up to the gradients: what a layer's backward needs is decided here.
+  // The step up to the gradients. This pass decides which values a layer keeps for backward.
   manager.addPass(createBuildGradientsPass());
-  // Gradients have scales, too.
+  // After gradients exist, as they have scales too.
   manager.addPass(createDelayScalingPass());
-  // Needs every gradient, for their common norm.
+  // Last, as the norm is over all gradients.
   manager.addPass(createBuildUpdatesPass());
   manager.addPass(createVerifyDifferentiatePass());
 }

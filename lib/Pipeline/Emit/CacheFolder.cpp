@@ -1,4 +1,4 @@
-//===- CacheFolder.cpp - where code is kept -------------------------------===//
+//===- CacheFolder.cpp - the default folder of the code cache -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CodeCache.cpp - code that earlier compilations made ----------------===//
+//===- CodeCache.cpp - a cache of generated code --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,8 +29,8 @@ namespace {
 constexpr uint64_t kMostBytes = uint64_t(2) << 30;
 constexpr std::chrono::hours kLongestUnused(30 * 24);
 
-/// What an entry has behind its code: how long that took to make, in nanoseconds, and the checksum
-/// of all before it.
+/// Follows the code of an entry: the nanoseconds that it took to make, and the checksum of
+/// everything before.
 constexpr size_t kTrailerBytes = 2 * sizeof(uint64_t);
 
 std::string withTrailer(StringRef code, double seconds) {
@@ -50,7 +50,7 @@ struct Entry {
   double seconds = 0;
 };
 
-/// Returns nothing if `bytes` are not those that withTrailer made.
+/// Returns the code and its time, or nothing if withTrailer did not make `bytes`.
 std::optional<Entry> readEntry(StringRef bytes) {
   if (bytes.size() < kTrailerBytes) {
     return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<Entry> readEntry(StringRef bytes) {
   return Entry{code.str(), double(support::endian::read64le(code.end())) * 1e-9};
 }
 
-/// LLVM's cache in `folder`, which gives what it finds to `receive`.
+/// Opens LLVM's cache in `folder`, which passes hits to `receive`.
 Expected<FileCache> openCache(const std::string &folder, std::function<void(StringRef)> receive) {
   return localCache("weft", "weft", folder,
                     [receive](unsigned, const Twine &, std::unique_ptr<MemoryBuffer> buffer) {
@@ -144,7 +144,7 @@ void CodeCache::put(StringRef key, StringRef code, double seconds) {
   if (!stream) {
     return note(stream.takeError());
   }
-  // localCache writes by this class, which ends the process when an error is left in it.
+  // localCache writes by this class, which ends the process if an error is not taken from it.
   auto &file = static_cast<raw_fd_ostream &>(*(*stream)->OS);
   file << withTrailer(code, seconds);
   file.flush();

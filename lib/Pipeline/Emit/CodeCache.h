@@ -1,4 +1,4 @@
-//===- CodeCache.h - code that earlier compilations made ------------------===//
+//===- CodeCache.h - a cache of generated code ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,31 +16,32 @@
 
 namespace weft {
 
-/// The hexadecimal hash of `parts`, each with its length, so that no two lists share one text.
+/// Returns the hexadecimal hash of `parts` and their lengths, so that different lists differ.
 std::string hashParts(llvm::ArrayRef<llvm::StringRef> parts);
 
-/// What makes code here: LLVM, as it is loaded, and the sources of this phase. Part of every key.
+/// Returns the hash of the code generator: the loaded LLVM, and the sources of this phase. Part of
+/// every key.
 std::string hashOfTools();
 
-/// Code that was made once, kept in a folder under a key that names all that it was made from.
+/// A cache of generated code in a folder. A key names everything that the code was made from.
 ///
 /// Any number of threads and processes may use one folder at the same time. An entry ends with a
-/// checksum: a damaged one is removed and made again. A folder that cannot be used costs time, and
-/// no compilation fails for it: `use().problem` says what is wrong.
+/// checksum: a damaged one is removed and made again. A folder that cannot be used makes no
+/// compilation fail: `use().problem` holds the error.
 class CodeCache {
 public:
-  /// Keeps nothing if `folder` is empty. The folder is made when the first entry is written.
+  /// Keeps nothing if `folder` is empty. The first entry creates the folder.
   explicit CodeCache(llvm::StringRef folder) : folder(folder) {}
 
-  /// Returns the code of `key`, from the folder or else by `make`. Fails only where `make` does.
+  /// Returns the code of `key`, from the folder or else from `make`. Fails only if `make` does.
   llvm::Expected<std::string> get(llvm::StringRef key,
                                   llvm::function_ref<llvm::Expected<std::string>()> make);
 
-  /// Removes the entries that were not used for longest until the folder holds at most 2 GiB, and
-  /// those that were not used for 30 days. Looks at the folder once in 20 minutes at most.
+  /// Removes entries that were unused for 30 days, and then the least recently used until the
+  /// folder holds at most 2 GiB. Scans the folder at most every 20 minutes.
   void prune() const;
 
-  /// How often entries were found so far, and what was wrong with the folder.
+  /// Returns the number of hits so far, and the first error with the folder.
   CacheUse use() const;
 
 private:

@@ -18,37 +18,37 @@
 
 namespace weft {
 
-/// A kernel's last arguments: the phase, and the first and the end of its iterations.
+/// The number of a kernel's last arguments: the phase, and the first and the end of its iterations.
 inline constexpr unsigned kPartArguments = 3;
 
-/// For each kernel by name, a number for each phase, as how many iterations it has.
+/// For each kernel by name, one number for each phase, such as its number of iterations.
 using KernelIterations = llvm::StringMap<llvm::SmallVector<int64_t>>;
 
-/// What `module`, which the Lower phase has made, says of its kernels.
+/// Returns the iterations of the kernels of `module`, the result of the Lower phase.
 KernelIterations iterationsOf(mlir::ModuleOp module);
 
-/// How many threads of a device take an iteration together, 0 where one does; without the kernels
-/// where one always does.
+/// Returns how many threads of a device take an iteration together, 0 for single threads; has no
+/// entry for kernels with single threads only.
 KernelIterations threadsOf(mlir::ModuleOp module);
 
-/// The kernels that devices are to run: those of the module inside of `module` that is for them,
-/// else those of the host.
+/// Returns the module of the kernels that devices run: the one for devices inside of `module`, else
+/// `module` itself.
 mlir::ModuleOp devicesOf(mlir::ModuleOp module);
 
-/// `module` as LLVM IR for `machine`. Fails if it is not all in the LLVM dialect.
+/// Translates `module` to LLVM IR for `machine`. Fails if an op is not in the LLVM dialect.
 llvm::Expected<std::unique_ptr<llvm::Module>> translate(mlir::ModuleOp module, llvm::StringRef name,
                                                         llvm::TargetMachine &machine,
                                                         llvm::LLVMContext &context);
 
-/// 0 to 3, as compilers count.
+/// Converts a level of 0 to 3, as in C compilers.
 llvm::CodeGenOptLevel codeGenLevel(unsigned level);
 
-/// Runs LLVM's passes of `level`. `prepare` may add passes of its own.
+/// Runs LLVM's passes of `level`. `prepare` may add passes.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned level,
               llvm::PipelineTuningOptions tuning,
               llvm::function_ref<void(llvm::PassBuilder &)> prepare = {});
 
-/// Assembly or machine code of `module`.
+/// Returns assembly or machine code of `module`.
 llvm::Expected<std::string> generate(llvm::Module &module, llvm::TargetMachine &machine,
                                      llvm::CodeGenFileType type);
 

@@ -1,4 +1,4 @@
-//===- CudaToolkit.cpp - where the tools for CUDA devices are -------------===//
+//===- CudaToolkit.cpp - finds the CUDA toolkit ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,8 +22,8 @@ namespace weft {
 
 using namespace llvm;
 
-/// The first whose assembler knows all of kDeviceArchitectures, namely sm_100. utils/setup-cuda and
-/// runtime/CudaHeaders.cmake ask for the same.
+/// The oldest release whose assembler supports all of kDeviceArchitectures, namely sm_100.
+/// utils/setup-cuda and runtime/CudaHeaders.cmake require the same.
 static constexpr VersionTuple kOldestToolkit(12, 8);
 
 static std::string pathIn(StringRef folder, const Twine &file) {
@@ -36,7 +36,7 @@ static CudaToolkit toolkitIn(StringRef folder) {
   return {pathIn(folder, "bin/ptxas"), pathIn(folder, "nvvm/libdevice/libdevice.10.bc"), ""};
 }
 
-/// The first file that is missing; empty where all are there.
+/// Returns the first missing file; empty if none is.
 static std::string missingIn(const CudaToolkit &toolkit) {
   if (!sys::fs::can_execute(toolkit.ptxas)) {
     return toolkit.ptxas;
@@ -44,7 +44,7 @@ static std::string missingIn(const CudaToolkit &toolkit) {
   return sys::fs::exists(toolkit.libdevice) ? "" : toolkit.libdevice;
 }
 
-/// The folder above that of the `ptxas` on the path, which may be a link.
+/// Returns the parent of the folder of the `ptxas` on the path, which may be a link.
 static std::string folderOnPath() {
   ErrorOr<std::string> found = sys::findProgramByName("ptxas");
   SmallString<128> real;
@@ -54,7 +54,7 @@ static std::string folderOnPath() {
   return sys::path::parent_path(sys::path::parent_path(real)).str();
 }
 
-/// What an assembler says of its version; empty if it does not run.
+/// Returns the assembler's output about its version; empty if it does not run.
 static std::string versionText(StringRef ptxas) {
   SmallString<128> said;
   if (sys::fs::createTemporaryFile("weft-ptxas", "log", said)) {
@@ -67,8 +67,8 @@ static std::string versionText(StringRef ptxas) {
   return status == 0 && text ? (*text)->getBuffer().str() : "";
 }
 
-/// The release of CUDA in an assembler's version. An assembler that names none is not refused for
-/// it: what is wrong with it shows where it is used.
+/// Returns the release of CUDA in the assembler's version. If there is none, the assembler is still
+/// accepted: its use will report errors.
 static std::optional<VersionTuple> releaseIn(StringRef text) {
   SmallVector<StringRef> found;
   VersionTuple version;
@@ -78,8 +78,8 @@ static std::optional<VersionTuple> releaseIn(StringRef text) {
   return version;
 }
 
-/// Reads the toolkit's version. Says why it is too old, with the folder and where it came from;
-/// returns nothing where it is not.
+/// Reads the toolkit's version. Returns an error with the folder and its origin if the toolkit is
+/// too old, else nothing.
 static std::string readAge(CudaToolkit &toolkit, const Twine &place) {
   toolkit.version = versionText(toolkit.ptxas);
   std::optional<VersionTuple> release = releaseIn(toolkit.version);

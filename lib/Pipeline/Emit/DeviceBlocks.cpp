@@ -1,4 +1,4 @@
-//===- DeviceBlocks.cpp - what threads of a block do together -------------===//
+//===- DeviceBlocks.cpp - cooperation of the threads of a block -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@ namespace weft {
 
 using namespace llvm;
 
-/// Puts what `make` builds in the place of each call of `name`.
+/// Replaces each call of `name` by the instructions that `make` builds.
 static void replaceCalls(llvm::Module &module, StringRef name,
                          function_ref<Value *(IRBuilder<> &, CallInst &)> make) {
   Function *function = module.getFunction(name);
@@ -39,7 +39,7 @@ void linkBlocks(llvm::Module &module) {
     return builder.CreateIntrinsic(Intrinsic::nvvm_barrier_cta_sync_aligned_all,
                                    {builder.getInt32(0)});
   });
-  // All 32 threads take part, and each has the value of one of them.
+  // All 32 threads take part, and each gets the value of one of them.
   replaceCalls(module, "weft_device_shuffle", [](IRBuilder<> &builder, CallInst &call) {
     return builder.CreateIntrinsic(Intrinsic::nvvm_shfl_sync_bfly_i32,
                                    {builder.getInt32(~0u), call.getArgOperand(0),
@@ -49,7 +49,7 @@ void linkBlocks(llvm::Module &module) {
     Value *rounded = builder.CreateFPTrunc(call.getArgOperand(0), builder.getBFloatTy());
     return builder.CreateBitCast(rounded, builder.getInt16Ty());
   });
-  // The threads of a warp wait for each other, and see what the others wrote.
+  // The threads of a warp wait for each other, and then see each other's writes.
   replaceCalls(module, "weft_device_warp_barrier", [](IRBuilder<> &builder, CallInst &) {
     return builder.CreateIntrinsic(Intrinsic::nvvm_bar_warp_sync, {builder.getInt32(~0u)});
   });

@@ -36,13 +36,13 @@ static Expected<std::unique_ptr<TargetMachine>> makeDeviceMachine() {
   if (!target) {
     return createStringError(error);
   }
-  // Drivers since CUDA 12.0 take this version of PTX.
+  // Drivers since CUDA 12.0 accept this version of PTX.
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
       triple, "sm_" + std::to_string(kPtxArchitecture), "+ptx80", TargetOptions(), std::nullopt,
       std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
-/// The assembler would unroll loops of hundreds of rounds, beyond what registers hold.
+/// Keeps the assembler from unrolling loops of hundreds of rounds, which spills registers.
 static void keepLoops(llvm::Module &module) {
   for (Function &function : module) {
     if (!function.isDeclaration()) {
@@ -93,7 +93,7 @@ namespace {
 /// One run of the assembler, and the files that it reads and writes.
 class Assembly {
 public:
-  /// Returns what the assembler said, and the machine code: as `pack` joins them.
+  /// Returns the assembler's output and the machine code, joined by `pack`.
   Expected<std::string> run(const CudaToolkit &toolkit, StringRef ptx, unsigned architecture) {
     if (std::error_code code = makeFiles()) {
       return createStringError("cannot write a temporary file: " + code.message());
@@ -130,7 +130,7 @@ private:
     return text ? (*text)->getBuffer().str() : "";
   }
 
-  /// The number of characters that the assembler said, a line break, these, and the code.
+  /// Joins the length of the assembler's output, a line break, that output, and the code.
   static std::string pack(StringRef said, StringRef code) {
     return (Twine(said.size()) + "\n" + said + code).str();
   }
@@ -139,7 +139,7 @@ private:
   FileRemover removeResult, removeLog;
 };
 
-/// What -v says of all entries together, and of each: its name, then what it takes.
+/// Parses the output of -v for all entries together, and for each: its name, then its resources.
 void readResources(StringRef said, Cubin &cubin) {
   static const Regex entry("Compiling entry function '([^']+)'");
   static const Regex memory("([0-9]+) bytes stack frame, ([0-9]+) bytes spill stores, "
@@ -178,7 +178,7 @@ void readResources(StringRef said, Cubin &cubin) {
   sort(cubin.entries, [](const auto &a, const auto &b) { return a.name < b.name; });
 }
 
-/// The cubin that `packed`, the result of an assembly, holds.
+/// Returns the cubin in `packed`, the result of an assembly.
 Cubin unpack(StringRef packed, unsigned architecture) {
   auto [digits, text] = packed.split('\n');
   size_t length = 0;
@@ -192,7 +192,7 @@ Cubin unpack(StringRef packed, unsigned architecture) {
 
 } // namespace
 
-/// Writes `text` into a new temporary file, whose path `path` becomes.
+/// Writes `text` into a new temporary file, and sets `path` to its path.
 static Error writeTemporary(StringRef text, SmallVectorImpl<char> &path) {
   int file = -1;
   if (std::error_code code = sys::fs::createTemporaryFile("weft-device", "ptx", file, path)) {
@@ -222,7 +222,7 @@ Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &tool
     return unwritten;
   }
   constexpr size_t kCount = std::size(kDeviceArchitectures);
-  // An assembler that does not say its version might be any.
+  // Without a version, the assembler is unknown, so the cache is not used.
   CodeCache none("");
   CodeCache &known = toolkit.version.empty() ? none : cache;
   std::optional<Expected<std::string>> packed[kCount];

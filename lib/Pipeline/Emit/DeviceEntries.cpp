@@ -1,4 +1,4 @@
-//===- DeviceEntries.cpp - where a device enters kernels ------------------===//
+//===- DeviceEntries.cpp - entry points of kernels on devices -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,8 +16,8 @@ namespace weft {
 
 using namespace llvm;
 
-/// The numbers of the kernel's arguments in the order in which an entry takes them: the coordinates
-/// and buffers, then immediates.
+/// Returns the numbers of the kernel's arguments in the order of an entry's: the coordinates and
+/// buffers, then immediates.
 static SmallVector<unsigned> argumentsOf(Function &kernel) {
   SmallVector<unsigned> buffers, immediates;
   for (const Argument &argument : drop_end(kernel.args(), kPartArguments)) {
@@ -27,7 +27,7 @@ static SmallVector<unsigned> argumentsOf(Function &kernel) {
   return buffers;
 }
 
-/// The function of an entry, as yet without code.
+/// Declares the function of an entry.
 static Function *declareEntry(Function &kernel, unsigned phase, int64_t threads) {
   SmallVector<Type *> types;
   SmallVector<AttributeSet> attributes;
@@ -57,7 +57,7 @@ static Value *readNumber(IRBuilder<> &builder, Intrinsic::ID id) {
   return builder.CreateZExt(builder.CreateIntrinsic(id, {}), builder.getInt64Ty());
 }
 
-/// All threads together: the number of this one, and how many there are.
+/// Returns the number of this thread among all blocks' threads, and their number.
 static std::pair<Value *, Value *> threadOf(IRBuilder<> &builder) {
   Value *perBlock = readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_ntid_x);
   Value *before =
@@ -66,14 +66,15 @@ static std::pair<Value *, Value *> threadOf(IRBuilder<> &builder) {
           builder.CreateMul(perBlock, readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x))};
 }
 
-/// The number of this block, and how many there are.
+/// Returns the number of this block, and the number of blocks.
 static std::pair<Value *, Value *> blockOf(IRBuilder<> &builder) {
   return {readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_ctaid_x),
           readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x)};
 }
 
-/// Every thread, or block where `threads` take an iteration together, takes the iteration of its
-/// own number, and those as many further as there are, so that neighbors touch neighboring memory.
+/// A thread, or a block if `threads` take an iteration together, runs the iteration of its own
+/// number, then strides by the number of threads or blocks, so that neighbors access neighboring
+/// memory.
 static void addEntry(Function &kernel, unsigned phase, int64_t iterations, int64_t threads) {
   Function *entry = declareEntry(kernel, phase, threads);
   LLVMContext &context = kernel.getContext();
@@ -117,7 +118,7 @@ void addEntries(llvm::Module &module, const KernelIterations &iterations,
       continue;
     }
     function.setLinkage(GlobalValue::InternalLinkage);
-    // In an entry the phase is known, and what is of others goes.
+    // The phase is constant in an entry, so the code of other phases is removed.
     function.addFnAttr(Attribute::AlwaysInline);
     auto shared = threads.find(function.getName());
     if (shared != threads.end()) {

@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// As the function without a cache, with PTX and machine code that `cache` has.
+/// Like emitImages without a cache, but takes PTX and machine code from `cache` if it has them.
 llvm::Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit,
                                         CodeCache &cache);
 

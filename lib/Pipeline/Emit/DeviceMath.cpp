@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A host has the functions of the C library, and LLVM turns some of its intrinsics into calls of
-// them. On a device they come from the toolkit, which knows them by the same names after `__nv_`.
+// On a host the functions come from the C library, and LLVM turns some of its intrinsics into calls
+// of them. On a device they come from the toolkit, under the same names after `__nv_`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ namespace weft {
 
 using namespace llvm;
 
-/// What the C library calls an intrinsic that devices have no instruction for, for doubles; empty
-/// for others.
+/// Returns the C library's name, for doubles, of an intrinsic that devices have no instruction for;
+/// empty for other intrinsics.
 static StringRef libraryNameOf(Intrinsic::ID intrinsic) {
   switch (intrinsic) {
   case Intrinsic::sin:
@@ -52,7 +52,7 @@ static StringRef libraryNameOf(Intrinsic::ID intrinsic) {
   }
 }
 
-/// The library's name of a function that `module` declares; empty for what is no call of it.
+/// Returns the library's name of a function that `module` declares; empty if it has none.
 static std::string libraryNameOf(const Function &function) {
   if (!function.isIntrinsic()) {
     return function.getName().str();

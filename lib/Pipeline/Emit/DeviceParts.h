@@ -1,4 +1,4 @@
-//===- DeviceParts.h - the steps of making code for devices ---------------===//
+//===- DeviceParts.h - the steps of compiling for devices -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,16 +13,16 @@
 namespace weft {
 
 /// Adds an entry for each phase of each kernel of `module`, whose functions are kernels with bare
-/// pointers, and makes these internal. `threads` is as threadsOf says.
+/// pointers, and makes the kernels internal. `threads` is the result of threadsOf.
 void addEntries(llvm::Module &module, const KernelIterations &iterations,
                 const KernelIterations &threads);
 
-/// Makes instructions of the calls by which the threads of a block work together, see
+/// Replaces the calls by which the threads of a block cooperate by instructions; see
 /// lower-kernels-to-loops.
 void linkBlocks(llvm::Module &module);
 
-/// Gives `module` the mathematical functions that it calls and that devices have no instructions
-/// for, from the bitcode file `libdevice`. Fails where one is not there.
+/// Links into `module` the mathematical functions that it calls and that devices have no
+/// instructions for, from the bitcode file `libdevice`. Fails if one is missing.
 llvm::Error linkMath(llvm::Module &module, llvm::StringRef libdevice);
 
 } // namespace weft

@@ -27,7 +27,8 @@ namespace {
 
 Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
-/// Writes `bytes` beside `path`, then renames: the object is whole or not there.
+/// Writes `bytes` to a neighboring file and renames that: the object is written whole or not at
+/// all.
 Error writeWhole(StringRef bytes, StringRef path) {
   std::string temporary = (path + ".tmp").str();
   std::error_code code;
@@ -50,13 +51,13 @@ Error writeWhole(StringRef bytes, StringRef path) {
   return Error::success();
 }
 
-/// Of a multiprocessor of every architecture that code is made for.
+/// Threads that a multiprocessor of any supported architecture runs.
 constexpr uint64_t kThreadsEach = 2048;
-/// Of a thread's stack, what a context has from its start: the default of its limit.
+/// Bytes of a thread's stack that every context has: the default of its limit.
 constexpr uint64_t kContextStackBytes = 1024;
 
-/// Of the architecture that takes most. Kernels that a library may do are left out: where it does
-/// them they are not loaded.
+/// Sets in `program` the memory for code and stacks, that of the architecture that needs most.
+/// Omits kernels that a library may replace: devices do not load them then.
 void noteDevice(rt::Program &program, const DeviceImages &images,
                 std::optional<int64_t> multiprocessors) {
   auto isLeftOut = [&](StringRef entry) {
@@ -86,7 +87,7 @@ void noteDevice(rt::Program &program, const DeviceImages &images,
 }
 
 /// Runs `body` for each number below `count`, on as many threads as the context has. Fails with the
-/// first error, by number.
+/// error of the lowest number.
 Error forEachInParallel(mlir::MLIRContext *context, size_t count,
                         function_ref<Error(size_t)> body) {
   std::vector<std::string> messages(count);
@@ -103,7 +104,7 @@ Error forEachInParallel(mlir::MLIRContext *context, size_t count,
   return Error::success();
 }
 
-/// The functions of the program's kernels, in order.
+/// Returns the functions of the program's kernels, in order.
 Expected<std::vector<mlir::LLVM::LLVMFuncOp>> findKernels(const rt::Program &program,
                                                           const mlir::SymbolTable &symbols) {
   std::vector<mlir::LLVM::LLVMFuncOp> kernels;
@@ -118,7 +119,7 @@ Expected<std::vector<mlir::LLVM::LLVMFuncOp>> findKernels(const rt::Program &pro
   return kernels;
 }
 
-/// Object files, each with its name in an archive.
+/// Object files with their names in an archive.
 struct Objects {
   std::vector<std::string> names, contents;
 
@@ -127,7 +128,7 @@ struct Objects {
     contents.push_back(std::move(content));
   }
 
-  /// The bytes of an archive of all of them, without times and owners.
+  /// Returns the bytes of an archive of all of them, without times and owners.
   Expected<std::string> archive() const {
     std::vector<NewArchiveMember> members;
     for (auto [name, content] : zip_equal(names, contents)) {
@@ -159,7 +160,7 @@ private:
   const EmitOptions &options;
   CodeCache cache;
   std::vector<mlir::LLVM::LLVMFuncOp> kernels;
-  /// Of each kernel.
+  /// For each kernel.
   std::vector<KernelSource> sources;
   size_t distinct = 0;
   std::atomic<size_t> made = 0;
@@ -258,14 +259,14 @@ Expected<EmitReport> Emission::run(StringRef path) {
   if (!machine) {
     return machine.takeError();
   }
-  // The images before the table, which holds the program, which says what they take.
+  // Images first: the table holds the program, which holds their sizes.
   if (Error error = makeSources(*target, **machine)) {
     return error;
   }
   if (Error error = makeImages()) {
     return error;
   }
-  // Before the kernels are compiled: it finds instructions that do not fit them.
+  // Before kernels are compiled, since it finds instructions that do not fit them.
   if (Error error = makeTable(*target, **machine)) {
     return error;
   }

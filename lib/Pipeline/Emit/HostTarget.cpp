@@ -25,7 +25,7 @@ namespace {
 
 Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
-/// Everything that the host can do, as a feature string.
+/// Returns all features of the host as a feature string.
 std::string hostFeatures() {
   SubtargetFeatures features;
   for (const auto &feature : sys::getHostCPUFeatures()) {
@@ -43,7 +43,7 @@ Expected<const Target *> findTarget(const Triple &triple) {
   return target;
 }
 
-/// Fails where LLVM would stop the compiler or only warn.
+/// Fails for processors and features for which LLVM would end the process or only warn.
 Error checkProcessor(const Target &target, const Triple &triple, StringRef cpu,
                      StringRef features) {
   std::unique_ptr<MCSubtargetInfo> known(target.createMCSubtargetInfo(triple, "", ""));

@@ -15,23 +15,23 @@
 
 namespace weft {
 
-/// A processor that is known to LLVM, with "native" resolved.
+/// A processor known to LLVM, with "native" resolved.
 struct HostTarget {
   llvm::Triple triple;
   std::string cpu, features;
-  /// 0 to 3, as compilers count.
+  /// 0 to 3, as in C compilers.
   unsigned optLevel = 2;
   Sanitizer sanitize = Sanitizer::None;
 };
 
-/// Fails where `options` names a processor or a feature that LLVM does not know, or a processor
-/// without 64-bit code.
+/// Fails if `options` names a processor or a feature unknown to LLVM, or a processor without 64-bit
+/// code.
 llvm::Expected<HostTarget> resolveTarget(const EmitOptions &options);
 
-/// A generator of code for `target`, to be used by one thread.
+/// Returns a code generator for `target`, for use by one thread.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(const HostTarget &target);
 
-/// Makes machine code of `module`: optimizes it and adds the checks of the sanitizer.
+/// Compiles `module` to machine code: optimizes it and adds the checks of the sanitizer.
 llvm::Expected<std::string> compile(llvm::Module &module, const HostTarget &target);
 
 } // namespace weft

@@ -27,13 +27,13 @@ template <typename Range> auto operandsAmong(Range &&arguments) {
   return drop_end(drop_begin(arguments), kPartArguments);
 }
 
-/// "kernel_norm" of "kernel_norm_12": numbers tell the kernels of one program apart.
+/// Returns "kernel_norm" for "kernel_norm_12": numbers tell the kernels of one program apart.
 StringRef stemOf(StringRef name) {
   StringRef stem = name.rtrim("0123456789");
   return stem.size() < name.size() && stem.ends_with("_") ? stem.drop_back() : name;
 }
 
-/// `kernel`, and the symbols that it refers to, itself or by another of them.
+/// Returns `kernel` and the symbols that it refers to, directly or indirectly.
 SetVector<mlir::Operation *> referencedSymbols(mlir::Operation *kernel,
                                                const mlir::SymbolTable &symbols) {
   SetVector<mlir::Operation *> found;
@@ -52,7 +52,7 @@ SetVector<mlir::Operation *> referencedSymbols(mlir::Operation *kernel,
   return found;
 }
 
-/// A module of the kernel alone, called by its stem, and of what it refers to.
+/// Makes a module of the kernel, named by its stem, and the symbols that it refers to.
 mlir::OwningOpRef<mlir::ModuleOp> isolate(LLVMIR::LLVMFuncOp kernel,
                                           const mlir::SymbolTable &symbols) {
   auto all = mlir::cast<mlir::ModuleOp>(symbols.getOp());
@@ -73,8 +73,8 @@ mlir::OwningOpRef<mlir::ModuleOp> isolate(LLVMIR::LLVMFuncOp kernel,
   return alone;
 }
 
-/// Kernels are called by their wrappers only. Kept apart from these, pointers that are known to be
-/// distinct stay plain function arguments.
+/// Makes kernels internal, as only their wrappers call them, but never inlines them: pointers known
+/// to be distinct stay plain function arguments.
 void prepareFunctions(Module &module, Sanitizer sanitize) {
   for (Function &function : module) {
     if (function.isDeclaration()) {

@@ -1,4 +1,4 @@
-//===- KernelTable.cpp - what an executable carries besides kernels ------===//
+//===- KernelTable.cpp - the tables in an executable ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ StructType *codeType(LLVMContext &context) {
   return StructType::get(context, {pointer, Type::getInt64Ty(context), pointer, pointer});
 }
 
-/// A constant that only the tables know.
+/// Adds a private constant.
 Constant *makeHidden(Module &module, Constant *value) {
   return new GlobalVariable(module, value->getType(), /*isConstant=*/true,
                             GlobalValue::InternalLinkage, value);
@@ -44,7 +44,8 @@ Constant *makePhases(Module &module, ArrayRef<int64_t> iterations, ArrayRef<int6
   return makeHidden(module, ConstantStruct::getAnon(members));
 }
 
-/// The wrapper in another object file, or the one declared before for a kernel of the same code.
+/// Declares the wrapper of another object file, or returns the declaration for an earlier kernel
+/// with the same code.
 Constant *declareWrapper(Module &module, StringRef name) {
   FunctionCallee callee = module.getOrInsertFunction(name, wrapperType(module.getContext()));
   auto *wrapper = cast<Function>(callee.getCallee());

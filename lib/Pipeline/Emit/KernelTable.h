@@ -1,4 +1,4 @@
-//===- KernelTable.h - what an executable carries besides kernels --------===//
+//===- KernelTable.h - the tables in an executable ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,19 +17,20 @@
 
 namespace weft {
 
-/// What the table says of one kernel.
+/// The entry of one kernel in the table.
 struct KernelEntry {
-  /// The function of the table, in an object file beside it.
+  /// The kernel's function, which is defined in another object file.
   std::string wrapper;
   KernelOperands operands;
-  /// For each phase its iterations on the host; then what devices run, which has phases of its own,
-  /// and how many threads take an iteration of each together. Empty where devices do not run it.
+  /// For each phase its iterations on the host; for each phase on devices, which may have others,
+  /// its iterations and how many threads take one together. The latter two are empty if devices do
+  /// not run the kernel.
   llvm::ArrayRef<int64_t> iterations, deviceIterations, deviceThreads;
 };
 
 /// Adds to `module` the array `weft_kernels` of `weft::rt::KernelCode`, from `entries` in the order
-/// of the program's kernels, and the serialized program. Fails if an instruction does not give a
-/// kernel as many buffers and immediates as it takes.
+/// of the program's kernels, and the serialized program. Fails if an instruction has other numbers
+/// of buffers and immediates than its kernel takes.
 llvm::Error addKernelTable(llvm::Module &module, const rt::Program &program,
                            llvm::ArrayRef<KernelEntry> entries);
 

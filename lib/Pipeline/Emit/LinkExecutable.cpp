@@ -1,4 +1,4 @@
-//===- LinkExecutable.cpp - linking by the system's compiler -------------===//
+//===- LinkExecutable.cpp - links with the system's C++ compiler ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,7 +21,7 @@ using namespace llvm;
 
 namespace {
 
-/// Path of the C++ compiler to link with, or why there is none.
+/// Returns the path of the C++ compiler to link with; fails if there is none.
 Expected<std::string> findCompiler(Sanitizer sanitize) {
   if (std::optional<std::string> chosen = sys::Process::GetEnv("CXX"); chosen && !chosen->empty()) {
     if (ErrorOr<std::string> path = sys::findProgramByName(*chosen)) {
@@ -29,7 +29,7 @@ Expected<std::string> findCompiler(Sanitizer sanitize) {
     }
     return createStringError("found no C++ compiler '" + *chosen + "', which CXX names");
   }
-  // A sanitizer's library must be of the compiler that instrumented the kernels: LLVM's.
+  // The compiler must have the sanitizer library of LLVM, which instrumented the kernels.
   SmallVector<StringRef> names = {"c++", "clang++-22", "g++"};
   if (sanitize != Sanitizer::None) {
     names = {"clang++-22", "clang++"};
@@ -57,7 +57,7 @@ SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef com
                                         "-lm",
                                         "-lpthread",
                                         "-ldl"};
-  // Where the program looks for what it loads only if asked to: beside itself, then beside the
+  // The program loads some libraries only if asked to: it looks beside itself, then beside the
   // runtime.
   SmallString<128> folder(sys::path::parent_path(options.runtimeLibraryPath));
   if (!sys::fs::make_absolute(folder)) {
@@ -71,7 +71,7 @@ SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef com
   return arguments;
 }
 
-/// The first lines of what the compiler said.
+/// Returns the first lines of the compiler's output.
 std::string firstLines(StringRef path) {
   ErrorOr<std::unique_ptr<MemoryBuffer>> text = MemoryBuffer::getFile(path);
   constexpr size_t kMost = 2000;
@@ -85,8 +85,8 @@ StringRef nameOf(Sanitizer sanitizer) {
   return names[static_cast<size_t>(sanitizer)];
 }
 
-/// Runs `compiler`, which is to write `outputPath` by way of a temporary file, with the arguments
-/// that `makeArguments` gives for that.
+/// Runs `compiler` with the arguments of `makeArguments` for a temporary file, and renames that to
+/// `outputPath`.
 static LogicalResult runCompiler(StringRef compiler, StringRef outputPath,
                                  function_ref<SmallVector<std::string>(StringRef)> makeArguments,
                                  function_ref<mlir::InFlightDiagnostic()> emitError) {

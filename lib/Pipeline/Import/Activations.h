@@ -18,8 +18,8 @@ mlir::Value gelu(mlir::ImplicitLocOpBuilder &scalars, mlir::Value x);
 /// x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))).
 mlir::Value geluTanh(mlir::ImplicitLocOpBuilder &scalars, mlir::Value x);
 
-/// x / (1 + exp(-x)) as x/2 · (1 + tanh(x/2)): the same function, but neither it nor its derivative
-/// divides an infinity by another where x is far below zero.
+/// x / (1 + exp(-x)) as x/2 · (1 + tanh(x/2)): the same function, but for x far below zero neither
+/// it nor its derivative divides infinity by infinity.
 mlir::Value silu(mlir::ImplicitLocOpBuilder &scalars, mlir::Value x);
 
 } // namespace weft

@@ -18,8 +18,8 @@ using namespace weft;
 
 namespace {
 
-/// Builds ops on images and on their statistics, whose dimensions are named by letters: sample a,
-/// channel b, places c, d, ….
+/// Builds ops on images and on their statistics. Letters name dimensions: sample a, channel b,
+/// places c, d, ….
 class StatisticsBuilder {
 public:
   StatisticsBuilder(OpBuilder &builder, Location loc, Value input)
@@ -34,13 +34,13 @@ public:
     return type.clone(shape);
   }
 
-  /// The contraction to a tensor of `dims`.
+  /// Builds a contraction to a tensor of `dims`.
   Value contract(ArrayRef<Value> inputs, ArrayRef<StringRef> terms, StringRef dims) {
     std::string equation = llvm::join(terms, ",") + "->" + dims.str();
     return ContractOp::create(builder, loc, typeOf(dims), equation, inputs);
   }
 
-  /// A map to a tensor of `dims` from operands that have those named.
+  /// Builds a map to a tensor of `dims` from operands with the named dimensions.
   Value map(ArrayRef<Value> inputs, ArrayRef<StringRef> terms, StringRef dims, ScalarCode code) {
     return map(typeOf(dims), inputs, terms, dims, code);
   }
@@ -85,7 +85,7 @@ public:
 
   OpBuilder &builder;
   Location loc;
-  /// The input's type, and that of what is computed inside.
+  /// The element types of the input and of computations inside the norm.
   RankedTensorType given, type;
   std::string all;
 };
@@ -106,7 +106,7 @@ Value factorOf(ImplicitLocOpBuilder &scalars, Value variance, Value scale, doubl
 BatchNorm weft::buildBatchNorm(OpBuilder &builder, Location loc, Value input,
                                const BatchNormParameters &parameters, const BatchNormSpec &spec) {
   StatisticsBuilder build(builder, loc, input);
-  // Ghost batches have statistics for each sample, those of its group.
+  // With ghost batches, each sample has the statistics of its group.
   bool hasGroups = spec.group != 0 && spec.group != spec.batch;
   StringRef dims = hasGroups ? "ab" : "b", all = build.all;
   auto count = static_cast<double>(spec.samples() * build.countPlaces());
@@ -118,7 +118,7 @@ BatchNorm weft::buildBatchNorm(OpBuilder &builder, Location loc, Value input,
     return build.scaled(mean, dims, factor * static_cast<double>(spec.group) / count);
   };
 
-  // Written so that no derivative needs another tensor of the input's size: what is spread is only
+  // In this form no derivative needs another tensor of the input's size: broadcast values are only
   // added, or multiplied by a contraction.
   Value negatedMean = meanOf(build.contract({input}, {all}, dims), -1);
   Value centered = build.map({input, negatedMean}, {all, dims}, all, add);

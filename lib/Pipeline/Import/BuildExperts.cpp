@@ -22,8 +22,8 @@ struct Lettered {
   llvm::StringRef letters;
 };
 
-/// Elementwise on all dimensions of the first input; the others are spread over those that they
-/// lack. Everything is wide.
+/// Builds a wide map over all dimensions of the first input; the others are broadcast over the
+/// dimensions that they lack.
 Value mapOver(ModelBuilder &builder, llvm::StringRef name, llvm::ArrayRef<Lettered> inputs,
               ScalarCode code) {
   llvm::StringRef all = inputs.front().letters;
@@ -54,28 +54,28 @@ Value logistic(ImplicitLocOpBuilder &scalars, Value x) {
   return arith::MulFOp::create(scalars, arith::AddFOp::create(scalars, curve, one), half);
 }
 
-/// The tokens that each expert gets of as many as these, if all get the same.
+/// Returns the number of tokens that each expert gets of `tokens` if all get equally many.
 double evenShare(const desc::ExpertsSpec &experts, int64_t tokens) {
   return static_cast<double>(tokens * experts.perToken) / static_cast<double>(experts.count);
 }
 
-/// Rounded up, but for a product that is whole but for rounding.
+/// Rounds up, except products that are integers but for rounding errors.
 int64_t multipleOf(double factor, double even) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(factor * even - 1e-9)));
 }
 
-/// Decides where tokens go. Dimensions: sequence of the batch b, token of it s, expert e.
+/// Routes tokens. Dimensions: sequence of the batch b, token of the sequence s, expert e.
 class Router {
 public:
   Router(ModelBuilder &builder, const desc::ExpertsSpec &experts)
       : builder(builder), experts(experts), routing(builder.recipe.routing) {}
 
-  /// Takes the logits [b, s, e], and the bias [e] of a model that has one.
+  /// Takes the logits [b, s, e], and the bias [e] if the model has one.
   void route(Value logits, Value bias);
 
-  /// How much the experts that a token goes to count for it; of other experts nothing is read.
+  /// Weights of experts for each token. Only those of the token's experts are read.
   Value weights;
-  /// 1 where a token goes to an expert, and where it has a slot there.
+  /// 1 if a token goes to an expert, and if it has a slot there.
   Value chosen, kept;
   /// Slots of each expert for each sequence.
   int64_t slots = 0;
@@ -115,7 +115,7 @@ Value Router::weigh(Value scores) {
   return mapOver(
       builder, "router.weights", {{picked, "bse"}, {sum, "bs"}},
       [factor](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
-        // Zero where no score is left, and of a token of padding, which is nowhere.
+        // Zero if no score is left, and for tokens of padding, which go to no expert.
         Value zero = scalarConstant(scalars, in[0], 0.0);
         Value isSome = arith::CmpFOp::create(scalars, arith::CmpFPredicate::OGT, in[1], zero);
         Value sum =
@@ -127,7 +127,7 @@ Value Router::weigh(Value scores) {
       });
 }
 
-/// Keeps of the tokens of each expert the first ones of each group, and counts the others.
+/// Keeps the first tokens of each group for each expert, and counts the others.
 void Router::limit() {
   llvm::StringRef name = "router.capacity";
   Location loc = builder.location(name);
@@ -173,13 +173,13 @@ Value Router::loadBalanceLoss(Value shares) {
                    (all * group * perToken));
 }
 
-/// The logarithm of the sum of exp(logits) is logit - log(probability) of every expert, and so the
-/// mean of that by probability.
+/// For every expert, log(sum of exp(logits)) = logit - log(probability), and so is the mean of this
+/// difference weighted by probability.
 Value Router::zLoss(Value logits, Value probabilities) {
   llvm::StringRef name = "router.z_loss";
   Value terms = mapOver(builder, name, {{logits, "bse"}, {probabilities, "bse"}},
                         [](ImplicitLocOpBuilder &scalars, ValueRange in) -> Value {
-                          // Zero times an infinite logarithm would be no number.
+                          // Zero times an infinite logarithm would be NaN.
                           Value least = scalarConstant(scalars, in[1], 1e-37);
                           Value safe = arith::MaximumFOp::create(scalars, in[1], least);
                           Value log = math::LogOp::create(scalars, safe);
@@ -192,8 +192,8 @@ Value Router::zLoss(Value logits, Value probabilities) {
                routing.routerZLoss / static_cast<double>(builder.recipe.globalBatchTokens()));
 }
 
-/// The bias goes up where an expert got fewer tokens of the global batch than the mean, and down
-/// where it got more.
+/// Raises the bias of an expert that got fewer tokens of the global batch than the mean, and lowers
+/// it for one that got more.
 Value Router::nextBias(Value bias) {
   llvm::StringRef name = "router.bias";
   Value counts = builder.contract(name, "bse->e", {chosen});
@@ -251,7 +251,7 @@ void Router::route(Value logits, Value bias) {
   if (routing.capacityFactor) {
     limit();
   } else if (routing.bufferFactor) {
-    // What finds no slot would be lost: who looks at these numbers stops the run.
+    // A token without a slot would be lost: the runtime stops a run at these numbers.
     results.push_back(builder.contract("router.load", "bse->be", {chosen}));
   }
   if (routing.biasUpdateSpeed > 0.0) {
@@ -292,7 +292,8 @@ Mixture weft::buildExperts(ModelBuilder &builder, Value normed, Value input,
       builder.contract("router", "bsk,ek->bse", {normed, parameters.lookup("router.weight")}),
       parameters.lookup("router.bias"));
 
-  // Slots of all experts, [expert, sequence, slot, hidden]. Each expert's matmuls are one.
+  // Slots of all experts, [expert, sequence, slot, hidden]. One batched matmul computes all
+  // experts.
   auto type = llvm::cast<RankedTensorType>(input.getType());
   RankedTensorType slotType =
       type.clone({experts.count, type.getDimSize(0), router.slots, type.getDimSize(2)});

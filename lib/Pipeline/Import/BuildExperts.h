@@ -14,34 +14,36 @@
 
 namespace weft {
 
-/// The types of what a layer gives, see buildLayer.
+/// Returns the types of a layer's results, see buildLayer.
 llvm::SmallVector<mlir::Type> layerResultTypes(ModelBuilder &builder, LayerKind kind);
 
-/// What the buffer of an expert holds of one sequence.
+/// The size of an expert's buffer for one sequence.
 struct LoadLimit {
+  /// Tokens of a sequence that the buffer holds.
   int64_t slots = 0;
-  /// Tokens of a sequence that an expert gets if all get the same.
+  /// Tokens of a sequence that each expert gets if all get equally many.
   double mean = 0;
 };
 
-/// By the recipe's buffer_factor, or as many as a sequence has. A capacity may be less.
+/// Returns the size by the recipe's buffer_factor or, without one, for all tokens of a sequence. A
+/// capacity may be less.
 /// REQUIRES: a model with experts.
 LoadLimit loadLimit(const ModelBuilder &builder);
 
 struct Mixture {
-  /// Weighted sum of what the experts give, wide.
+  /// Weighted sum of the experts' outputs, wide.
   mlir::Value output;
-  /// What the layer gives besides the residual stream.
+  /// The layer's results besides the residual stream, see buildLayer.
   llvm::SmallVector<mlir::Value> results;
 };
 
-/// Routes the tokens of `normed`, and applies to each the experts it goes to. `input` is the same
-/// as matmuls of layers take it. `parameters` are those of the layer, by their names inside of it.
+/// Routes the tokens of `normed`, and applies to each token its experts. `input` is `normed` in the
+/// type of matmuls' operands. `parameters` are those of the layer, by their names inside the layer.
 Mixture buildExperts(ModelBuilder &builder, mlir::Value normed, mlir::Value input,
                      const llvm::StringMap<mlir::Value> &parameters);
 
-/// What the MLP that all tokens go to gives, times the logistic function of a projection of its
-/// input by `weight`.
+/// Multiplies `shared`, the output of the MLP of all tokens, by the logistic function of the
+/// projection of its input by `weight`.
 mlir::Value gateShared(ModelBuilder &builder, mlir::Value normed, mlir::Value weight,
                        mlir::Value shared);
 

@@ -22,7 +22,7 @@ uint64_t weft::streamOf(llvm::StringRef name) {
 
 namespace {
 
-/// The initial values of `parameter`.
+/// Builds the initial values of `parameter`.
 Value fill(ModelBuilder &builder, const Parameter &parameter, Value seed) {
   Location location = builder.location(parameter.name);
   RankedTensorType type = builder.heldType(parameter);

@@ -19,7 +19,7 @@ using namespace weft;
 
 namespace {
 
-/// x + attention(norm(x)), then x + mlp(norm(x)).
+/// Builds x + attention(norm(x)), then x + mlp(norm(x)).
 class LayerBuilder {
 public:
   LayerBuilder(ModelBuilder &builder, LayerKind kind)
@@ -37,22 +37,22 @@ private:
   /// Returns the residual stream on entry.
   Value startFunction(llvm::StringRef name);
   Value addAttention(Value stream);
-  /// Attention up to the values that its weights have summed.
+  /// Builds attention up to the weighted sums of values.
   Value attendPlain(Value input);
   Value attendLatent(Value input);
   /// The rotated part of keys, the same for all heads.
   Value spreadOverHeads(Value rotated);
   Value addMlp(Value stream);
-  /// What the plain MLP `name` makes of what is quantized already.
+  /// Builds the plain MLP `name` on a quantized input.
   Value applyMlp(llvm::StringRef name, Value input);
-  /// What experts, and the MLP that all tokens share, make of what has been normalized.
+  /// Builds the experts, and the MLP that all tokens share, on a normalized input.
   Value applyExperts(Value normed);
 
-  /// x · Wᵀ + b by the parameters `name`.weight and, where there is one, `name`.bias. Input and
-  /// weight are quantized already.
+  /// Builds x · Wᵀ + b with the parameters `name`.weight and, if there is one, `name`.bias. Input
+  /// and weight are quantized already.
   Value project(llvm::StringRef name, llvm::StringRef equation, Value input);
   Value norm(llvm::StringRef name, Value input);
-  /// The norm of each head, where the model has one.
+  /// Builds the norm of each head, if the model has one.
   Value normHeads(llvm::StringRef name, Value input);
   Value rotate(llvm::StringRef name, Value input);
   Value attend(Value query, Value key, Value value);
@@ -62,11 +62,11 @@ private:
   LayerKind kind;
   RandomKey key;
   Value rotaryTable;
-  /// Of documents; null where they play no role.
+  /// Starts of documents; null in a recipe without documents.
   Value starts;
-  /// By their names inside the layer. A parameter that the model does not have is null.
+  /// Parameters by their names inside the layer; null if the model lacks one.
   llvm::StringMap<Value> parameters;
-  /// What the layer gives besides the stream.
+  /// The layer's results besides the residual stream.
   llvm::SmallVector<Value> results;
 };
 
@@ -137,10 +137,10 @@ Value LayerBuilder::attend(Value query, Value keys, Value values) {
   RankedTensorType lse =
       builder.wideType({batch, model.kvHeads, model.group(), builder.recipe.sequenceLength});
   bool drops = model.attentionDropout > 0.0;
-  // A window that no sequence outgrows is none.
+  // A window as long as a sequence has no effect.
   bool hasWindow =
       model.attentionWindow > 0 && model.attentionWindow < builder.recipe.sequenceLength;
-  // Of queries and keys that are rotated whole, their scale is one of scores.
+  // If queries and keys are rotated whole, their scale applies to scores.
   double rotated = model.latent ? 1.0 : model.rotary.rotatedScale;
   double scale =
       model.rotary.scoreScale * rotated * rotated / std::sqrt(static_cast<double>(model.headSize));
@@ -173,7 +173,7 @@ Value LayerBuilder::spreadOverHeads(Value rotated) {
   MLIRContext *context = builder.builder.getContext();
   AffineExpr dims[] = {getAffineDimExpr(0, context), getAffineDimExpr(1, context),
                        getAffineDimExpr(3, context)};
-  // Both queries and keys are scaled: it is the matmuls that count.
+  // Both queries and keys are scaled, as their matmul counts.
   double scale = model.rotary.rotatedScale * model.rotary.rotatedScale;
   Type wide = builder.wideElement();
   return MapOp::create(builder.builder, builder.location("attention.key_rotary"),

@@ -19,7 +19,7 @@ namespace {
 /// Embeds the tokens, calls the layers, and compares with the targets.
 class LossBuilder {
 public:
-  /// Builds the functions of layers too, their names ending in `suffix`.
+  /// Also builds the functions of layers, with names that end in `suffix`.
   LossBuilder(ModelBuilder &builder, llvm::StringRef suffix, bool observesLogits = false)
       : builder(builder), model(builder.model), plainLayer("layer" + suffix.str()),
         expertLayer("layer_experts" + suffix.str()),
@@ -37,7 +37,7 @@ public:
     }
   }
 
-  /// In the function that has been begun.
+  /// Builds the loss in the current function.
   Value build() {
     if (builder.hasDropout()) {
       key.seed = builder.read("seed", builder.counterType());
@@ -60,14 +60,14 @@ public:
 
 private:
   Value embed();
-  /// The table of positions plus what is there already.
+  /// Adds the table of positions to `stream`.
   Value addPositions(Value stream);
   /// Positions in documents.
   Value countFromStarts(Value positions, Value starts);
   Value callLayers(Value stream);
-  /// `constants` are what all layers get the same of.
+  /// `constants` are the operands that all layers share.
   Value callLayer(int64_t number, ValueRange constants, Value stream);
-  /// Takes what a layer with experts gives besides the stream.
+  /// Takes the results of a layer with experts besides the stream.
   void useRouting(llvm::StringRef name, ValueRange more);
   Value applyFinalNorm(Value stream);
   Value readHead();
@@ -85,17 +85,17 @@ private:
 
   ModelBuilder &builder;
   const desc::ModelSpec &model;
-  /// Names of the functions that layers call.
+  /// Names of the functions of layers.
   std::string plainLayer, expertLayer;
-  /// What the observations of experts' loads begin with.
+  /// Prefix of the observations of experts' loads.
   std::string loads;
-  /// The name of the function that each part of a sequence calls, and the number of parts.
+  /// The name of the function for a part of each sequence, and the number of parts.
   std::string headOfChunk;
   int64_t chunks;
-  /// Those of routings behind those of tokens.
+  /// Losses: that of tokens, then those of routings.
   llvm::SmallVector<Value> losses;
   bool observesLogits;
-  /// Of layer 0, where the embedding counts.
+  /// The key of layer 0, which the embedding counts as.
   RandomKey key;
 };
 
@@ -134,8 +134,8 @@ Value LossBuilder::countFromStarts(Value positions, Value starts) {
       .getResult(0);
 }
 
-/// With documents rotary tables stay as they are: rotations tell a key and a query apart by how far
-/// they are from each other, which is the same counted from anywhere.
+/// With documents, rotary tables stay as they are: rotations depend only on the distance between a
+/// key and a query, which does not depend on the start of counting.
 Value LossBuilder::callLayers(Value stream) {
   llvm::SmallVector<Value> constants;
   if (model.positions == desc::PositionKind::Rotary) {
@@ -164,7 +164,7 @@ Value LossBuilder::callLayer(int64_t number, ValueRange constants, Value stream)
   for (const Parameter &parameter : layerParameters(model, kind == LayerKind::Experts)) {
     std::string full = name + "." + parameter.name;
     Value held = builder.read(full, builder.heldType(parameter));
-    // Once for all uses of a step, forward and backward.
+    // Computed once for all uses in a step, forward and backward.
     Value used = parameter.kind == ParameterKind::Router ? builder.round(full, held)
                  : parameter.isMatrix()                  ? builder.quantize(full, held)
                                                          : held;
@@ -251,8 +251,8 @@ void LossBuilder::callHeads(Value normed, Value head) {
   losses.insert(losses.begin(), ofChunks.begin(), ofChunks.end());
 }
 
-/// The tokens of each sequence in turn to one part after the other. So a shard of a cut sequence
-/// has its own tokens of every part, and nothing moves between ranks.
+/// Deals the tokens of each sequence to the parts in turn. So each shard of a cut sequence has
+/// tokens of every part, and no token moves between ranks.
 llvm::SmallVector<Value> LossBuilder::deal(llvm::StringRef name, Value whole) {
   Location loc = builder.location(name);
   auto type = llvm::cast<RankedTensorType>(whole.getType());
@@ -300,7 +300,7 @@ Value weft::buildCrossEntropy(ModelBuilder &builder, Value logits, Value targets
                                return arith::AddFOp::create(scalars, loss, weighted);
                              });
   Value sum = builder.contract("loss", shape.size() == 1 ? "b->" : "bs->", {losses});
-  // The mean is over the recipe's batch, even where the batch at hand is a part of it.
+  // The mean is over the recipe's batch, even if the current batch is a part of it.
   double scale = 1.0 / static_cast<double>(shape.size() == 1 ? builder.recipe.globalBatch
                                                              : builder.recipe.globalBatchTokens());
   return builder.map("loss", {sum}, builder.wideElement(),
@@ -318,7 +318,7 @@ void weft::buildLoss(ModelBuilder &builder) {
 }
 
 void weft::buildEvaluate(ModelBuilder &builder, bool observesLogits) {
-  // Not @layer: that one gets to save what its backward needs.
+  // Not @layer, which will save values for backward.
   LossBuilder losses(builder, "_evaluate", observesLogits);
   builder.function("evaluate", {}, {}, /*isPrivate=*/false);
   Value loss = losses.build();

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Exporters write attention as MatMul(Softmax(MatMul(Q, K) + mask), V), causal with a
-// mask or without one, and rotary positions as x * cos + Concat(-x2, x1) * sin with
-// tables of numbers. Both are ops of the dialect, which neither hold a matrix of
-// positions by positions nor a table.
+// Exporters write attention as MatMul(Softmax(MatMul(Q, K) + mask), V), causal with a mask or
+// without one, and rotary positions as x * cos + Concat(-x2, x1) * sin with tables of numbers. Both
+// become ops of the dialect, which store neither a matrix of positions by positions nor a table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +21,9 @@ using namespace weft;
 
 namespace {
 
-/// The frequencies whose cosines and sines stand in tables of [position, 2 m], the second half
-/// like the first; none where they are no such tables. A later row tells a frequency the more
-/// exactly; the one before says which turn it is in.
+/// Returns the frequencies of tables of cosines and sines [position, 2 m], whose second half equals
+/// the first; nothing for other tables. Later rows determine a frequency more exactly; the row
+/// before tells the number of full turns.
 std::optional<std::vector<double>> frequenciesOf(const onnx::Constant &cosines,
                                                  const onnx::Constant &sines) {
   int64_t width = cosines.shape.back();
@@ -63,7 +62,8 @@ std::optional<std::vector<double>> frequenciesOf(const onnx::Constant &cosines,
 
 } // namespace
 
-/// The value of whose last dimension `name` is the first or second half, and which of them.
+/// Returns the value of which `name` is the first or second half along the last dimension, and
+/// which half.
 std::optional<std::pair<std::string, int>> GraphBuilder::halfOf(llvm::StringRef name) {
   const onnx::Node *node = producer(name);
   if (!node) {
@@ -106,7 +106,7 @@ std::optional<std::pair<std::string, int>> GraphBuilder::halfOf(llvm::StringRef 
   return isHalf ? std::optional(std::pair(node->inputs[0], number)) : std::nullopt;
 }
 
-/// Whether `name` is Concat(-x2, x1) of the halves of `of`.
+/// Returns true if `name` is Concat(-x2, x1) of the halves of `of`.
 bool GraphBuilder::isRotatedHalf(llvm::StringRef name, llvm::StringRef of) {
   const onnx::Node *concat = producer(name);
   if (!concat || concat->op != "Concat" || concat->inputs.size() != 2) {
@@ -134,7 +134,7 @@ Value GraphBuilder::rotaryTable(const onnx::Node &node, llvm::ArrayRef<double> f
   return table;
 }
 
-/// x * cos + rotated(x) * sin, in either order.
+/// Recognizes x * cos + rotated(x) * sin, in either order.
 bool GraphBuilder::rotary(const onnx::Node &node, const WithTable &first, const WithTable &second) {
   const WithTable *cosines = &first, *sines = &second;
   if (isRotatedHalf(first.base, second.base)) {
@@ -178,7 +178,7 @@ bool GraphBuilder::rotary(const onnx::Node &node, const WithTable &first, const 
 
 namespace {
 
-/// The parts of some dimensions of a view, one after another, in front of its last two dimensions.
+/// Appends the parts of some dimensions of a view, before its last two dimensions.
 View withOneLead(const View &view) {
   View result = view;
   Parts lead;
@@ -287,7 +287,7 @@ std::optional<View> GraphBuilder::attention(const onnx::Node &node, const Scores
     }
   }
   lengths.push_back(double(shape[4]));
-  why = "the heads of the result do not come apart";
+  why = "the heads of the result cannot be separated";
   std::optional<View> parts = views.reshape(name, output, lengths);
   if (!parts) {
     return std::nullopt;

@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace weft;
 
-/// Whether the inputs are [sample, channel, place...] and four vectors [channel], of which the last
-/// two are initializers.
+/// Returns true if the inputs are [sample, channel, place...] and four vectors [channel], of which
+/// the last two are initializers.
 bool GraphBuilder::isBatchNormOfChannels(const onnx::Node &node, const View &input,
                                          const View &scale, const View &bias) {
   if (input.rank() < 2 || input.lengths()[0] != onnx::kBatch) {

@@ -79,7 +79,7 @@ bool GraphBuilder::fail(const onnx::Node &node, std::string message) {
   return false;
 }
 
-/// What is wrong with a value of the graph; null where nothing is.
+/// Returns the error of a value of the graph, or null.
 static const char *faultOf(const View &view) {
   double elements = 1;
   int64_t batches = 0;
@@ -129,7 +129,7 @@ const onnx::Node *GraphBuilder::producer(llvm::StringRef name) const {
   return producers.lookup(name);
 }
 
-/// Lists every op that is not supported, each at its first node.
+/// Adds an error for every unsupported op, at its first node.
 bool GraphBuilder::checkOps(llvm::ArrayRef<const onnx::Node *> nodes) {
   std::set<std::string> told;
   for (const onnx::Node *node : nodes) {
@@ -190,7 +190,7 @@ void GraphBuilder::release(const onnx::Node &node) {
     const auto *constant = found == known.end() || lastUsers.lookup(name) != &node
                                ? nullptr
                                : std::get_if<std::shared_ptr<const onnx::Constant>>(&found->second);
-    // A table that is still to become a part of something is held by that.
+    // A table that will become a part of another value is counted there.
     if (constant && (*constant)->values.size() >= kLarge && constant->use_count() == 1) {
       held -= graph.initializer(name) ? 0 : static_cast<int64_t>((*constant)->values.size());
       known.erase(found);

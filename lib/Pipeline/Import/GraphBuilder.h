@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Goes through the nodes that the logits depend on, once, in the order of the
-// file. What is known at compile time is folded (weft/Onnx/Fold.h); for the rest
+// Visits the nodes that the logits depend on, once, in the order of the file.
+// Values that are known at compile time are folded (weft/Onnx/Fold.h); otherwise
 // each ONNX op has a function here, by families:
 //
 //   GraphElementwise.cpp  arithmetic and activations
 //   GraphShapes.cpp       reshape, transpose, split, join
 //   GraphMatmuls.cpp     matmuls, sums, norms, softmax, embeddings
-//   GraphAttention.cpp    causal attention and rotary positions, found in what
-//                         exporters make of them
+//   GraphAttention.cpp    causal attention and rotary positions, recognized in
+//                         the nodes that exporters write for them
 //   GraphImages.cpp       convolution and pooling
 //   GraphBatchNorm.cpp    batch norm
 //
@@ -34,8 +34,8 @@
 
 namespace weft {
 
-/// A value together with a table of numbers, for which there is no op: it can only become a part of
-/// something that we recognize.
+/// A value combined with a table of numbers. There is no op for it: it must become a part of a
+/// pattern that the builder recognizes.
 struct WithTable {
   /// Product and Sum: of the view and the table. CausalWeights: the softmax of scores plus a causal
   /// mask.
@@ -46,28 +46,29 @@ struct WithTable {
   std::shared_ptr<const onnx::Constant> table;
 };
 
-/// The matmul of two activations, times a number: scores of attention, perhaps, or the softmax of
-/// these.
+/// The matmul of two activations times a number, or the softmax of that: perhaps scores of
+/// attention.
 struct Scores {
   View query, key;
   double scale = 1;
   bool isSoftmax = false;
 };
 
-/// What is known of a value of the graph.
+/// The state of a value of the graph during the import; monostate while it is unknown.
 using Known = std::variant<std::monostate, std::shared_ptr<const onnx::Constant>, View,
                            std::vector<View>, WithTable>;
 
 class GraphBuilder {
 public:
-  /// `isTraining`: batch norms take the statistics of the batch. Refers to all of these.
+  /// If `isTraining` is true, batch norms use the statistics of the batch. All arguments must
+  /// outlive the builder.
   GraphBuilder(ModelBuilder &ops, const GraphParameters &parameters, bool isTraining,
                desc::Diagnostics &problems)
       : ops(ops), views(ops), parameters(parameters), graph(parameters.graph),
         isTraining(isTraining), problems(problems) {}
 
-  /// Builds the ops of the graph where the builder stands, whose input is `input`. Null where
-  /// something is wrong, which `problems` then says.
+  /// Builds the ops of the graph with this input at the builder's insertion point, and returns the
+  /// logits. Returns null, with an error in `problems`, if it fails.
   mlir::Value buildLogits(mlir::Value input);
 
 private:
@@ -79,38 +80,38 @@ private:
   bool checkOps(llvm::ArrayRef<const onnx::Node *> nodes);
   bool build(const onnx::Node &node);
   bool foldNode(const onnx::Node &node, bool &isFolded);
-  /// Counts what folding has made, which must stay small enough to be held and made soon.
+  /// Counts the elements of folded constants. Fails if they would take too much memory or time.
   bool hold(const onnx::Node &node, const onnx::Constant &constant);
-  /// Lets go of large constants that no node after this one uses.
+  /// Frees large constants that no node after this one uses.
   void release(const onnx::Node &node);
 
-  /// Says what is wrong with `node`; false.
+  /// Adds an error about `node` to `problems`; returns false.
   bool fail(const onnx::Node &node, std::string message);
   bool give(const onnx::Node &node, View view, size_t output = 0);
   bool give(const onnx::Node &node, onnx::Constant constant);
   bool give(const onnx::Node &node, std::optional<View> view, const char *otherwise);
 
-  /// Reads a parameter or constant when it is first asked for.
+  /// Returns the state of a value. Reads a parameter or constant at the first call.
   const Known &lookup(llvm::StringRef name);
-  /// The view of input `number`, or null with an error. Of whole numbers are only the graph's
-  /// input and its reshapes.
+  /// Returns the view of input `number`, or null after an error. Only the graph's input and its
+  /// reshapes are views of integers.
   const View *viewOf(const onnx::Node &node, size_t number, bool takesIntegers = false);
-  /// The constant of input `number`; null where it is left out or none.
+  /// Returns the constant of input `number`; null if the input is missing or no constant.
   const onnx::Constant *constantOf(const onnx::Node &node, size_t number);
-  /// The shape that input 1 asks for; null after an error where it is not known at compile time.
+  /// Returns input 1, a shape; null after an error if it is not known at compile time.
   const onnx::Constant *wantedShape(const onnx::Node &node);
-  /// The one integer of input `number`.
+  /// Returns the only integer of input `number`.
   std::optional<int64_t> integerOf(const onnx::Node &node, size_t number);
-  /// The integers of input `number` or, before they became inputs, of the attribute.
+  /// Returns the integers of input `number` or, in older versions of the op, of the attribute.
   std::optional<std::vector<int64_t>> integersOf(const onnx::Node &node, size_t number,
                                                  const char *attribute);
   const onnx::Node *producer(llvm::StringRef name) const;
-  /// What the ops of a node are called.
+  /// Returns the name for the locations of a node's ops.
   std::string nameOf(const onnx::Node &node) const;
 
-  /// Names dimension `dim` of `view` where it is one of a parameter that has no name yet.
+  /// Names dimension `dim` of `view` if it is an unnamed dimension of a parameter.
   void nameDimension(const View &view, int64_t dim, llvm::StringRef name);
-  /// Names those of a matmul's weight.
+  /// Names the dimensions of a matmul's weight.
   void nameWeight(const onnx::Node &node, const View &input, const View &weight, int64_t inDim,
                   int64_t outDim, View &output);
   bool isParameter(const View &view) const;
@@ -165,10 +166,11 @@ private:
   std::optional<std::pair<std::string, int>> halfOf(llvm::StringRef name);
   bool isRotatedHalf(llvm::StringRef name, llvm::StringRef of);
   bool causalAttention(const onnx::Node &node, const WithTable &weights);
-  /// softmax(scale * query keyᵀ) values; none where these are not shaped so, which `why` then says.
+  /// Builds softmax(scale * query keyᵀ) values. If the shapes do not fit, returns nothing and sets
+  /// `why` to the reason.
   std::optional<View> attention(const onnx::Node &node, const Scores &matmul, const View &given,
                                 bool isCausal, const char *&why);
-  /// Names `node`'s output as input `number` is known as scores.
+  /// If input `number` is known as scores, makes `node`'s output known as the same scores.
   void keepScores(const onnx::Node &node, size_t number);
   mlir::Value rotaryTable(const onnx::Node &node, llvm::ArrayRef<double> frequencies,
                           int64_t positions);
@@ -192,7 +194,7 @@ private:
   std::map<std::string, Known, std::less<>> known;
   std::map<std::string, Scores, std::less<>> scores;
   llvm::StringMap<const onnx::Node *> producers;
-  /// The last node that uses a value.
+  /// The last node that uses each value.
   llvm::StringMap<const onnx::Node *> lastUsers;
   /// Elements of all constants that have been folded, and of those that are held.
   int64_t folded = 0, held = 0;

@@ -23,14 +23,14 @@ template <typename Op> Value applyBoth(ScalarBuilder &scalars, ValueRange in) {
   return Op::create(scalars, in[0], in[1]);
 }
 
-/// `x` where `x` compares with the number so, else `otherwise`.
+/// Returns `x` if it compares with the number this way, else `otherwise`.
 Value choose(ScalarBuilder &scalars, arith::CmpFPredicate predicate, Value x, double number,
              Value holds, Value otherwise) {
   Value isSo = arith::CmpFOp::create(scalars, predicate, x, scalarConstant(scalars, x, number));
   return arith::SelectOp::create(scalars, isSo, holds, otherwise);
 }
 
-/// Like PyTorch's, without slope at 0, and not a number of what is none.
+/// Like PyTorch's: the slope at 0 is 0, and NaN stays NaN.
 Value relu(ScalarBuilder &scalars, ValueRange in) {
   return choose(scalars, arith::CmpFPredicate::OLE, in[0], 0.0, scalarConstant(scalars, in[0], 0.0),
                 in[0]);
@@ -212,8 +212,9 @@ bool GraphBuilder::withTable(const onnx::Node &node, size_t viewInput) {
     return false;
   }
   if (node.op != "Mul" && node.op != "Add") {
-    return fail(node, "arithmetic with a table of numbers is supported only for rotary positions "
-                      "and causal masks; is it a parameter, which the description calls constant?");
+    return fail(
+        node, "arithmetic with a table of numbers is supported only for rotary positions "
+              "and causal masks; is the table a parameter that the description lists as constant?");
   }
   known[node.outputs[0]] = WithTable{
       node.op == "Mul" ? WithTable::Kind::Product : WithTable::Kind::Sum, node.inputs[viewInput],
@@ -279,7 +280,7 @@ bool GraphBuilder::power(const onnx::Node &node) {
   return give(node, mapViews(node, {*view}, code), "cannot be mapped");
 }
 
-/// What lies on one side of a known mask is a number: the sum with a table.
+/// One side of a known mask is a number: the result is a sum with a table.
 bool GraphBuilder::where(const onnx::Node &node) {
   const onnx::Constant *condition = constantOf(node, 0);
   const onnx::Constant *ifTrue = constantOf(node, 1), *ifFalse = constantOf(node, 2);

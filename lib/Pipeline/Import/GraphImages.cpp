@@ -12,12 +12,13 @@ using namespace weft;
 
 namespace {
 
-/// Where the windows of a convolution or a pool lie.
+/// The windows of a convolution or a pool.
 struct Window {
   std::vector<int64_t> sizes, strides, low, high, dilations;
 };
 
-/// The attributes that convolutions and pools share; `sizes` where the node does not give them.
+/// Reads the attributes that convolutions and pools share; `sizes` are the default of the kernel's
+/// shape.
 std::optional<Window> windowOf(const onnx::Node &node, std::vector<int64_t> sizes,
                                std::string &error) {
   Window window;
@@ -48,7 +49,7 @@ std::optional<Window> windowOf(const onnx::Node &node, std::vector<int64_t> size
   return window;
 }
 
-/// Lengths of the result along the dimensions of places; none where the window fits nowhere.
+/// Returns the shape of the result; nothing if no window fits.
 std::optional<llvm::SmallVector<int64_t>> outputShape(llvm::ArrayRef<int64_t> input,
                                                       int64_t channels, const Window &window) {
   llvm::SmallVector<int64_t> shape{input[0], channels};
@@ -107,7 +108,7 @@ bool GraphBuilder::convolution(const onnx::Node &node) {
     result.isInner = input->isInner;
   }
   std::string name = nameOf(node);
-  // Several groups, for which there are no matmuls, stay float32.
+  // Convolutions of several groups are no matmuls, and stay float32.
   bool isTF32 = groups == 1 && ops.recipe.precision == desc::Precision::TF32;
   Value output =
       ConvolutionOp::create(ops.builder, ops.location(name), ops.wideType(*shape),
@@ -166,8 +167,8 @@ bool GraphBuilder::pool(const onnx::Node &node) {
   bool isPadded = llvm::any_of(window->low, [](int64_t n) { return n > 0; }) ||
                   llvm::any_of(window->high, [](int64_t n) { return n > 0; });
   if (!isMax && isPadded && onnx::integerAttribute(node, "count_include_pad", 0) == 0) {
-    return fail(node, "a mean that leaves out the padding is not supported, only with "
-                      "count_include_pad, or without pads");
+    return fail(node, "a mean without the padding is not supported, expected "
+                      "count_include_pad or no pads");
   }
   std::optional<llvm::SmallVector<int64_t>> shape =
       outputShape(shapeOf(*images), shapeOf(*images)[1], *window);

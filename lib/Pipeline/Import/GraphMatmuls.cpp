@@ -15,7 +15,8 @@ using namespace weft;
 
 namespace {
 
-/// Labels of the dimensions of matrices: leading ones by their number from the left of the result.
+/// Returns labels of the dimensions of matrices: leading dimensions are numbered from the left of
+/// the result.
 enum : int64_t { kRow = 1000, kInner = 1001, kColumn = 1002 };
 
 constexpr const char *kNoMatmul =
@@ -37,7 +38,7 @@ bool GraphBuilder::matMul(const onnx::Node &node) {
     return fail(node, "matmuls of vectors are not supported");
   }
   if (auto found = scores.find(node.inputs[0]); found != scores.end() && found->second.isSoftmax) {
-    const char *why = nullptr; // What is no attention is computed as it is written.
+    const char *why = nullptr; // Scores of no attention stay a matmul.
     if (auto result = attention(node, found->second, *b, /*isCausal=*/false, why)) {
       return give(node, *result);
     }
@@ -149,7 +150,7 @@ bool GraphBuilder::einsum(const onnx::Node &node) {
   for (char letter : resultTerm) {
     fits = fits && terms.contains(letter);
   }
-  // Diagonals are not taken.
+  // Diagonals are not supported.
   for (llvm::StringRef term : {inputs.front(), inputs.back(), resultTerm}) {
     fits = fits && llvm::all_of(term, llvm::isAlpha) &&
            llvm::all_of(term, [&](char letter) { return term.count(letter) == 1; });
@@ -198,7 +199,7 @@ std::optional<View> GraphBuilder::mean(const onnx::Node &node, const View &view,
       }
     }
   }
-  // Where the features are summed over, nothing of them is left to split.
+  // After a sum over the features, none are left to cut.
   sum->isInner = view.isInner && !llvm::is_contained(dims, view.rank() - 1);
   return sum;
 }
@@ -262,8 +263,8 @@ bool GraphBuilder::layerNorm(const onnx::Node &node) {
   return give(node, *view);
 }
 
-/// Whether no query sees a later key, and all of those before: zeros up to the diagonal, and beyond
-/// it numbers whose exponential is nothing.
+/// Returns true if every query sees all keys up to its own and no later ones: zeros up to the
+/// diagonal, and after it numbers whose exponential is 0.
 static bool isCausal(const onnx::Constant &mask) {
   if (mask.rank() < 2) {
     return false;
@@ -290,8 +291,8 @@ bool GraphBuilder::softmax(const onnx::Node &node) {
     if (axis != masked->view.rank() - 1 || !isCausal(*masked->table) ||
         double(masked->table->shape.back()) != masked->view.lengths().back()) {
       return fail(node,
-                  "a mask is supported only where it is causal: zeros up to the diagonal, and "
-                  "numbers below -1e4 beyond");
+                  "only causal masks are supported: zeros up to the diagonal, and numbers below "
+                  "-1e4 after it");
     }
     WithTable weights = *masked;
     weights.kind = WithTable::Kind::CausalWeights;
@@ -366,7 +367,7 @@ bool GraphBuilder::gather(const onnx::Node &node) {
   return give(node, ViewBuilder::whole(embedded));
 }
 
-/// Rows one after another: a table of positions.
+/// Consecutive rows: a table of positions.
 bool GraphBuilder::gatherRows(const onnx::Node &node, const View &table,
                               const onnx::Constant &indices) {
   auto count = static_cast<int64_t>(indices.values.size());
@@ -376,7 +377,7 @@ bool GraphBuilder::gatherRows(const onnx::Node &node, const View &table,
   }
   double rows = table.lengths()[0];
   if (!isRange || indices.values[0] < 0 || indices.values[0] + double(count) > rows) {
-    return fail(node, "expected constant indices of a table to be consecutive rows that it has");
+    return fail(node, "expected constant indices of consecutive rows of the table");
   }
   nameDimension(table, 0, "positions");
   nameDimension(table, 1, "hidden");

@@ -16,15 +16,14 @@
 
 namespace weft {
 
-/// The parameters of a graph: initializers of floating-point numbers, more than one of them, that
-/// the logits depend on, the description does not call constant, and that are no statistics of a
-/// batch norm.
+/// The parameters of a graph: floating-point initializers of more than one element that the logits
+/// depend on, except those that the description lists as constant, and statistics of batch norms.
 struct GraphParameters {
   /// Refers to `graph`, which has an output.
   GraphParameters(const onnx::Graph &graph, const desc::GraphSpec &spec);
 
   bool isParameter(llvm::StringRef name) const { return trained.contains(name.str()); }
-  /// Whether a statistic of a batch norm is a variance, not a mean.
+  /// Returns true if the statistic of this name is a variance, false if it is a mean.
   bool isVariance(llvm::StringRef name) const { return variances.contains(name.str()); }
 
   const onnx::Graph &graph;

@@ -30,7 +30,7 @@ bool GraphBuilder::dropout(const onnx::Node &node) {
 }
 
 bool GraphBuilder::cast(const onnx::Node &node) {
-  // What PyTorch casts a number to the type of a tensor by.
+  // PyTorch casts a number to the type of a tensor by this op.
   if (node.op == "CastLike") {
     if (const onnx::Constant *constant = constantOf(node, 0)) {
       onnx::Constant result = *constant;
@@ -88,7 +88,8 @@ bool GraphBuilder::reshape(const onnx::Node &node) {
   }
   std::optional<View> result = views.reshape(nameOf(node), *view, lengths);
   if (!result) {
-    // Dimensions that are cut across: one tensor in the order of the elements, then again.
+    // The new dimensions cut across the parts: materialize the tensor in the order of its elements,
+    // and try again.
     std::optional<Value> tensor = views.materialize(nameOf(node), *view);
     result = tensor ? views.reshape(nameOf(node), ViewBuilder::whole(*tensor), lengths) : result;
   }
@@ -123,7 +124,7 @@ bool GraphBuilder::unsqueeze(const onnx::Node &node) {
     return false;
   }
   if (!axes || !onnx::newAxes(*axes, view->rank(), isNew)) {
-    return fail(node, "expected constant axes that there are");
+    return fail(node, "expected constant axes of existing dimensions");
   }
   View result{view->tensor, {}, view->isInner};
   const auto *old = view->dims.begin();
@@ -215,7 +216,7 @@ std::optional<View> GraphBuilder::extract(const onnx::Node &node, View view, int
   return view;
 }
 
-/// Lengths of a view of whose dimensions the batch is taken whole.
+/// Returns the lengths of a view whose batch is taken whole.
 static std::vector<int64_t> countsOf(const View &view) {
   std::vector<int64_t> counts;
   for (double length : view.lengths()) {
@@ -243,7 +244,7 @@ bool GraphBuilder::slice(const onnx::Node &node) {
   for (int64_t dim = 0; result && dim < view->rank(); ++dim) {
     auto at = static_cast<size_t>(dim);
     if (slices.shape[at] < 1) {
-      return fail(node, "takes nothing of dimension " + std::to_string(dim));
+      return fail(node, "selects no element of dimension " + std::to_string(dim));
     }
     if (slices.shape[at] != counts[at]) {
       result =
@@ -287,7 +288,7 @@ bool GraphBuilder::splitToSequence(const onnx::Node &node) {
   std::optional<int64_t> axis = onnx::axisOf(onnx::integerAttribute(node, "axis", 0), view.rank());
   const onnx::Constant *given = constantOf(node, 1);
   if (!axis || !given || onnx::integerAttribute(node, "keepdims", 1) == 0) {
-    return fail(node, "expected constant lengths of parts that keep the dimension");
+    return fail(node, "expected constant lengths of parts, and keepdims=1");
   }
   std::vector<int64_t> lengths;
   int64_t all = countsOf(view)[static_cast<size_t>(*axis)];

@@ -28,8 +28,8 @@ void weft::declareCounters(ModelBuilder &builder) {
 
 namespace {
 
-/// How an optimizer that updates matrices sees a parameter; null of what is none of a layer, and
-/// where the optimizer is another.
+/// Returns the matrix of a parameter for optimizers that update matrices; null for other
+/// optimizers, and for parameters outside of layers.
 DenseI64ArrayAttr matrixOf(ModelBuilder &builder, const Parameter &parameter) {
   if (!std::holds_alternative<desc::MuonSpec>(builder.recipe.optimizer) || parameter.rows == 0) {
     return {};
@@ -68,7 +68,7 @@ DecayKind decayOf(const desc::ScheduleSpec &schedule) {
   return DecayKind::Cosine;
 }
 
-/// The numbers of any optimizer. What one does not have stays at the op's default.
+/// Sets the numbers of any optimizer. Numbers that an optimizer lacks keep the op's default.
 struct OptimizerNumbers {
   OptimizerKind kind = OptimizerKind::AdamW;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, momentum = 0.0, weightDecay = 0.0;
@@ -120,7 +120,7 @@ void weft::declareOptimizer(ModelBuilder &builder) {
                       number(scale.initial), scale.growthInterval, number(scale.factor));
 }
 
-// What a validation looks at is the model as it is used, and its cross-entropy alone.
+// A validation computes the model as it is used, and only its cross-entropy.
 
 static desc::ModelSpec withoutDropout(desc::ModelSpec model) {
   model.dropout = model.attentionDropout = 0.0;

@@ -18,7 +18,7 @@ using namespace weft;
 
 namespace {
 
-/// Makes the module of one graph.
+/// Builds the module of one graph.
 class GraphImporter {
 public:
   GraphImporter(ModelBuilder &builder, const GraphParameters &parameters,
@@ -27,10 +27,11 @@ public:
         problems(problems) {}
 
   bool checkInput();
-  /// Whether parameters have names of their own, and numbers to begin with.
+  /// Checks that no parameter has a name that programs use themselves, and that initial values are
+  /// finite.
   bool checkTensors();
   void declare();
-  /// The loss of the graph's logits, in the function that has been begun; null with an error.
+  /// Builds the loss of the graph's logits in the current function; returns null after an error.
   Value buildLoss(ModelBuilder &ops, bool isTraining);
   void buildInit();
   int64_t getClasses() const { return classes; }
@@ -50,7 +51,7 @@ private:
   const onnx::Graph &graph;
   const ImportOptions &options;
   desc::Diagnostics &problems;
-  /// Without the batch.
+  /// The shape without the batch.
   llvm::SmallVector<int64_t> sampleShape;
   int64_t classes = 0;
 };
@@ -137,7 +138,7 @@ void GraphImporter::declare() {
     llvm::SmallVector<std::string> names;
     int64_t wide = 0;
     for (auto [axis, size] : llvm::enumerate(initializer->shape)) {
-      names.push_back("d" + std::to_string(axis)); // GraphBuilder names those that it knows.
+      names.push_back("d" + std::to_string(axis)); // GraphBuilder names those it knows.
       wide += size > 1;
     }
     llvm::SmallVector<llvm::StringRef> dimensions(names.begin(), names.end());
@@ -167,7 +168,7 @@ void GraphImporter::declare() {
   declareOptimizer(builder);
 }
 
-/// What was built on the way to a pattern, and is not needed once it is found.
+/// Erases ops that were built before a pattern was recognized, and are not needed after.
 void eraseUnused(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (isOpTriviallyDead(&op)) {
@@ -202,7 +203,8 @@ Value GraphImporter::buildLoss(ModelBuilder &ops, bool isTraining) {
   return buildCrossEntropy(ops, logits, targets);
 }
 
-/// Values drawn as widely as those in the file are spread, or the same number where all are.
+/// Builds random values with the same deviation as those in the file, or a constant if all are
+/// equal.
 Value GraphImporter::fill(const onnx::Initializer &initializer, Value seed) {
   Location location = builder.location(initializer.name);
   RankedTensorType type = builder.wideType(initializer.shape);

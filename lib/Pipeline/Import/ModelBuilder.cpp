@@ -79,7 +79,7 @@ RankedTensorType ModelBuilder::usedType(const Parameter &parameter) {
 
 func::FuncOp ModelBuilder::function(llvm::StringRef name, TypeRange arguments, TypeRange results,
                                     bool isPrivate) {
-  // The builder may still stand in the function before.
+  // The builder may still stand in the previous function.
   Operation *around = builder.getBlock()->getParentOp();
   auto module = llvm::dyn_cast<ModuleOp>(around);
   module = module ? module : around->getParentOfType<ModuleOp>();

@@ -25,7 +25,7 @@ public:
     parameters.push_back({name.str() + ".weight", dimensions, kind, model.ffn});
   }
 
-  /// A projection of a layer, with so many dimensions for its outputs.
+  /// Adds a projection of a layer whose outputs have this number of dimensions.
   void addMatrix(llvm::StringRef name, std::initializer_list<llvm::StringRef> dimensions,
                  int64_t rows, ParameterKind kind = ParameterKind::Weight) {
     addWeight(name, dimensions, kind);
@@ -117,7 +117,7 @@ public:
   llvm::SmallVector<Parameter> take() { return std::move(parameters); }
 
 private:
-  /// The MLP that all tokens go to.
+  /// Adds the MLP that all tokens share.
   void addShared() {
     size_t first = parameters.size();
     addMatrix("shared.up", {"ffn", "hidden"}, 1);

@@ -1,4 +1,4 @@
-//===- VerifyImport.cpp - checks what the phases after Import rely on -----===//
+//===- VerifyImport.cpp - checks the result of Import ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -39,7 +39,8 @@ LogicalResult checkOptimizer(ModuleOp module) {
   return success();
 }
 
-/// No assignment, except, where that is allowed, to statistics.
+/// Checks that the function assigns to no variable or, if `allowStatistics` is true, to statistics
+/// only.
 LogicalResult checkAssignments(func::FuncOp function, bool allowStatistics) {
   WalkResult walk = function.walk([&](AssignOp assign) {
     auto variable =
@@ -64,8 +65,8 @@ LogicalResult checkLoss(ModuleOp module) {
                                           : RankedTensorType();
   if (type.getNumInputs() != 0 || !result || result.getRank() != 0 ||
       !llvm::isa<FloatType>(result.getElementType())) {
-    return loss.emitError("verify-import: expected @loss to take nothing and give one "
-                          "floating-point number, got ")
+    return loss.emitError("verify-import: expected @loss to have no arguments and one "
+                          "floating-point number as result, got ")
            << type;
   }
   return checkAssignments(loss, /*allowStatistics=*/true);
@@ -74,11 +75,12 @@ LogicalResult checkLoss(ModuleOp module) {
 LogicalResult checkEvaluate(ModuleOp module) {
   auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
   if (!evaluate) {
-    return success(); // A module by hand may do without validation.
+    return success(); // Modules written by hand may lack validation.
   }
   FunctionType type = evaluate.getFunctionType();
   if (type.getNumInputs() != 0 || type.getNumResults() != 0) {
-    return evaluate.emitError("verify-import: expected @evaluate to take and give nothing, got ")
+    return evaluate.emitError(
+               "verify-import: expected @evaluate to have no arguments and no results, got ")
            << type;
   }
   return checkAssignments(evaluate, /*allowStatistics=*/false);
@@ -91,7 +93,8 @@ LogicalResult checkInit(ModuleOp module) {
   }
   FunctionType type = init.getFunctionType();
   if (type.getNumInputs() != 0 || type.getNumResults() != 0) {
-    return init.emitError("verify-import: expected @init to take and give nothing, got ") << type;
+    return init.emitError("verify-import: expected @init to have no arguments and no results, got ")
+           << type;
   }
   llvm::StringMap<int> assignments;
   init.walk([&](AssignOp assign) { ++assignments[assign.getVariable()]; });

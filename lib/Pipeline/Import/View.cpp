@@ -45,7 +45,7 @@ void forEachAxis(View &view, llvm::function_ref<void(Part &)> code) {
   }
 }
 
-/// Axes of the tensor in the order in which the parts name them.
+/// Returns the axes of the tensor in the order of the parts.
 llvm::SmallVector<int64_t> axesInOrder(View &view) {
   llvm::SmallVector<int64_t> axes;
   forEachAxis(view, [&](Part &part) { axes.push_back(part.axis); });
@@ -126,7 +126,7 @@ void ViewBuilder::split(llvm::StringRef name, View &view, int64_t dim, size_t nu
 
 std::optional<View> ViewBuilder::reshape(llvm::StringRef name, View view,
                                          llvm::ArrayRef<double> lengths) {
-  // All parts as one dimension, of which the new ones are cut off.
+  // Starts from all parts as one dimension, and cuts the new dimensions off.
   Parts all;
   for (const Parts &parts : view.dims) {
     all.append(parts);
@@ -141,7 +141,7 @@ std::optional<View> ViewBuilder::reshape(llvm::StringRef name, View view,
       }
       double size = lengthOf(view.dims[0][place]);
       if (std::fmod(length, size) != 0) {
-        // The part reaches into the next dimension.
+        // The part extends into the next dimension.
         if (view.dims[0][place].size == kUnknown || onnx::isPerSample(length) ||
             std::fmod(size, length) != 0) {
           return std::nullopt;
@@ -227,7 +227,7 @@ void ViewBuilder::dropUnits(llvm::StringRef name, View &view) {
   if (from == to) {
     return;
   }
-  // Next to a dimension of known length they can be merged into it.
+  // Parts next to a dimension of known length can be merged into it.
   llvm::SmallVector<llvm::SmallVector<int64_t, 2>> groups;
   llvm::SmallVector<int64_t> shape, before;
   for (auto [axis, size] : llvm::enumerate(shapeOf(view.tensor))) {
@@ -286,7 +286,7 @@ std::optional<Value> ViewBuilder::materialize(llvm::StringRef name, View view) {
   }
   sortAxes(name, view);
   fillSpread(name, view);
-  // First parts are merged, then dimensions of length 1 are put between.
+  // First merges parts, then inserts dimensions of length 1.
   llvm::SmallVector<llvm::SmallVector<int64_t, 2>> merged;
   llvm::SmallVector<int64_t> shape;
   int64_t axis = 0;
@@ -355,7 +355,7 @@ std::optional<View> ViewBuilder::packLast(llvm::StringRef name, View view) {
 
 bool ViewBuilder::align(llvm::StringRef name, View &a, int64_t i, View &b, int64_t j) {
   if (a.dims[static_cast<size_t>(i)].empty() || b.dims[static_cast<size_t>(j)].empty()) {
-    return true; // A length of 1 goes with every other.
+    return true; // A length of 1 fits every other.
   }
   for (size_t place = 0;; ++place) {
     Parts &ofA = a.dims[static_cast<size_t>(i)], &ofB = b.dims[static_cast<size_t>(j)];

@@ -5,20 +5,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Graphs of exporters reshape and transpose all the time: [batch, sequence,
-// heads * head] is split, turned to [batch, heads, sequence, head], multiplied, and
-// put together again. Contractions and maps need none of this, as they name
-// dimensions. So a value of the graph is a View: a tensor of the dialect, and for
-// each dimension that the graph sees the parts of which it is made, major to minor.
+// Exporters write many reshapes and transposes: [batch, sequence, heads * head] is
+// split, transposed to [batch, heads, sequence, head], multiplied, and merged again.
+// Contractions and maps need none of this, as they name dimensions. So a value of the
+// graph is a View: a tensor of the dialect, and for each dimension of the graph's
+// value the parts that it consists of, major to minor.
 //
 //   tensor [?, 16, 4, 8]   the graph sees [batch, 4, 16, 8]      parts [0] [2] [1] [3]
 //                          after transposing back, and merging   parts [0] [1] [2 3]
 //                          with a dimension of length 1          parts [0] [] [1] [2 3]
 //                          spread three times over a new one     parts [0] [x3] [1] [2 3]
 //
-// Transposing and merging moves nothing, and even the batch can be merged with
-// another dimension. Only where a dimension of the tensor is split, or an op needs
-// its operand in one order, a weft.reshape or a contraction of one operand is made.
+// Transposing and merging move no data, and even the batch can be merged with another
+// dimension. A weft.reshape or a contraction of one operand is built only if a
+// dimension of the tensor is split, or an op needs its operand in one order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ namespace weft {
 
 /// A part of a dimension of a view.
 struct Part {
-  /// The dimension of the tensor; -1 where the elements are the same all along.
+  /// The dimension of the tensor; -1 for a broadcast part, along which all elements are equal.
   int64_t axis = -1;
   /// Its length; `ShapedType::kDynamic` for the batch.
   int64_t size = 1;
@@ -48,39 +48,39 @@ using Parts = llvm::SmallVector<Part, 2>;
 struct View {
   mlir::Value tensor;
   llvm::SmallVector<Parts> dims;
-  /// Whether plans split the features of this value: it lies between two matmuls, of which the
-  /// first has a weight split by its outputs and the second one by its inputs.
+  /// If true, plans cut the features of this value: it lies between two matmuls, the first with a
+  /// weight cut by its outputs, the second with a weight cut by its inputs.
   bool isInner = false;
 
   int64_t rank() const { return static_cast<int64_t>(dims.size()); }
-  /// Lengths of dimensions as onnx::Constant has them: the batch is a symbol.
+  /// Returns the lengths of the dimensions, as in an onnx::Constant: the batch is a symbol.
   std::vector<double> lengths() const;
 };
 
-/// Makes views of views. Functions that can fail return nothing where dimensions do not go
-/// together, and then have built nothing that counts.
+/// Builds views from views. Functions that can fail return nothing if dimensions do not fit; ops
+/// that they may have built by then have no users.
 class ViewBuilder {
 public:
   explicit ViewBuilder(ModelBuilder &ops) : ops(ops) {}
 
-  /// A tensor as it is.
+  /// Returns a view of a tensor as it is.
   static View whole(mlir::Value tensor);
   static View transpose(const View &view, llvm::ArrayRef<int64_t> order);
-  /// The view with dimensions of these lengths, which have the same product.
+  /// Reshapes the view to dimensions of these lengths, which have the same product.
   std::optional<View> reshape(llvm::StringRef name, View view, llvm::ArrayRef<double> lengths);
-  /// The view spread to these lengths by the rules of NumPy.
+  /// Broadcasts the view to these lengths by the rules of NumPy.
   static std::optional<View> expand(const View &view, llvm::ArrayRef<double> lengths);
 
-  /// A tensor that has the view's dimensions as they are. Fails where the batch is merged with
-  /// another dimension.
+  /// Returns a tensor with exactly the view's dimensions. Fails if the batch is merged with another
+  /// dimension.
   std::optional<mlir::Value> materialize(llvm::StringRef name, View view);
-  /// The same view of a tensor whose last dimension is that of the view.
+  /// Returns an equal view, of a tensor whose last dimension is the last dimension of the view.
   std::optional<View> packLast(llvm::StringRef name, View view);
 
-  /// An elementwise function of views that are spread over one another.
+  /// Builds an elementwise function of views, which are broadcast to a common shape.
   std::optional<View> map(llvm::StringRef name, llvm::ArrayRef<View> views, ScalarCode code);
-  /// Sum of products. Dimensions with the same label are one; those missing in `result` are summed
-  /// over. `b` may be null.
+  /// Builds a sum of products. Dimensions with the same label are the same index; labels that are
+  /// missing in `result` are summed over. `b` may be null.
   std::optional<View> contract(llvm::StringRef name, const View &a, llvm::ArrayRef<int64_t> labelsA,
                                const View *b, llvm::ArrayRef<int64_t> labelsB,
                                llvm::ArrayRef<int64_t> result);
@@ -92,14 +92,14 @@ public:
 
 private:
   void split(llvm::StringRef name, View &view, int64_t dim, size_t part, int64_t outer);
-  /// Takes dimensions of length 1 that no part speaks of out of the tensor.
+  /// Removes dimensions of length 1 from the tensor that no part refers to.
   void dropUnits(llvm::StringRef name, View &view);
-  /// Turns the tensor so that its dimensions stand in the order of the parts.
+  /// Transposes the tensor so that its dimensions have the order of the parts.
   void sortAxes(llvm::StringRef name, View &view);
   void permute(llvm::StringRef name, View &view, llvm::ArrayRef<int64_t> order);
-  /// The contraction of one tensor that only turns it, or leaves dimensions of length 1 out.
+  /// Builds a contraction of one tensor that only transposes it or drops dimensions of length 1.
   mlir::Value reorder(llvm::StringRef name, llvm::StringRef equation, mlir::Value tensor);
-  /// Gives spread parts an axis of their own. REQUIRES: axes are sorted.
+  /// Gives each broadcast part an axis of its own. REQUIRES: axes are sorted.
   void fillSpread(llvm::StringRef name, View &view);
   mlir::Value regroup(llvm::StringRef name, mlir::Value tensor, llvm::ArrayRef<int64_t> shape,
                       llvm::ArrayRef<llvm::SmallVector<int64_t, 2>> groups);

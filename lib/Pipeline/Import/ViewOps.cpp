@@ -26,7 +26,7 @@ struct Point {
   }
 };
 
-/// The points of one dimension, given the parts of all operands there, which are aligned.
+/// Returns the points of one dimension, from the aligned parts of all operands.
 llvm::SmallVector<Point> pointsOf(llvm::ArrayRef<const Parts *> operands) {
   llvm::SmallVector<Point> points;
   for (const Parts *parts : operands) {
@@ -46,7 +46,8 @@ llvm::SmallVector<Point> pointsOf(llvm::ArrayRef<const Parts *> operands) {
   return points;
 }
 
-/// Whether a tensor of this shape is one for each sample; others come from parameters alone.
+/// Returns true if a tensor of this shape has a row for each sample; others come from parameters
+/// alone.
 bool isActivation(llvm::ArrayRef<int64_t> shape) {
   return llvm::is_contained(shape, ShapedType::kDynamic);
 }
@@ -55,8 +56,8 @@ int64_t rankOf(const View &view) {
   return llvm::cast<RankedTensorType>(view.tensor.getType()).getRank();
 }
 
-/// The points that some operand has, in the order of the operand with the most of them if it has
-/// all, else in the order of the view.
+/// Returns the points that some operand has: in the order of the operand with the most points if it
+/// has all, else in the order of the view.
 llvm::SmallVector<const Point *> orderPoints(llvm::ArrayRef<llvm::SmallVector<Point>> dims,
                                              llvm::ArrayRef<View> views) {
   llvm::SmallVector<const Point *> ordered;
@@ -78,7 +79,7 @@ llvm::SmallVector<const Point *> orderPoints(llvm::ArrayRef<llvm::SmallVector<Po
   return ordered;
 }
 
-/// The dimensions of a result whose tensor has the axes `ordered`.
+/// Returns the dimensions of a result whose tensor has the axes `ordered`.
 llvm::SmallVector<Parts> dimsOf(llvm::ArrayRef<llvm::SmallVector<Point>> dims,
                                 llvm::ArrayRef<const Point *> ordered) {
   llvm::SmallVector<Parts> result;
@@ -106,7 +107,7 @@ std::optional<View> ViewBuilder::map(llvm::StringRef name, llvm::ArrayRef<View> 
   for (View &view : views) {
     view.dims.insert(view.dims.begin(), rank - view.dims.size(), Parts());
   }
-  // The second round brings to the first operands what the last ones have split.
+  // The second round splits the first operands as the last ones were split.
   for (int round = 0; round < 2; ++round) {
     for (size_t i = 0; i + 1 < views.size(); ++i) {
       for (size_t j = i + 1; j < views.size(); ++j) {
@@ -208,13 +209,13 @@ std::optional<View> ViewBuilder::contract(llvm::StringRef name, const View &firs
     for (const Point &point : ofLabel) {
       if (point.isSpread()) {
         if (!llvm::is_contained(result, label)) {
-          return std::nullopt; // A sum of what is the same all along.
+          return std::nullopt; // A sum of equal elements.
         }
         continue;
       }
       bool isSummed = !llvm::is_contained(result, label);
       if (letter > 'z' || (isSummed && point.size == ShapedType::kDynamic)) {
-        return std::nullopt; // A sum over samples would depend on how the batch is cut.
+        return std::nullopt; // Depends on the batch's division.
       }
       lettersOf[&point] = letter;
       if (point.axes[0] >= 0) {
@@ -233,7 +234,7 @@ std::optional<View> ViewBuilder::contract(llvm::StringRef name, const View &firs
       kept += point.isSpread() ? "" : std::string(1, lettersOf.at(&point));
     }
   }
-  // In the order of the operands, so that nothing is turned.
+  // In the order of the operands, which avoids transposing.
   std::string term;
   for (char candidate : termA + termB) {
     if (kept.find(candidate) != std::string::npos && term.find(candidate) == std::string::npos) {
@@ -250,7 +251,7 @@ std::optional<View> ViewBuilder::contract(llvm::StringRef name, const View &firs
       return isActivation(llvm::cast<RankedTensorType>(tensor.getType()).getShape());
     });
   }
-  // A matmul is one of activations; what it is with is rounded, once for forward and backward.
+  // Operands of a matmul are activations; others are rounded, once for forward and backward.
   for (Value &tensor : tensors) {
     tensor = rounds ? ops.round(name, tensor) : tensor;
   }

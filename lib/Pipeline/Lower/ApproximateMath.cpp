@@ -21,8 +21,8 @@ using namespace mlir;
 
 namespace {
 
-/// A fused multiply-add is a call where the machine has no such instruction; as two operations
-/// that may be contracted it is the same instruction where there is one.
+/// Without an instruction for it, a fused multiply-add is a call. Two operations that may be
+/// contracted become that instruction where there is one.
 struct SplitFma : OpRewritePattern<math::FmaOp> {
   using OpRewritePattern::OpRewritePattern;
 

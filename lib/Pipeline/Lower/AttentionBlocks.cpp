@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace {
 
-/// How rows are split into parts of blocks: `count` parts of each of the segments.
+/// Splits rows into blocks: `count` blocks of each of the segments.
 struct Parts {
   Parts(int64_t rows, int64_t length, int64_t side)
       : length(length), side(side), perSegment(llvm::divideCeil(length, side)),
@@ -36,7 +36,7 @@ Parts partsOfKeys(const AttentionSizes &sizes) {
   return {sizes.keys, sizes.keySegment, sizes.keyTile};
 }
 
-/// Blocks that share the queries of an attention, or the keys.
+/// Return the numbers of blocks for the queries, and for the keys, of an attention.
 int64_t countQueryBlocks(const AttentionSizes &sizes) {
   return sizes.batch * sizes.kvHeads * sizes.group * partsOfQueries(sizes).count;
 }
@@ -45,7 +45,7 @@ int64_t countKeyBlocks(const AttentionSizes &sizes) {
   return sizes.batch * sizes.kvHeads * partsOfKeys(sizes).count;
 }
 
-/// What a block of threads needs for any of the matmuls. Made where a block's code is built.
+/// The state of a block of threads for its matmuls, made where the block's code is built.
 class AttentionBlock {
 public:
   template <typename OpTy, typename Adaptor>
@@ -57,7 +57,7 @@ public:
         key(code.buffer(operands.getKey())), value(code.buffer(operands.getValue())),
         dropout(WeightDropout::make(code, op, operands, sizes, place)) {}
 
-  /// Those of an attention whose blocks are tiles of a block of threads.
+  /// The sizes of an attention whose blocks are tiles of a block of threads.
   template <typename OpTy, typename Adaptor>
   static AttentionSizes sizesFor(Code &code, OpTy op, Adaptor operands) {
     int64_t side = BlockMatmul::getSide(code.buffer(operands.getQuery()).getElementType());
@@ -87,21 +87,21 @@ protected:
   AttentionReach reach;
   Type type;
   BlockMatmul matmul;
-  /// Of the matmul: sums of a thread along a side, and of the block.
+  /// Of the matmul: the sums of a thread along one side, and of the block.
   int64_t each, side;
-  /// Weights, or gradients of scores.
+  /// A tile of weights, or of gradients of scores.
   Buffer tile;
   double scale;
   Buffer query, key, value;
   std::optional<WeightDropout> dropout;
-  /// Where code is being built.
+  /// The sequence and the rows of the current code.
   Num b, h, g, firstQuery, firstKey;
   Segment querySegment, keySegment;
-  /// Of each of a thread's rows; null where nothing limits them.
+  /// For each of a thread's rows; null where nothing limits them.
   Nums rowReach;
 };
 
-/// `body` for each segment of `length` of `size` rows, which carries values.
+/// Runs `body` for each segment of length `length` of `size` rows, and carries values.
 Nums carrySegments(Code &code, int64_t size, int64_t length, ArrayRef<Num> start,
                    function_ref<Nums(Segment, ArrayRef<Num>)> body) {
   if (size == length) {
@@ -120,8 +120,8 @@ void AttentionBlock::enterQueries(Num first, Segment segment) {
   }
 }
 
-/// Block `number` of all blocks of queries. The last queries of a head come first: where they see
-/// what is before them, they take longest, and no device ends with such a block alone.
+/// Sets the block of queries with this number. The last queries of a head come first: under a
+/// causal mask they take longest, and no device ends with such a block alone.
 void AttentionBlock::enterQueryBlock(Num number) {
   Parts parts = partsOfQueries(sizes);
   Nums at = code.placeOf(number, {sizes.batch, sizes.kvHeads, sizes.group, parts.count});
@@ -130,7 +130,7 @@ void AttentionBlock::enterQueryBlock(Num number) {
   enterQueries(parts.firstRow(code, part), parts.segmentOf(part));
 }
 
-/// That of rows, once the block of queries is known.
+/// Sets the limits of rows, once the block of queries is set.
 void AttentionBlock::takeReach() {
   rowReach.clear();
   for (int64_t i = 0; i < each; ++i) {
@@ -138,7 +138,7 @@ void AttentionBlock::takeReach() {
   }
 }
 
-/// `body` for each tile of keys that the block's queries see.
+/// Runs `body` for each tile of keys that the block's queries see.
 Nums AttentionBlock::carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<Num>)> body) {
   return carrySegments(
       code, sizes.keys, sizes.keySegment, start, [&](Segment segment, ArrayRef<Num> carried) {
@@ -155,7 +155,7 @@ Nums AttentionBlock::carryKeys(ArrayRef<Num> start, function_ref<Nums(ArrayRef<N
       });
 }
 
-/// A thread's score, or kUnseen where its query must not see its key.
+/// Returns a thread's score, or kUnseen if its query must not see its key.
 Num AttentionBlock::visible(Num score, int64_t i, int64_t j) {
   Num number = firstKey + matmul.column(j);
   Num own = place.keyAt(firstQuery + matmul.row(i));
@@ -173,14 +173,14 @@ Num AttentionBlock::visible(Num score, int64_t i, int64_t j) {
   return sees ? code.select(sees, score, code.real(type, kUnseen)) : score;
 }
 
-/// What dropout multiplies the weight by.
+/// Returns the factor of dropout for the weight.
 Num AttentionBlock::keepFactor(int64_t i, int64_t j) {
   return dropout->factor(code, type,
                          {b, h, g, place.positionOfQuery(firstQuery + matmul.row(i)),
                           place.positionOfKey(firstKey + matmul.column(j))});
 }
 
-/// Adds the matmuls of `tile` and the factor, for all features.
+/// Adds the matmul of `tile` and the factor, for all features.
 void AttentionBlock::addSlabs(const Factor &factor, MutableArrayRef<Num> sums) {
   for (int64_t slab = 0; slab < slabsOf(factor.rows.getFeatureCount()); ++slab) {
     auto own = sums.slice(slab * each * each, each * each);
@@ -188,8 +188,8 @@ void AttentionBlock::addSlabs(const Factor &factor, MutableArrayRef<Num> sums) {
   }
 }
 
-/// Stores what `finish` makes of a thread's sums, and of their row in it, where there are rows and
-/// features for them.
+/// Stores the results of `finish` for a thread's sums, and for their row, as far as rows and
+/// features exist.
 void AttentionBlock::storeSlabs(const RowBlock &rows, ArrayRef<Num> sums,
                                 function_ref<Num(Num, int64_t)> finish) {
   Num count = rows.countRows(code, side);
@@ -231,8 +231,8 @@ private:
   Buffer output, lse;
 };
 
-/// What is carried from tile to tile: of each of a thread's rows the greatest score so far and the
-/// sum of exp(score - greatest), which all threads of the row have, then the sums over values.
+/// The values carried from tile to tile: for each of a thread's rows the greatest score so far and
+/// the sum of exp(score - greatest), the same in all threads of the row, then the sums over values.
 void ForwardBlock::emit(Num number) {
   enterQueryBlock(number);
   takeReach();
@@ -282,7 +282,7 @@ void ForwardBlock::emitResults(ArrayRef<Num> carried) {
   for (int64_t i = 0; i < each; ++i) {
     Num total = carried[each + i];
     if (place.isShard()) {
-      // Of keys that are all hidden nothing was added up: the sums are zero, and stay so.
+      // If all keys are hidden, the sums stay zero.
       total = code.select(total == 0.0, code.real(type, 1), total);
     }
     factors.push_back(code.real(type, 1) / total);
@@ -295,12 +295,12 @@ void ForwardBlock::emitResults(ArrayRef<Num> carried) {
 }
 
 //===----------------------------------------------------------------------===//
-// Its gradient
+// Gradient of attention
 //===----------------------------------------------------------------------===//
 
 class GradientBlock : AttentionBlock {
 public:
-  /// `dots` is memory for o'·o of each row of lse, which `emitQueries` makes.
+  /// `dots` is memory for o'·o of each row of lse, which `emitQueries` computes.
   GradientBlock(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
                 ValueRange results, Buffer dots)
       : AttentionBlock(code, op, operands), output(code.buffer(operands.getOutput())),
@@ -320,10 +320,9 @@ private:
 
   Buffer output, lse, gradient;
   Buffer queryGradient, keyGradient, valueGradient, dots;
-  /// Of each of a thread's rows: lse, and o'·o.
+  /// For each of a thread's rows: lse, and o'·o.
   Nums rowLse, rowDots;
-  /// Of each of a thread's scores: its weight times what dropout multiplies it by, and its
-  /// gradient.
+  /// For each of a thread's scores: its weight times the factor of dropout, and its gradient.
   Nums weights, scoreGradients;
 };
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What devices do that have no library for an attention. The formulas are those of LowerAttention
-// and LowerAttentionGrad; a block of threads takes a tile of scores at a time, and keeps what it
-// adds up in registers.
+// The code for attention that devices run if their library lacks one. The formulas are those of
+// LowerAttention and LowerAttentionGrad; a block of threads takes one tile of scores at a time, and
+// keeps its sums in registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,8 @@ namespace weft::lower {
 
 void lowerAttentionForDevice(Code &code, AttentionOp op, AttentionOp::Adaptor operands,
                              mlir::ValueRange results);
-/// Each gradient is added up by one block in one order: first those of queries, then, the scores
-/// being made again, those of keys and values.
+/// One block sums up each gradient, in a fixed order: first the gradients of queries, then those of
+/// keys and values, for which it computes the scores again.
 void lowerAttentionGradForDevice(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
                                  mlir::ValueRange results);
 

@@ -1,4 +1,4 @@
-//===- AttentionTiles.cpp - what attention and its derivative share ------===//
+//===- AttentionTiles.cpp - shared code of attention and its derivative ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace {
 
-/// Bytes that a tile of keys may take: two tiles and a block fit in a cache of the second level.
+/// The largest size in bytes of a tile of keys: two tiles and a block fit in a second-level cache.
 constexpr int64_t kTileBytes = 64 << 10;
 
 } // namespace
@@ -66,7 +66,7 @@ AttentionPlace::AttentionPlace(Code &code, ValueRange given, Value turn,
     offsets.assign(order ? 2 : 0, code.index(0));
   }
   if (turn) {
-    // Shards come from ranks before, round the whole.
+    // Shards come from lower ranks, cyclically.
     Num from = code.num(offsets.back()) - code.num(turn) * sizes.keys;
     offsets.back() = code.select(from < int64_t(0), from + sizes.keysOfTurns, from);
   }
@@ -111,8 +111,8 @@ Num AttentionReach::of(const AttentionPlace &place, Segment queries, Num b, Num 
   return width ? code.select(width < ofDocument, width, ofDocument) : ofDocument;
 }
 
-/// Starts never fall, so that no block after the first that sees nothing sees anything: how many
-/// see is found bit by bit.
+/// Starts of documents never decrease, so after the first block that sees no key of the tile no
+/// other does: a binary search finds the number of blocks that do.
 Num AttentionReach::endOfSeeing(const AttentionPlace &place, Segment queries, Num b, Num begin,
                                 int64_t block, Num lastKey) const {
   Num seen = code.index(0), end = queries.end(), position = place.positionOfKey(lastKey);
@@ -152,8 +152,8 @@ Num RowBlock::countRows(Code &code, int64_t rows) const {
   return code.select(left < rows, left, code.index(rows));
 }
 
-/// A row of which a tile hides all keys gets a sum of garbage there, finite, that the first score
-/// it does see multiplies by zero.
+/// If a tile hides all keys of a row, the row's sum is finite garbage, which the first visible
+/// score multiplies by zero.
 std::pair<Num, Num> keysSeen(Code &code, const AttentionSizes &sizes, const AttentionPlace &place,
                              Segment keys, Num firstQuery, Num reach) {
   Num end = place.keyAt(firstQuery) + sizes.queryBlock, all = keys.end();
@@ -204,7 +204,7 @@ void packRows(Code &code, const RowBlock &rows, Buffer to, double scale) {
             [&](Num r) { code.loop(none, columns, [&](Num f) { to.store(zero, r, f); }); });
 }
 
-/// Tiles at a time, in registers.
+/// Copies tile by tile, each in registers.
 static void packWholeColumns(Code &code, const RowBlock &rows, Buffer to) {
   int64_t lanes = vectorLanes(to.getElementType());
   auto overTiles = [&](int64_t size, function_ref<void(Num)> body) {

@@ -1,13 +1,13 @@
-//===- AttentionTiles.h - what attention and its derivative share --------===//
+//===- AttentionTiles.h - shared code of attention and its derivative -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Both work on blocks of queries and tiles of keys, for one batch element, KV head and query head
-// at a time. Blocks and tiles are copied into scratch memory first, where they lie densely and
-// are filled up with zeros to whole vectors, so that matmuls need no code for what is left over.
+// Attention and its derivative work on blocks of queries and tiles of keys, for one batch element,
+// KV head and query head at a time. They first copy blocks and tiles into scratch memory, densely
+// and padded with zeros to whole vectors, so that matmuls need no code for remainders.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ namespace weft::lower {
 
 /// Sizes of an attention and of its blocks.
 struct AttentionSizes {
-  /// Of one of the two ops; `block` is the number of queries, and of keys, to work on at once,
-  /// where they are as many and fit in the cache.
+  /// Sizes of one of the two ops; `block` is the number of queries, and of keys, to work on at
+  /// once, if there are that many and they fit in the cache.
   template <typename OpTy, typename Adaptor>
   AttentionSizes(OpTy op, Adaptor operands, int64_t block)
       : AttentionSizes(operands.getQuery(), operands.getKey(), operands.getValue()) {
@@ -39,23 +39,23 @@ struct AttentionSizes {
     setSegments(op.getOrderAttr(), block);
   }
 
-  /// Whether queries see all keys, later ones too.
+  /// True if queries see all keys, later ones too.
   bool isBidirectional;
-  /// Keys that a query sees at most, that of its own position included; 0 without a window.
+  /// The most keys that a query sees, including the one at its own position; 0 without a window.
   int64_t window;
-  /// [batch, KV heads, query heads, queries, keys] of the whole.
+  /// [batch, KV heads, query heads, queries, keys] of the unsharded attention.
   llvm::SmallVector<int64_t> wholeShape;
-  /// Keys of all shards that come round: those of the whole, and its padding if it has any.
+  /// Keys of all shards that come in turn: those of the whole, with padding.
   int64_t keysOfTurns;
   int64_t batch, queries, keys, kvHeads, group, features, valueFeatures;
-  /// Null where positions are stored in their own order.
+  /// Null if positions are stored in order.
   ZigzagAttr order;
-  /// Queries, and keys, that are stored together and whose positions follow each other: all of
-  /// them, unless there is an order.
+  /// The number of queries, and of keys, that are stored together and have consecutive positions:
+  /// all, unless there is an order.
   int64_t querySegment, keySegment;
   /// Queries in a block, and keys in a tile, a multiple of vectorLanes.
   int64_t queryBlock, keyTile;
-  /// Takes others; for devices.
+  /// Sets both sizes; for devices.
   void setBlocks(int64_t block) { queryBlock = keyTile = block; }
   /// The feature counts, rounded up to whole vectors.
   int64_t paddedFeatures, paddedValueFeatures;
@@ -67,18 +67,18 @@ private:
   mlir::Type type;
 };
 
-/// Queries, or keys, whose positions follow each other.
+/// Queries, or keys, with consecutive positions.
 struct Segment {
   Num begin;
   int64_t length;
   Num end() const { return begin + length; }
 };
 
-/// Runs `body` for each segment of `length` of `size` queries or keys.
+/// Runs `body` for each segment of length `length` of `size` queries or keys.
 void forEachSegment(Code &code, int64_t size, int64_t length,
                     llvm::function_ref<void(Segment)> body);
 
-/// Where a shard lies in the whole.
+/// The place of a shard in the whole.
 class AttentionPlace {
 public:
   /// `operands` is an adaptor of one of the two ops.
@@ -86,11 +86,11 @@ public:
   AttentionPlace(Code &code, Adaptor operands, const AttentionSizes &sizes)
       : AttentionPlace(code, operands.getOffsets(), operands.getTurn(), sizes) {}
 
-  /// Says which queries, and which keys, code is being built for.
+  /// Sets the queries, and keys, that the following code is for.
   void enterQueries(Num begin);
   void enterKeys(Num begin);
 
-  /// Whether a query may see none of the keys.
+  /// Returns true if some query may see no key.
   bool isShard() const { return bool(distance); }
   /// The number that a key at the position of query number `query` would have.
   Num keyAt(Num query) const { return distance ? query + distance : query; }
@@ -99,7 +99,7 @@ public:
   /// The positions of a query and a key.
   Num positionOfQuery(Num query) const { return queryShift ? query + queryShift : query; }
   Num positionOfKey(Num key) const { return keyShift ? key + keyShift : key; }
-  /// Of the shard in `AttentionSizes::wholeShape`, but for queries and keys.
+  /// The offsets of the shard in `AttentionSizes::wholeShape`, except those of queries and keys.
   mlir::ValueRange getOffsets() const {
     return mlir::ValueRange(offsets).drop_back(offsets.empty() ? 0 : 2);
   }
@@ -111,15 +111,15 @@ private:
 
   Code &code;
   ZigzagAttr order;
-  /// In `AttentionSizes::wholeShape`.
+  /// The shard's offsets in `AttentionSizes::wholeShape`.
   llvm::SmallVector<mlir::Value> offsets;
-  /// From numbers of queries, and of keys, to their positions; null if they are the same.
+  /// Differences between positions and numbers of queries, and of keys; null if zero.
   Num queryShift, keyShift;
-  /// From the number of a query to that of the key at its position.
+  /// Difference between the number of the key at a query's position and the query's number.
   Num distance;
 };
 
-/// How far back queries see, where something keeps them from seeing all keys before them.
+/// The limits of how far back queries see, by windows and documents.
 class AttentionReach {
 public:
   /// `operands` is an adaptor of one of the two ops.
@@ -128,11 +128,11 @@ public:
       : code(code), starts(code.buffer(operands.getStarts())), window(sizes.window) {}
 
   bool hasDocuments() const { return bool(starts); }
-  /// How many keys up to its own position query `query` of `queries` in sequence `b` sees; null
-  /// where nothing limits it. Rows after the last of `queries` count as of its document.
+  /// Returns how many keys up to its own position query `query` of `queries` in sequence `b` sees;
+  /// null if nothing limits it. Rows after the last of `queries` count as part of its document.
   Num of(const AttentionPlace &place, Segment queries, Num b, Num query) const;
-  /// The end of the blocks from `begin` on whose queries may see key `lastKey` or one before it, as
-  /// far as documents say. REQUIRES: there are documents.
+  /// Returns the end of the blocks from `begin` on whose queries may see key `lastKey` or an
+  /// earlier one, by documents alone. REQUIRES: there are documents.
   Num endOfSeeing(const AttentionPlace &place, Segment queries, Num b, Num begin, int64_t block,
                   Num lastKey) const;
 
@@ -140,19 +140,19 @@ private:
   Num startOf(Num b, Num query) const;
 
   Code &code;
-  /// Of documents, [batch, query]; null where there are none.
+  /// Starts of documents, [batch, query]; null without documents.
   Buffer starts;
   int64_t window;
 };
 
-/// Which rows of a tensor [batch, position, KV head, …, feature] are meant: those at these
-/// indices, from position `first` on.
+/// Rows of a tensor [batch, position, KV head, …, feature]: those at these indices, from position
+/// `first` on.
 struct RowBlock {
   Buffer tensor;
   Nums before; // batch
   Num first;
   Nums after;      // KV head, query head if it has one
-  Segment segment; // that they are of
+  Segment segment; // of the rows
 
   Num at(Num row, Num feature) const;
   /// Consecutive features of a row.
@@ -166,9 +166,9 @@ private:
   Nums indices(Num row, Num feature) const;
 };
 
-/// Where tiles of keys begin and end that queries of a block see, and blocks of queries that see
-/// keys of a tile.
-/// `reach` is that of the first query; `b` is the sequence.
+/// Returns the begin and the end of the tiles of keys that the queries of a block see, and of the
+/// blocks of queries that see keys of a tile. `reach` is that of the first query; `b` is the
+/// sequence.
 std::pair<Num, Num> keysSeen(Code &code, const AttentionSizes &sizes, const AttentionPlace &place,
                              Segment keys, Num firstQuery, Num reach);
 std::pair<Num, Num> queriesSeeing(Code &code, const AttentionSizes &sizes,
@@ -182,17 +182,17 @@ void packColumns(Code &code, const RowBlock &rows, Buffer to);
 /// Scratch memory of [rows, columns], zero at first.
 Buffer zeroScratch(Code &code, mlir::Type type, int64_t rows, int64_t columns);
 
-/// What scores of keys that a query must not see are set to: its exponential is zero, and
-/// differences of it from any score are finite.
+/// The score of keys that a query must not see: its exponential is zero, and its difference from
+/// any score is finite.
 inline constexpr double kUnseen = -1e30;
 
-/// Sets to kUnseen the scores in row `row`, which is that of query `query` with keys from
-/// `firstKey` of `keys` on, of keys after the query (where that matters), of those after the last
-/// of `keys`, and of those further back than `reach`, if there is one.
+/// Sets to kUnseen some scores of row `row`, which holds those of query `query` with the keys from
+/// `firstKey` of `keys` on: keys after the query (unless attention is bidirectional), keys after
+/// the last of `keys`, and keys further back than `reach`, if there is one.
 void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &place, Segment keys,
               Buffer scores, Num row, Num query, Num firstKey, Num reach);
 
-/// The random choice of attention weights to keep.
+/// The random choice of the attention weights that dropout keeps.
 class WeightDropout {
 public:
   /// `operands` is an adaptor of one of the two ops.
@@ -212,8 +212,8 @@ public:
         Placement(code, {}, place.getOffsets(), llvm::ArrayRef<int64_t>(sizes.wholeShape)));
   }
 
-  /// What the weight at [batch, KV head, query head, position of the query, of the key] is
-  /// multiplied by: zero or 1 / (1 - rate).
+  /// Returns the factor for the weight at [batch, KV head, query head, position of the query, of
+  /// the key]: zero or 1 / (1 - rate).
   Num factor(Code &code, mlir::Type type, llvm::ArrayRef<Num> indices) const;
 
 private:

@@ -18,7 +18,7 @@ BlockMatmul::BlockMatmul(Code &code, Type type) : code(code), type(type), each(e
   right = makeMemory(getDepth());
 }
 
-/// Rows are 16 bytes longer than they need to be, so that columns lie in different banks.
+/// Rows are padded by 16 bytes, so that columns lie in different banks.
 Buffer BlockMatmul::makeMemory(int64_t rows) const {
   return code.shared(type, {rows, getSide() + 16 / sizeOf(type)});
 }
@@ -33,8 +33,8 @@ void BlockMatmul::putTransposed(Buffer tile, NumberAt number) const {
   putRows(tile, [&](int64_t i, int64_t j) { return number(j, i); }, firstColumn, firstRow);
 }
 
-/// Neighbors together, 16 bytes of them at places that differ from row to row, so that threads
-/// whose rows follow each other write to different banks, too.
+/// Neighbors stay together in groups of 16 bytes, whose places differ from row to row, so that
+/// threads with consecutive rows write to different banks.
 void BlockMatmul::putRows(Buffer tile, NumberAt number, Num firstRow, Num firstPlace) const {
   Buffer flat = tile.flat();
   Num place = swizzled(firstRow, firstPlace);
@@ -70,7 +70,7 @@ Nums BlockMatmul::addTimes(Buffer tile, const Factor &b, int64_t firstFeature,
                     });
 }
 
-/// A warp takes eight neighboring features of four rows, which are in different banks.
+/// A warp reads eight neighboring features of four rows, which lie in different banks.
 void BlockMatmul::bringColumns(const Factor &factor, Num first, Buffer to) const {
   constexpr int64_t kTerms = 8, kRows = 4;
   int64_t depth = getDepth(), side = getSide(), rowsAtOnce = rt::kBlockThreads / depth;
@@ -97,7 +97,7 @@ void BlockMatmul::bringRows(const Factor &factor, Num first, int64_t firstFeatur
   }
 }
 
-/// One element, or zero where there is none.
+/// Loads one element, or zero outside of the factor.
 void BlockMatmul::bring(const Factor &factor, Num row, Num feature, bool isInside, Buffer to,
                         ArrayRef<Num> at) const {
   auto copy = [&] {
@@ -113,8 +113,8 @@ void BlockMatmul::bring(const Factor &factor, Num row, Num feature, bool isInsid
             [&] { to.store(code.real(type, 0), at); });
 }
 
-/// Factors as one dimension, in which what is neighbors is plain. Some terms stand together, as the
-/// assembler leaves loops as they are.
+/// Views factors as one dimension, so that later passes recognize neighbors. Unrolls the loop over
+/// terms, as the assembler does not.
 Nums BlockMatmul::multiply(Buffer a, Num first, Buffer b, ArrayRef<Num> sums,
                            function_ref<Num(Num)> place) const {
   constexpr int64_t kTogether = 4;
@@ -135,7 +135,7 @@ Nums BlockMatmul::multiply(Buffer a, Num first, Buffer b, ArrayRef<Num> sums,
                       Num rowA = (first + k) * pitch, atB = k * pitch + firstColumn;
                       Nums next(carried);
                       for (int64_t term = 0; term < kTogether; ++term) {
-                        // The same for all rows that one thread has put.
+                        // `place` is the same for all rows that one thread has put.
                         Num atA = rowA + place(first + k + term / each * each);
                         addTerm(atA + term * pitch, atB + term * pitch, next);
                       }

@@ -16,19 +16,19 @@ using namespace mlir;
 namespace {
 
 constexpr int64_t kThreads = rt::kBlockThreads;
-/// Fewer numbers are one block's work.
+/// Fewer numbers are summed by one block.
 constexpr int64_t kLeastChunk = 8192;
-/// Blocks that share sums, at most: eight for each of the multiprocessors that large devices have.
+/// The most blocks that share sums: eight for each multiprocessor of large devices.
 constexpr int64_t kMostBlocks = 1056;
-/// A row of fewer is one thread's.
+/// A shorter row is summed by one thread.
 constexpr int64_t kLeastRow = 32;
-/// Chunks of neighboring columns that a block takes, and rows that are few enough for one block.
+/// Chunks of neighboring columns for each block, and the most rows that one block sums alone.
 constexpr int64_t kColumnChunks = 8, kFewRows = 512;
-/// A block's rows where they are many: four for each of its threads.
+/// The rows of a block if there are many: four for each of its threads.
 constexpr int64_t kLeastRows = 4 * kThreads / kColumnChunks;
 
-/// Blocks that share sums of columns: each has kColumnChunks chunks of them, so that its threads
-/// read whole lines of memory.
+/// The blocks that share sums of columns: each has kColumnChunks chunks of columns, so that its
+/// threads read whole cache lines.
 struct ColumnGroups {
   ColumnGroups(Code &code, int64_t columns)
       : columns(columns), lanes(columns % code.countLanes() == 0 ? code.countLanes() : 1),
@@ -40,8 +40,7 @@ struct ColumnGroups {
   int64_t columns, lanes, chunks, count;
 };
 
-/// All numbers of the columns of the group numbered `group`, of the rows from `first` to before
-/// `end`.
+/// Sums up the columns of group number `group` over the rows from `first` to before `end`.
 void sumGroup(Code &code, BlockSums sums, const ColumnGroups &groups, Num group, Num first, Num end,
               function_ref<Nums(Num, Num)> terms, function_ref<void(Num, ArrayRef<Num>)> finish) {
   int64_t lanes = groups.lanes, shares = groups.shares();
@@ -81,18 +80,19 @@ void sumGroup(Code &code, BlockSums sums, const ColumnGroups &groups, Num group,
       finish(last, totals);
     });
   });
-  // What comes next in this block may use the slots again.
+  // The next sums of this block may use the slots again.
   code.barrier();
 }
 
-/// Blocks that share a row, where rows are so few that devices would be idle; 0 if one has it.
+/// Returns how many blocks share a row, if rows are so few that devices would be idle; 0 if one
+/// block has it alone.
 int64_t countSharing(int64_t rows, int64_t columns) {
   int64_t blocks = std::min(columns / kLeastChunk, kMostBlocks / rows);
   return blocks < 2 ? 0 : blocks;
 }
 
-/// Blocks take turns at chunks of what their threads load at once; what is no whole chunk is added
-/// to the sums of all blocks in the end.
+/// Blocks take turns at chunks of the size that their threads load at once; all blocks share the
+/// remainder in the end.
 void sumLongRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
                  function_ref<Nums(Num, Num)> terms,
                  function_ref<void(Num, ArrayRef<Num>)> finish) {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For devices only. Sums have one order, whatever the order of threads: there are no atomic
-// additions. Long ones are sums of sums, which lie in memory of the kernel between two phases.
+// For devices only. Sums have a fixed order, whatever the order of threads: there are no atomic
+// additions. Long ones are sums of partial sums, which the kernel stores between two phases.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,22 +17,22 @@
 
 namespace weft::lower {
 
-/// `count` sums of numbers of `type` at once.
+/// Asks for `count` sums of type `type` at once.
 struct BlockSums {
   mlir::Type type;
   int64_t count = 1;
 };
 
-/// Sums of `terms(i)` over [0, size); `finish` stores them.
+/// Sums up `terms(i)` over [0, size); `finish` stores the sums.
 void sumWhole(Code &code, BlockSums sums, int64_t size, llvm::function_ref<Nums(Num)> terms,
               llvm::function_ref<void(llvm::ArrayRef<Num>)> finish);
 
-/// For each row, sums of `terms(row, column)` over its columns.
+/// For each row sums up `terms(row, column)` over its columns.
 void sumRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
              llvm::function_ref<Nums(Num, Num)> terms,
              llvm::function_ref<void(Num, llvm::ArrayRef<Num>)> finish);
 
-/// For each column, sums of `terms(row, column)` over the rows.
+/// For each column sums up `terms(row, column)` over the rows.
 void sumColumns(Code &code, BlockSums sums, int64_t rows, int64_t columns,
                 llvm::function_ref<Nums(Num, Num)> terms,
                 llvm::function_ref<void(Num, llvm::ArrayRef<Num>)> finish);

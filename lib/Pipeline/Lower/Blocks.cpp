@@ -23,14 +23,14 @@ using namespace mlir;
 
 namespace {
 
-/// Threads that can exchange values.
+/// The number of threads that can exchange values.
 constexpr int64_t kWarpThreads = 32;
 
-/// Rounds of a loop over chunks that become straight code: what they load stays in registers until
-/// the next loop over the same chunks.
+/// The most rounds of a loop over chunks that are unrolled: loaded values then stay in registers
+/// until the next loop over the same chunks.
 constexpr int64_t kStraightRounds = 4;
 
-/// Rows of fewer chunks are not worth being cut where memory is aligned.
+/// Rows with fewer chunks are not cut at aligned addresses.
 constexpr int64_t kLeastPeeled = 64;
 
 /// Address spaces of devices.
@@ -84,7 +84,7 @@ Num Code::shuffle(Num value, int64_t mask) {
   return num(arith::BitcastOp::create(builder, loc, type, words));
 }
 
-/// Memory of the module, in the address space `space` of devices.
+/// Returns memory of the module, in the address space `space` of devices.
 Buffer Code::global(StringRef name, int64_t space, Type type, ArrayRef<int64_t> shape) {
   auto kernel = cast<func::FuncOp>(entry->getParentOp());
   auto module = kernel->getParentOfType<ModuleOp>();
@@ -149,8 +149,8 @@ void Code::blocks(int64_t count, int64_t width, function_ref<void(Num)> body, Ro
   entry->back().setAttr(kThreadsAttrName, builder.getI64IntegerAttr(threads));
 }
 
-/// Rounds that are a warp's work or less: a block takes several. The rounds of one warp wait for
-/// each other where its threads exchange values.
+/// Rounds whose work fits a warp or less: a block takes several of them. Rounds of one warp wait
+/// for each other where its threads exchange values.
 void Code::warps(int64_t count, int64_t chunks, function_ref<void(Num)> body, Rounds rounds) {
   int64_t each = rt::kBlockThreads / int64_t(llvm::PowerOf2Ceil(uint64_t(chunks)));
   bool isShared = rounds.areAlike && count % each == 0;
@@ -178,7 +178,7 @@ bool Code::keepsLittle(int64_t count) const {
   return count % lanes == 0 && llvm::divideCeil(count / lanes, threads) <= 2;
 }
 
-/// Runs `body` as code of one thread that has taken a round.
+/// Runs `body` as code of one thread in its round.
 template <typename Body> auto Code::asRound(Body body) {
   llvm::scope_exit restore([this, before = runner] { runner = before; });
   runner = Runner::Round;
@@ -266,7 +266,7 @@ Nums Code::carryByFours(Num from, Num to, int64_t step, ArrayRef<Num> start,
   return carry(rest, to, step, carried, body);
 }
 
-/// What lies before the first and behind the last whole chunk is less than a chunk each, and one
+/// The elements before the first and after the last whole chunk are less than a chunk each, and one
 /// round of some threads.
 Nums Code::carryRow(ArrayRef<Num> start, Together body) {
   firstSlot = index(0); // Nothing is kept.
@@ -293,7 +293,7 @@ Nums Code::carryRow(ArrayRef<Num> start, Together body) {
   return carryIf(number < limit, carried, [&] { return body(number - first, carried); });
 }
 
-/// What `body` gives where `condition` holds, else `carried`.
+/// Returns the results of `body` if `condition` holds, else `carried`.
 Nums Code::carryIf(Num condition, ArrayRef<Num> carried, function_ref<Nums()> body) {
   auto yield = [&](ArrayRef<Num> values) {
     scf::YieldOp::create(builder, loc, SmallVector<Value>(values.begin(), values.end()));
@@ -333,8 +333,8 @@ void Code::once(function_ref<void()> body) {
   meet();
 }
 
-/// Each warp by exchanges, in which all its threads come to the same, then the warps in their
-/// order.
+/// First each warp exchanges values, so that all its threads have the same, then the warps are
+/// combined in their order.
 Nums Code::combineAcross(Nums values, Combine combine) {
   for (int64_t mask = std::min(threads, kWarpThreads) / 2; mask > 0; mask /= 2) {
     for (Num &value : values) {
@@ -346,7 +346,7 @@ Nums Code::combineAcross(Nums values, Combine combine) {
     return values;
   }
   Buffer slots = shared(values.front().getType(), {int64_t(values.size()), warps});
-  // Threads may still be reading what they took there before.
+  // Threads may still be reading the results of an earlier call there.
   barrier();
   Num lane = remainder(threadNumber, kWarpThreads), warp = threadNumber / kWarpThreads;
   when(lane == int64_t(0), [&] {
@@ -389,7 +389,7 @@ Nums Code::sumsOfParts(Type type, Num first, Num end, int64_t step, int64_t coun
 }
 
 //===----------------------------------------------------------------------===//
-// What rounds keep
+// Memory of rounds
 //===----------------------------------------------------------------------===//
 
 Kept Code::keep(Type type, int64_t count) {

@@ -22,7 +22,7 @@ using namespace mlir;
 namespace {
 
 constexpr arith::FastMathFlags kFused = arith::FastMathFlags::contract;
-/// What a device's thread loads at once.
+/// The bytes that a device's thread loads at once.
 constexpr int64_t kLoadBytes = 16;
 
 constexpr arith::FastMathFlags kReordered =
@@ -287,7 +287,7 @@ void Code::elements(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<Num>)> b
     parallelNest(sizes, body);
     return;
   }
-  // Chunks of rows where these are whole chunks, else of all elements in order.
+  // Chunks of rows if rows are whole chunks, else of all elements in order.
   bool isFlat = sizes.size() > 1 && sizes.back() % lanes != 0;
   SmallVector<int64_t> chunks(sizes);
   if (isFlat) {
@@ -407,9 +407,9 @@ std::pair<Num, Num> Code::exponentials(Num least, Num from, Num to, function_ref
     Num greatest = maximum(least, from, to, term);
     return {greatest, sum(type, from, to, [&](Num i) { return exp(term(i) - greatest); })};
   }
-  // Finite, so that it can be subtracted from the least there is.
+  // Finite, so that even the least number minus it is a number.
   Num start = max(least, real(type, type.isF32() ? -3e38 : -1e308));
-  // The greatest of some first, so that no exponential waits for another.
+  // One maximum for several elements, so that no exponential waits for another.
   auto next = [&](ArrayRef<Num> rounds, ArrayRef<Num> carried) {
     Nums values = llvm::map_to_vector<4>(rounds, term);
     Num greatest = values.front();
@@ -543,7 +543,7 @@ void Code::copy(Buffer from, Buffer to) {
 }
 
 void Code::copyWhole(Buffer from, Buffer to) {
-  // A single element may be in a thread's own memory, which each of its phases has.
+  // A single element may be in a thread's own memory, since each of its phases has a copy.
   if (!isForDevice() || from.getElementCount() == 1) {
     copy(from, to);
     return;

@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace {
 
-/// The largest of the output's dimensions that `accept` takes.
+/// Returns the largest of the output's dimensions that `accept` allows.
 std::optional<unsigned> largestOutputDim(const Contraction &shape,
                                          function_ref<bool(unsigned)> accept) {
   std::optional<unsigned> best;
@@ -25,7 +25,7 @@ std::optional<unsigned> largestOutputDim(const Contraction &shape,
   return best;
 }
 
-/// Vectors along the output's last dimension, where all operands allow it and some operand's
+/// Plans vectors along the output's last dimension, if all operands allow it and some operand's
 /// vector serves several rows of the output.
 std::optional<TilePlan> planAlongOutput(const Contraction &shape, Type type) {
   if (shape.output.empty()) {
@@ -48,8 +48,8 @@ std::optional<TilePlan> planAlongOutput(const Contraction &shape, Type type) {
   return TilePlan{vectorDim, vectorLanes(type), {{*row, kTileRows}}};
 }
 
-/// Vectors along a dimension that is summed over and last in both operands, for a tile of rows
-/// of both.
+/// Plans vectors along a summed dimension that is last in both operands, for a tile of rows of
+/// both.
 std::optional<TilePlan> planAlongSum(const Contraction &shape, Type type) {
   const auto &a = shape.inputs[0], &b = shape.inputs[1];
   if (a.empty() || b.empty() || a.back() != b.back() || !shape.isReduced(a.back())) {
@@ -85,7 +85,7 @@ void Contractor::emitTiled(const TilePlan &tilePlan) {
       tiles.push_back({dim, 1});
     }
   }
-  // Columns outside of rows: the columns of the operand that is shared stay in the cache.
+  // Columns are the outer loop, rows the inner: the shared operand's columns stay in the cache.
   if (isVectorOverOutput()) {
     tiles.push_back({plan->vectorDim, plan->lanes});
   }
@@ -106,7 +106,7 @@ void Contractor::overTiles(ArrayRef<TilePlan::Tile> tiles) {
   });
 }
 
-/// Runs `body` with `at` on each row of the tile.
+/// Runs `body` with `at` set to each row of the tile.
 void Contractor::forEachInTile(function_ref<void()> body, size_t depth) {
   if (depth == plan->tiles.size()) {
     body();
@@ -143,7 +143,7 @@ void Contractor::emitTile() {
   });
 }
 
-/// Loops over `dims` and adds up products; the vector dimension is where `at` says.
+/// Loops over `dims` and adds up products; `at` holds the place in the vector dimension.
 Nums Contractor::reduce(ArrayRef<unsigned> dims, ArrayRef<Num> carried) {
   if (dims.empty()) {
     return addProducts(carried);
@@ -156,7 +156,7 @@ Nums Contractor::reduce(ArrayRef<unsigned> dims, ArrayRef<Num> carried) {
                     });
 }
 
-/// Sums over the vector dimension by vectors, then over what is left of it by numbers.
+/// Sums over the vector dimension by vectors, then over the remainder by numbers.
 Nums Contractor::reduceVectorDim(ArrayRef<unsigned> others, ArrayRef<Num> start) {
   int64_t size = shape.sizes[plan->vectorDim], whole = size / lanes * lanes;
   auto along = [&](int64_t from, int64_t to, int64_t step, ArrayRef<Num> carried) {
@@ -177,8 +177,8 @@ Nums Contractor::reduceVectorDim(ArrayRef<unsigned> others, ArrayRef<Num> start)
   return sums;
 }
 
-/// One product for each row of the tile. Rows load shared operands again, in the text: equal loads
-/// become one when the code is optimized.
+/// Returns one product for each row of the tile. Rows load shared operands again; the optimizer
+/// merges equal loads.
 Nums Contractor::addProducts(ArrayRef<Num> carried) {
   Nums sums;
   forEachInTile([&] {

@@ -1,4 +1,4 @@
-//===- Contraction.cpp - an einsum in as few dimensions as there can be --===//
+//===- Contraction.cpp - an einsum in as few dimensions as possible -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@ namespace weft::lower {
 
 namespace {
 
-/// Whether each of `terms` holds `first` directly before `second`, or neither.
+/// Returns true if each of `terms` has `first` directly before `second`, or neither.
 bool alwaysTogether(llvm::ArrayRef<std::string> terms, char first, char second) {
   return llvm::all_of(terms, [&](const std::string &term) {
     size_t at = term.find(first), other = term.find(second);
@@ -39,7 +39,7 @@ Contraction::Contraction(ContractOp op) {
     }
   }
 
-  // Join the second of two letters that are always together into the first.
+  // Merge two letters that are always together into the first.
   for (bool changed = true; changed;) {
     changed = false;
     for (const std::string &term : terms) {

@@ -1,4 +1,4 @@
-//===- Contraction.h - an einsum in as few dimensions as there can be ----===//
+//===- Contraction.h - an einsum in as few dimensions as possible ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 
 namespace weft::lower {
 
-/// A `weft.contract` after dimensions of size one were left out and neighbours that always occur
-/// together and in this order were joined: "bsk,nk->bsn" has three dimensions, (bs), k and n.
+/// A `weft.contract` without dimensions of size one, in which neighbours that always occur together
+/// and in this order are merged: "bsk,nk->bsn" has three dimensions, (bs), k and n.
 struct Contraction {
   using Dims = llvm::SmallVector<unsigned, 4>;
 

@@ -16,8 +16,8 @@
 namespace weft::lower {
 
 /// How a contraction with reuse is computed: `width` consecutive indices of each tile dimension
-/// at once, each by vectors along `vectorDim`. If that is a dimension of the output, the vectors
-/// are elements of the output; otherwise they are added up in the end.
+/// at once, in vectors along `vectorDim`. If that is a dimension of the output, the vectors are
+/// elements of the output; otherwise their lanes are summed up in the end.
 struct TilePlan {
   struct Tile {
     unsigned dim;
@@ -28,7 +28,7 @@ struct TilePlan {
   llvm::SmallVector<Tile, 2> tiles;
 };
 
-/// Nothing if no element of the operands is used more than once.
+/// Returns nothing if each element of the operands is used only once.
 std::optional<TilePlan> makeTilePlan(const Contraction &shape, mlir::Type type);
 
 /// Builds the code of one contraction.
@@ -43,18 +43,18 @@ public:
     }
   }
 
-  /// With reuse: tiles in registers.
+  /// Builds code with reuse: tiles in registers.
   void emitTiled(const TilePlan &tilePlan);
-  /// Without reuse: once over memory. The result is f32 or f64.
+  /// Builds code without reuse, which reads memory once. The result is f32 or f64.
   void emitStreamed();
-  /// The same for any result.
+  /// The same for results of any type.
   void emitRounded();
-  /// What sums nothing, as a transposition.
+  /// Builds code for contractions that sum nothing, as a transposition.
   void emitPermuted();
-  /// A transposition for devices that makes other elements neighbors; false where it does not, or
-  /// where rows or columns are few.
+  /// Builds a transposition for devices that changes which elements are neighbors; returns false
+  /// for others, and if rows or columns are few.
   bool emitTransposed();
-  /// The same as emitRounded for devices.
+  /// The same as emitRounded, for devices.
   void emitByBlocks();
 
 private:
@@ -62,7 +62,7 @@ private:
   Nums indicesOf(const Contraction::Dims &term) const {
     return llvm::map_to_vector<4>(term, [&](unsigned dim) { return at[dim]; });
   }
-  /// What is multiplied, of a number or vector that was loaded.
+  /// Returns the factor from a number or vector that was loaded.
   Num factor(Num loaded);
   Num productAt();
   Num productsAt(unsigned dim, int64_t width);
@@ -74,11 +74,11 @@ private:
   Nums addProducts(llvm::ArrayRef<Num> carried);
   void forEachInTile(llvm::function_ref<void()> body, size_t depth = 0);
 
-  /// The dimensions in the order of the largest of operands and result, those that it lacks first.
+  /// The dimensions in the order of the largest operand or result; those that it lacks come first.
   Contraction::Dims orderOfLargest() const;
   bool sumsColumns(const Contraction::Dims &outer, unsigned last) const;
   void emitColumnSums(const Contraction::Dims &outer, unsigned last);
-  /// Adds all products over `outer` and then `last`, from `from` to before `to` or its end.
+  /// Adds all products over `outer`, and over `last` in [from, to) or from `from` to its end.
   void addOver(const Contraction::Dims &outer, unsigned last, Num from, Num to = {});
   Num sumOverLast(unsigned dim);
 
@@ -87,13 +87,13 @@ private:
   llvm::SmallVector<Buffer> inputs;
   Buffer output;
   bool isTF32;
-  /// The index of each dimension at the place where code is being built.
+  /// The index of each dimension in the current code.
   Nums at;
 
   const TilePlan *plan = nullptr;
-  /// How many indices of each dimension the tile spans at that place (absent: one).
+  /// How many indices of each dimension the current tile spans (absent: one).
   llvm::SmallDenseMap<unsigned, int64_t> span;
-  /// Lanes of the vectors there, 0 for plain numbers.
+  /// Lanes of the current vectors, 0 for plain numbers.
   int64_t lanes = 0;
 };
 

@@ -51,7 +51,7 @@ struct ConvertKernelsToLLVMPass : impl::ConvertKernelsToLLVMPassBase<ConvertKern
     populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
     populateFuncToLLVMConversionPatterns(converter, patterns);
     populateVectorToLLVMConversionPatterns(converter, patterns);
-    // A function of the C library where LLVM has no intrinsic.
+    // Functions without an LLVM intrinsic become calls of the C library.
     populateMathToLLVMConversionPatterns(converter, patterns);
     populateMathToLibmConversionPatterns(patterns, /*benefit=*/0);
     LLVMConversionTarget target(getContext());

@@ -1,4 +1,4 @@
-//===- CopyForDevices.cpp - kernels that devices are to run ---------------===//
+//===- CopyForDevices.cpp - copies kernels for devices --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -21,7 +21,7 @@ using namespace mlir;
 
 namespace {
 
-/// What rounds one number, by what devices have for it.
+/// Rounds one number by a function of devices.
 void roundByCalls(ModuleOp module) {
   SmallVector<arith::TruncFOp> roundings;
   module.walk([&](arith::TruncFOp op) {

@@ -1,4 +1,4 @@
-//===- Exponential.cpp - exponentials of what is not above zero ----------===//
+//===- Exponential.cpp - exponentials of numbers at most zero -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ Num expOfNegative(Num a) {
   if (!a.getType().isF32()) {
     return code.exp(a);
   }
-  // An instruction, where the exponential is one and eight around it.
+  // One instruction for 2^x, where the full exponential takes nine.
   return code.num(
       mlir::math::Exp2Op::create(code.getBuilder(), code.getLoc(), a * std::numbers::log2e));
 }

@@ -1,4 +1,4 @@
-//===- Exponential.h - exponentials of what is not above zero ------------===//
+//===- Exponential.h - exponentials of numbers at most zero ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,9 @@
 
 namespace weft::lower {
 
-/// The exponential of a number that is about zero or less, as of a logit less the greatest. For
-/// devices: that of a float32 is off by |a| units of the last place, little where it counts.
+/// Returns the exponential of a number that is at most about zero, as of a logit less the greatest.
+/// For devices: in float32 the error is |a| units of the last place, so it is small where the
+/// result is not.
 Num expOfNegative(Num a);
 
 } // namespace weft::lower

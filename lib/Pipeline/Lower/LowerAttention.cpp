@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace {
 
-/// Queries, and keys, that are worked on at once.
+/// The number of queries, and of keys, in a block.
 constexpr int64_t kBlock = 64;
 
 /// Builds softmax(scale q kᵀ) v without ever holding more than a tile of scores. For each query
@@ -71,17 +71,18 @@ private:
   double scale;
   Buffer query, key, value, output, lse;
   std::optional<WeightDropout> dropout;
-  /// A block of queries times scale; a tile of keys, transposed, and of values; the block's
-  /// scores for the tile, later the weights.
+  /// A block of queries times scale; a tile of keys, transposed, and of values; the block's scores
+  /// for the tile, later its weights.
   Buffer queries, keys, values, scores;
-  /// For each query of the block: sums over keys so far, see above, and of the tile alone.
+  /// For each query of the block: the sums over keys so far, see above, and those of the tile
+  /// alone.
   Buffer sums, greatest, totals, rescale, tileTotals;
-  /// Where code is being built.
+  /// The sequence and the heads of the current code.
   Num b, h, g, firstQuery, firstKey;
   Segment querySegment, keySegment;
 };
 
-/// Block `number` of all `segments`, which have `blocks` each.
+/// Sets block number `number` of all `segments`, which have `blocks` each.
 void AttentionEmitter::enterBlock(Num number, int64_t segments, int64_t blocks) {
   querySegment = {code.index(0), sizes.querySegment};
   firstQuery = number * sizes.queryBlock;
@@ -108,7 +109,7 @@ void AttentionEmitter::emitBlock() {
   emitResults();
 }
 
-/// Those of a segment that the block's queries see.
+/// Runs over the tiles of a segment that the block's queries see.
 void AttentionEmitter::emitKeys() {
   auto [first, last] = keysSeen(code, sizes, place, keySegment, firstQuery,
                                 reach.of(place, querySegment, b, firstQuery));
@@ -135,7 +136,7 @@ void AttentionEmitter::emitScores() {
                         .finish = [&](Num i, Num j, Num sum) { scores.storeVector(sum, {i, j}); }});
 }
 
-/// From scores to exp(score - greatest).
+/// Converts scores to exp(score - greatest).
 void AttentionEmitter::emitSoftmax() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
     hideKeys(code, sizes, place, keySegment, scores, r, firstQuery + r, firstKey,
@@ -152,7 +153,7 @@ void AttentionEmitter::emitSoftmax() {
     rescale.store(before - now, r);
     tileTotals.store(total, r);
   });
-  // Apart, as this is done for many rows at once.
+  // Separate, to run for many rows at once.
   code.loop(0, sizes.queryBlock, [&](Num r) {
     Num factor = code.exp(rescale(r));
     rescale.store(factor, r);
@@ -190,7 +191,7 @@ void AttentionEmitter::emitResults() {
   code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
     Num total = totals(r);
     if (place.isShard()) {
-      // Of keys that are all hidden nothing was added up: the sums are zero, and stay so.
+      // If all keys are hidden, the sums stay zero.
       total = code.select(total == 0.0, code.real(type, 1), total);
     }
     lse.store(greatest(r) + code.log(total), b, h, g, firstQuery + r);
@@ -208,7 +209,7 @@ struct LowerAttention : HostModel<LowerAttention, AttentionOp> {
     AttentionEmitter(code, op, operands, results).emit();
   }
 
-  /// A block of queries is copied before its output is written.
+  /// The code copies a block of queries before it writes the block's output.
   bool mayReuse(Operation *op, unsigned operand, unsigned result) const {
     return operand == 0 && result == 0 && op->getOperand(0).getType() == op->getResult(0).getType();
   }

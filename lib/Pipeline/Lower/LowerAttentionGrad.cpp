@@ -15,19 +15,20 @@ using namespace mlir;
 
 namespace {
 
-/// Queries, and keys, that are worked on at once.
+/// The number of queries, and of keys, in a block.
 constexpr int64_t kBlock = 64;
 
-/// Builds the gradients. With s the scores, p = exp(s - lse) the weights, d what dropout
-/// multiplies them by, and o' the gradient of the output o, for query i and key j:
+/// Builds the gradients. With s the scores, p = exp(s - lse) the weights, d the factors of dropout,
+/// and o' the gradient of the output o, for query i and key j:
 ///
 ///   v'[j] = sum over i of (p d)[i, j] o'[i]
 ///   s'[i, j] = p[i, j] (d[i, j] o'[i]·v[j] - o'[i]·o[i])
 ///   q'[i] = scale * sum over j of s'[i, j] k[j]
 ///   k'[j] = sum over i of s'[i, j] scale q[i]
 ///
-/// Keys are outside of queries: the gradients of a tile of keys and values stay in scratch memory
-/// until they are whole, those of queries are added up in place, always in the same order.
+/// Keys are the outer loop, queries the inner: the gradients of a tile of keys and values stay in
+/// scratch memory until they are complete; those of queries are added up in place, in a fixed
+/// order.
 class AttentionGradEmitter {
 public:
   AttentionGradEmitter(Code &code, AttentionGradOp op, AttentionGradOp::Adaptor operands,
@@ -77,12 +78,12 @@ private:
   std::optional<WeightDropout> dropout;
   /// A tile of keys and values, and their gradients so far.
   Buffer keyColumns, keyRows, valueColumns, keySums, valueSums;
-  /// A block of queries times scale, and of the output's gradient; for block and tile, the
-  /// weights and the gradients of scores; gradients of the block's queries from this tile.
+  /// A block of queries times scale, and of the output's gradient; the weights and the gradients of
+  /// scores of block and tile; the gradients of the block's queries from this tile.
   Buffer queries, gradients, weights, scoreGradients, querySums;
   /// For each query of the block: lse, and o'·o.
   Buffer rowLse, rowDots;
-  /// Where code is being built.
+  /// The sequence and the heads of the current code.
   Num b, h, g, firstQuery, firstKey;
   Segment querySegment, keySegment;
 };
@@ -165,7 +166,7 @@ void AttentionGradEmitter::emitRowValues() {
   });
 }
 
-/// to = a b, or to += a b; m rows, k terms.
+/// Computes to = a b, or to += a b, for m rows and k terms.
 void AttentionGradEmitter::emitMatmul(int64_t m, Buffer b, int64_t k, function_ref<Num(Num, Num)> a,
                                       Buffer to, bool adds) {
   int64_t lanes = vectorLanes(type);
@@ -179,7 +180,7 @@ void AttentionGradEmitter::emitMatmul(int64_t m, Buffer b, int64_t k, function_r
   emitTileMatmul(code, matmul);
 }
 
-/// From scores in `weights` and o'·v in `scoreGradients` to what these hold in the end.
+/// Converts scores in `weights` and o'·v in `scoreGradients` to weights and gradients of scores.
 void AttentionGradEmitter::emitScoreGradients() {
   code.loop(0, sizes.queryBlock, [&](Num r) {
     hideKeys(code, sizes, place, keySegment, weights, r, firstQuery + r, firstKey,

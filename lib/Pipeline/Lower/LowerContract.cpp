@@ -18,8 +18,8 @@ namespace weft::lower {
 
 using namespace mlir;
 
-/// To the nearest number of 10 bits of fraction, at a tie away from zero, as devices convert; what
-/// is not finite stays so.
+/// Rounds to the nearest number with 10 bits of fraction, ties away from zero, as devices convert.
+/// Infinities and NaN stay as they are.
 Num Contractor::factor(Num loaded) {
   if (!isTF32) {
     return loaded;
@@ -54,7 +54,7 @@ Num Contractor::productAt() {
   return product;
 }
 
-/// The products at `width` indices of `dim` from that of `at` on.
+/// Returns the products at `width` indices of `dim`, starting at that of `at`.
 Num Contractor::productsAt(unsigned dim, int64_t width) {
   Num product;
   for (auto [input, term] : llvm::zip_equal(inputs, shape.inputs)) {
@@ -66,8 +66,8 @@ Num Contractor::productsAt(unsigned dim, int64_t width) {
   return product;
 }
 
-/// A sum over a long dimension is one of sums over about as many elements as there are sums:
-/// float32 then loses little.
+/// Splits a sum over a long dimension into partial sums, about as many as each has elements, so
+/// that float32 loses little precision.
 Num Contractor::sumOverLast(unsigned dim) {
   constexpr int64_t kPart = 4096;
   Type type = output.getElementType();
@@ -145,8 +145,8 @@ void Contractor::emitByBlocks() {
   }
 }
 
-/// Follows the largest of operands and result, so that memory is read in order, and adds to the
-/// result.
+/// Follows the order of the largest operand or result, so that memory is read in order, and adds to
+/// the result.
 void Contractor::emitStreamed() {
   Contraction::Dims order = orderOfLargest();
   if (order.empty()) {
@@ -160,8 +160,8 @@ void Contractor::emitStreamed() {
     return;
   }
   code.fillParallel(output, 0);
-  // What threads share must be a dimension of the output: no two may add to one element. Sums over
-  // all but a dimension inside, as a channel, go through memory by that one.
+  // Threads may share only a dimension of the output: no two may add to one element. Sums over all
+  // dimensions but an inner one, as a channel, read memory along that one.
   if (shape.isReduced(last)) {
     auto kept = llvm::find_if(order, [&](unsigned dim) { return !shape.isReduced(dim); });
     if (kept != order.end()) {
@@ -181,8 +181,8 @@ void Contractor::emitStreamed() {
   }
 }
 
-/// Whether what is kept of a matrix is its columns, which lie together in all operands that have
-/// them.
+/// Returns true if only rows of matrices are summed, and columns, which the output keeps, are
+/// contiguous in all operands that have them.
 bool Contractor::sumsColumns(const Contraction::Dims &outer, unsigned last) const {
   auto isReduced = [&](unsigned dim) { return shape.isReduced(dim); };
   return !outer.empty() && llvm::all_of(outer, isReduced) && !isReduced(last) &&
@@ -191,8 +191,8 @@ bool Contractor::sumsColumns(const Contraction::Dims &outer, unsigned last) cons
          });
 }
 
-/// The sums of some neighbouring columns stay in registers: rows lie far apart, so that time goes
-/// by waiting for memory, the less the more rows are on their way at once.
+/// Keeps the sums of some neighbouring columns in registers. Rows are far apart, so memory latency
+/// dominates, and many rows are loaded at once to hide it.
 void Contractor::emitColumnSums(const Contraction::Dims &outer, unsigned last) {
   int64_t most = vectorLanes(output.getElementType());
   forParts(code, shape.sizes[last], 4 * most, [&](Num first, int64_t count) {
@@ -238,7 +238,7 @@ void Contractor::addOver(const Contraction::Dims &outer, unsigned last, Num from
   });
 }
 
-/// Each result is whole before it is rounded.
+/// Completes each result before it is rounded.
 void Contractor::emitRounded() {
   Contraction::Dims reduced;
   for (unsigned dim = 0; dim < shape.sizes.size(); ++dim) {
@@ -264,7 +264,7 @@ void Contractor::emitRounded() {
   });
 }
 
-/// What sums nothing, in the order of the result.
+/// Permutes in the order of the result.
 void Contractor::emitPermuted() {
   code.elements(shape.shapeOf(shape.output), [&](ArrayRef<Num> place) {
     for (auto [dim, index] : llvm::zip_equal(shape.output, place)) {
@@ -274,8 +274,8 @@ void Contractor::emitPermuted() {
   });
 }
 
-/// Blocks take tiles, which go through memory that their threads share: those read neighbors of
-/// the operand, and write neighbors of the result.
+/// Blocks move tiles through shared memory: threads read neighbors of the operand, and write
+/// neighbors of the result.
 bool Contractor::emitTransposed() {
   constexpr int64_t kSide = kTileSide, kLeast = 16;
   if (shape.output.size() < 2 || shape.inputs.front().back() == shape.output.back()) {
@@ -316,7 +316,7 @@ bool Contractor::emitTransposed() {
         output.store(tile.load({row, column}), indicesOf(shape.output));
       }
     });
-    // The next tile may take the same memory.
+    // The next tile may reuse the memory.
     code.barrier();
   });
   return true;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Sums over the window are outside, rows of places inside: these vectorize where the window moves
-// by one.
+// Loops over the window are outside, loops over rows of places inside: these vectorize if the
+// window moves by one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,14 +28,14 @@ Nums at(Num first, Num second, ArrayRef<Num> places) {
   return indices;
 }
 
-/// Makes all places of a sample's channel zero.
+/// Sets all places of a sample's channel to zero.
 void fillPlane(Code &code, Buffer buffer, Num n, Num c) {
   Num zero = code.real(buffer.getElementType(), 0);
   code.nest(buffer.getShape().drop_front(2),
             [&](ArrayRef<Num> places) { buffer.store(zero, at(n, c, places)); });
 }
 
-/// What the three kernels share: the buffers of the convolution, and its channels by groups.
+/// The base of the three kernels: the buffers of the convolution, and its channels by groups.
 struct ConvolutionLoops {
   template <typename OpTy>
   ConvolutionLoops(Code &code, OpTy op, Buffer input, Buffer kernel, Buffer output)
@@ -51,7 +51,7 @@ struct ConvolutionLoops {
   Buffer input, kernel, output;
   llvm::SmallVector<Window> windows;
   WindowLoops loops;
-  /// Channels of a group, of the input and of the output.
+  /// Channels of a group, in the input and in the output.
   int64_t inGroup, outGroup;
 };
 
@@ -121,7 +121,7 @@ struct LowerKernelGrad : HostModel<LowerKernelGrad, ConvolutionKernelGradOp> {
   }
 };
 
-/// An image, and columns as [sample, channel, place of the window…, output place…].
+/// An image, and its columns as [sample, channel, place of the window…, output place…].
 struct ColumnLoops {
   template <typename OpTy>
   ColumnLoops(Code &code, OpTy op, Buffer image, Buffer columns)
@@ -136,7 +136,7 @@ struct ColumnLoops {
     loops.emplace(code, windows, image.getShape().drop_front(2), outputs);
   }
 
-  /// Whether a window reaches out of the image.
+  /// Returns true if a window reaches out of the image.
   bool isPadded() const {
     return llvm::any_of(windows, [](const Window &w) { return w.low > 0 || w.high > 0; });
   }

@@ -18,8 +18,8 @@ using namespace mlir;
 
 namespace {
 
-/// Columns of this shard of the logits that count: all, but for those beyond `columns` of the
-/// whole.
+/// The number of valid columns of this shard of the logits: all except padding, which begins at
+/// column `columns` of the whole.
 Num countColumns(Code &code, std::optional<ArrayRef<int64_t>> columns, Value offset,
                  int64_t shardColumns) {
   Num all = code.index(shardColumns);
@@ -32,17 +32,17 @@ Num countColumns(Code &code, std::optional<ArrayRef<int64_t>> columns, Value off
   return code.select(left < shardColumns, left, all);
 }
 
-/// The column of this shard of the logits that is token `i`'s target; may be beyond.
+/// Returns the column of token `i`'s target in this shard of the logits, perhaps out of range.
 Num targetOf(Code &code, Buffer targets, Num i, Value offset) {
   Num target = code.toInteger(targets(i));
   return offset ? target - code.toInteger(code.num(offset)) : target;
 }
 
-/// Runs `body(column)` where token `i`'s target is a column of this shard of the logits.
+/// Runs `body(column)` if token `i`'s target is a column of this shard of the logits.
 void atTarget(Code &code, Buffer targets, Num i, Value offset, int64_t columns,
               function_ref<void(Num)> body) {
   Num target = targetOf(code, targets, i, offset);
-  // A negative number is a great one without its sign.
+  // Unsigned, negative numbers are large.
   code.when(code.lessUnsigned(target, code.integer(columns)), [&] { body(code.toIndex(target)); });
 }
 
@@ -73,8 +73,7 @@ struct LowerCrossEntropy : HostModel<LowerCrossEntropy, CrossEntropyOp> {
         {.areRows = true});
   }
 
-  /// On a device all columns, of which those that do not count add nothing, so that it loads
-  /// chunks.
+  /// On a device the sum runs over all columns, so that it loads chunks; padding adds nothing.
   static std::pair<Num, Num> sumExponentials(Code &code, Buffer logits, Num i, Num none,
                                              Num columns) {
     if (!code.isForDevice() || mlir::getConstantIntValue(Value(columns))) {
@@ -126,7 +125,7 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
       auto target = [&](function_ref<void(Num)> body) {
         atTarget(code, targets, i, operands.getOffset(), logits.getSize(1), body);
       };
-      // A result that rounds must be whole before it is stored; its place may be the logit's.
+      // A narrow result must be complete before it is stored; it may replace the logit.
       if (output.rounds()) {
         target([&](Num v) {
           atPicked.store(code.exp(logits(i, v) - rowLse) * rowGradient + pickedGradient(i));
@@ -144,7 +143,7 @@ struct LowerCrossEntropyGrad : HostModel<LowerCrossEntropyGrad, CrossEntropyGrad
     });
   }
 
-  /// Each logit is read once, before the result is written in its place.
+  /// The code reads each logit once, before it writes the result in its place.
   bool mayReuse(Operation *, unsigned operand, unsigned) const { return operand == 0; }
 };
 

@@ -15,13 +15,13 @@ using namespace mlir;
 
 namespace {
 
-/// Row of the table that token `i` names, and whether the table has it.
+/// Returns the row of the table that token `i` names, and whether the table has it.
 std::pair<Num, Num> rowOf(Code &code, Buffer ids, Num i, Value offset, int64_t rows) {
   Num row = code.toInteger(ids(i));
   if (offset) {
     row = row - code.toInteger(code.num(offset));
   }
-  // A negative number is a great one without its sign.
+  // Unsigned, negative numbers are large.
   return {code.toIndex(row), code.lessUnsigned(row, code.integer(rows))};
 }
 
@@ -57,7 +57,7 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
       return;
     }
     code.fillParallel(output, 0);
-    // Two tokens may be one row, so threads share the columns: each sees all tokens, in order.
+    // Two tokens may name one row, so threads share the columns: each visits all tokens, in order.
     forColumns(code, output.getSize(1), [&](Num from, Num to) {
       code.loop(0, ids.getElementCount(), [&](Num i) {
         auto [row, isHere] = rowOf(code, ids, i, operands.getOffset(), output.getSize(0));
@@ -69,8 +69,8 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     });
   }
 
-  /// A block for each row of the table, whose tokens are listed before. Where they are many, the
-  /// lists are cut at multiples of kPart, and what is behind the first cut is summed before.
+  /// Each row of the table has a block, which reads the row's list of tokens. Long lists are cut at
+  /// multiples of kPart; an earlier phase sums the parts after the first cut.
   static void addByRows(Code &code, Buffer ids, Buffer gradient, Buffer output, Value offset) {
     int64_t tokens = ids.getElementCount(), rows = output.getSize(0), features = output.getSize(1);
     int64_t cuts = llvm::divideCeil(tokens, kPart);

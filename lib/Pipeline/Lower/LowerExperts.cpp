@@ -18,8 +18,8 @@ namespace {
 // Slots
 //===----------------------------------------------------------------------===//
 
-/// Visits the tokens of a group in order. `visit` gets a token that has a slot at the expert and
-/// that slot; `pass`, if it is given, each of the others. Returns how many slots there are for.
+/// Visits the tokens of a group in order. Calls `visit` for each token that has a slot at the
+/// expert, with that slot, and `pass`, if given, for the others. Returns the number of used slots.
 Num forTokens(Code &code, Buffer mask, Num group, Num expert, int64_t slots,
               llvm::function_ref<void(Num, Num)> visit, llvm::function_ref<void(Num)> pass = {}) {
   Num zero = code.real(mask.getElementType(), 0), none = code.index(0), one = code.index(1);
@@ -36,8 +36,8 @@ Num forTokens(Code &code, Buffer mask, Num group, Num expert, int64_t slots,
   return used.front();
 }
 
-/// What forTokens finds, in memory of a kernel for devices: threads take chunks of a group's
-/// tokens, an expert each, so that neighbors read neighboring elements of the mask.
+/// The results of forTokens in a kernel's memory, for devices: each thread takes one expert and a
+/// chunk of a group's tokens, so that neighbors read neighboring elements of the mask.
 class SlotTable {
 public:
   SlotTable(Code &code, Buffer mask, int64_t slots)
@@ -52,8 +52,8 @@ public:
     });
   }
 
-  /// Runs `visit(group, token, expert, slot, isHere)` for all tokens and experts, in a phase; the
-  /// slot is as forTokens says where `isHere` does.
+  /// Runs `visit(group, token, expert, slot, isHere)` for all tokens and experts, in a phase;
+  /// `slot` is that of forTokens if `isHere`.
   void forAll(llvm::function_ref<void(Num, Num, Num, Num, Num)> visit) {
     code.parallelAll({groups, chunks, experts}, [&](ArrayRef<Num> at) {
       forChunk(at, countBefore(at[0], at[1], at[2]), [&](Num token, Num goes, Num slot) {
@@ -63,7 +63,7 @@ public:
     });
   }
 
-  /// Tokens of a group that go to an expert, in the chunks before `chunk`.
+  /// Counts a group's tokens for an expert in the chunks before `chunk`.
   Num countBefore(Num group, Num chunk, Num expert) {
     return code
         .carryByFours(code.index(0), chunk, 1, {code.index(0)},
@@ -72,7 +72,7 @@ public:
                       })
         .front();
   }
-  /// Tokens of each group that go to each expert.
+  /// Returns the number of tokens of each group for each expert.
   Buffer makeTotals() {
     Buffer totals = code.lasting(code.getBuilder().getI32Type(), {groups, experts});
     code.parallelAll({groups, experts}, [&](ArrayRef<Num> at) {
@@ -80,7 +80,7 @@ public:
     });
     return totals;
   }
-  /// The slot of each token at each expert, or -1.
+  /// Returns the slot of each token at each expert, or -1.
   Buffer makeSlots() {
     Buffer table = code.lasting(code.getBuilder().getI32Type(), {groups, tokens, experts});
     forAll([&](Num group, Num token, Num expert, Num slot, Num isHere) {
@@ -89,7 +89,7 @@ public:
     });
     return table;
   }
-  /// The token in each slot of an expert that is taken.
+  /// Returns the token in each used slot of each expert.
   Buffer makeTokens() {
     Buffer table = code.lasting(code.getBuilder().getI32Type(), {experts, groups, slots});
     forAll([&](Num group, Num token, Num expert, Num slot, Num isHere) {
@@ -101,7 +101,7 @@ public:
 private:
   static constexpr int64_t kChunk = 64;
 
-  /// The tokens of a chunk, of which `first` slots are taken before; returns how many are then.
+  /// Visits the tokens of a chunk, with `first` slots used before; returns how many are used then.
   Num forChunk(ArrayRef<Num> at, Num first, llvm::function_ref<void(Num, Num, Num)> visit) {
     Num from = at[1] * kChunk, end = from + kChunk;
     end = code.select(end < tokens, end, code.index(tokens));
@@ -144,7 +144,7 @@ struct LowerDispatch : HostModel<LowerDispatch, DispatchOp> {
     });
   }
 
-  /// A block for each slot.
+  /// Each slot has a block.
   static void lowerForDevice(Code &code, Buffer x, Buffer weights, Buffer mask, Buffer y) {
     int64_t slots = y.getSize(2), hidden = y.getSize(3);
     SlotTable table(code, mask, slots);
@@ -166,7 +166,7 @@ struct LowerDispatch : HostModel<LowerDispatch, DispatchOp> {
   }
 };
 
-/// A block for each token of `tokens` [group, token, hidden]; for devices.
+/// Runs `body` in a block for each token of `tokens` [group, token, hidden]; for devices.
 void forTokenBlocks(Code &code, Buffer tokens, llvm::function_ref<void(Num, Num)> body) {
   code.blocks(tokens.rows().getSize(0), tokens.getSize(2), [&](Num row) {
     Nums at = code.placeOf(row, tokens.getShape().drop_back());
@@ -174,8 +174,8 @@ void forTokenBlocks(Code &code, Buffer tokens, llvm::function_ref<void(Num, Num)
   });
 }
 
-/// Runs `body(expert, slot, hasSlot)` for each expert in order, by what SlotTable::makeSlots says
-/// of a token.
+/// Runs `body(expert, slot, hasSlot)` for each expert in order, with a token's slots of
+/// SlotTable::makeSlots.
 void forExperts(Code &code, Buffer slots, Num group, Num token,
                 llvm::function_ref<void(Num, Num, Num)> body) {
   code.loop(0, slots.getSize(2), [&](Num expert) {
@@ -184,7 +184,7 @@ void forExperts(Code &code, Buffer slots, Num group, Num token,
   });
 }
 
-/// Two experts may have one token, so threads of a host share the columns.
+/// Two experts may have the same token, so threads of a host share the columns.
 struct LowerCombine : HostModel<LowerCombine, CombineOp> {
   static void lower(Code &code, CombineOp, CombineOp::Adaptor operands, ValueRange results) {
     Buffer x = code.buffer(operands.getInput()), weights = code.buffer(operands.getWeights());
@@ -209,7 +209,7 @@ struct LowerCombine : HostModel<LowerCombine, CombineOp> {
     });
   }
 
-  /// Each token adds up what experts made of it.
+  /// Each token sums up its experts' results.
   static void lowerForDevice(Code &code, Buffer x, Buffer weights, Buffer mask, Buffer y) {
     int64_t hidden = y.getSize(2);
     Buffer slots = SlotTable(code, mask, x.getSize(2)).makeSlots();

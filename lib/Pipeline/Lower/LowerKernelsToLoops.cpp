@@ -27,7 +27,7 @@ using lower::Code;
 
 namespace {
 
-/// Every buffer starts at a multiple of this, see `weft::rt::kAlignment`.
+/// Every buffer begins at a multiple of this, see `weft::rt::kAlignment`.
 constexpr int64_t kAlignment = 64;
 
 bool isTensor(Type type) { return isa<RankedTensorType>(type); }
@@ -42,7 +42,7 @@ MemRefType memrefOf(Type type) {
   return MemRefType::get(tensor.getShape(), tensor.getElementType());
 }
 
-/// Turns one kernel function into one on memrefs, beside it.
+/// Builds a function on memrefs for one kernel function, and inserts it beside that.
 class KernelLowering {
 public:
   KernelLowering(func::FuncOp kernel, lower::Processor processor)
@@ -62,12 +62,12 @@ private:
     return kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName).asArrayRef();
   }
   func::ReturnOp getReturn() { return cast<func::ReturnOp>(kernel.front().getTerminator()); }
-  /// Number of axes of the mesh that the kernel asks for its place on; 0 if it does not.
+  /// Number of axes of the mesh, if the kernel reads its coordinates; else 0.
   int64_t countMeshAxes();
 
   func::FuncOp kernel, lowered;
   lower::Processor processor;
-  /// What stands for each value: a memref for a tensor.
+  /// The lowered form of each value: a memref for a tensor.
   IRMapping known;
   /// The memref of each result of the kernel.
   SmallVector<Value> results;
@@ -81,13 +81,14 @@ LogicalResult KernelLowering::checkSignature() {
                                 << "' with one number for each result";
   }
   if (!kernel.getBody().hasOneBlock()) {
-    return kernel.emitOpError("a kernel has a body of one block");
+    return kernel.emitOpError("expected a kernel with a body of one block");
   }
   for (Type argument : type.getInputs()) {
     if (!argument.isIndex() && !(isTensor(argument) && isLocal(argument))) {
-      return kernel.emitOpError() << "a kernel takes indices and tensors of static shape without "
-                                     "encoding, got "
-                                  << argument;
+      return kernel.emitOpError()
+             << "expected arguments of a kernel that are indices or tensors of "
+                "static shape without encoding, got "
+             << argument;
     }
   }
   llvm::SmallDenseSet<int64_t> seen;
@@ -132,8 +133,8 @@ LogicalResult KernelLowering::checkBody() {
   return checkReuse();
 }
 
-/// An argument whose storage a result takes over must not be read after that result was written,
-/// and the op that writes must allow it.
+/// Checks that no op reads an argument after a result has overwritten it, and that the op that
+/// computes the result may overwrite it.
 LogicalResult KernelLowering::checkReuse() {
   for (auto [number, argument] : llvm::enumerate(getTied())) {
     if (argument == -1) {
@@ -145,8 +146,8 @@ LogicalResult KernelLowering::checkReuse() {
       if (getReturn().getOperand(number) == operand) {
         continue;
       }
-      return kernel.emitOpError() << "result " << number << " is an argument other than "
-                                  << argument << ", which it is tied to";
+      return kernel.emitOpError() << "result " << number << " is tied to argument " << argument
+                                  << ", but is another argument";
     }
     Operation *writer = result.getOwner();
     for (OpOperand &use : operand.getUses()) {
@@ -159,7 +160,7 @@ LogicalResult KernelLowering::checkReuse() {
         }
       } else if (writer->isBeforeInBlock(reader)) {
         return reader->emitOpError()
-               << "reads argument " << argument << " after result " << number << " took its place";
+               << "reads argument " << argument << " after result " << number << " overwrote it";
       }
     }
   }
@@ -200,7 +201,7 @@ void KernelLowering::makeFunction() {
   }
 }
 
-/// Says which memref holds each result, and each value that stays inside.
+/// Sets the memref of each result, and of each value inside of the kernel.
 void KernelLowering::makeResults(Code &code) {
   known.map(kernel.getArguments(), lowered.getArguments().slice(1, kernel.getNumArguments()));
   unsigned next = kernel.getNumArguments() + 1;

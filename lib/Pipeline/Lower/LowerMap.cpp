@@ -15,17 +15,18 @@ using namespace mlir;
 
 namespace {
 
-/// The iteration space of a map in as few loops as there can be: dimensions of size one are left
-/// out, and neighbours that every operand has or lacks together are one.
+/// The iteration space of a map in as few loops as possible: without dimensions of size one, and
+/// with neighbours merged that every operand has or lacks together.
 struct IterationSpace {
   llvm::SmallVector<int64_t> sizes;
-  /// For each dimension of the map, the loop that it is in, or -1.
+  /// For each dimension of the map, its loop, or -1.
   llvm::SmallVector<int64_t> loopOf;
-  /// For each operand, and what is kept, its loops in order.
+  /// For each operand, and last for the kept dimensions, its loops in order.
   llvm::SmallVector<llvm::SmallVector<unsigned>> inputLoops;
 };
 
-/// Of the operands with the dimensions `terms`, and of another with the dimensions `kept`.
+/// Makes the space of operands with the dimensions `terms` and of another with the dimensions
+/// `kept`.
 IterationSpace makeIterationSpace(ArrayRef<int64_t> shape, mlir::ArrayAttr terms,
                                   ArrayRef<int64_t> kept) {
   llvm::SmallVector<llvm::BitVector> has;
@@ -69,7 +70,7 @@ IterationSpace makeIterationSpace(ArrayRef<int64_t> shape, mlir::ArrayAttr terms
   return space;
 }
 
-/// Clones the ops of a map's body whose operands are known already and whose results are not.
+/// Clones the ops of a map's body that have known operands and no results yet.
 void cloneKnown(Code &code, Block &body, IRMapping &known) {
   for (Operation &op : body.without_terminator()) {
     bool ready = llvm::all_of(op.getOperands(), [&](Value v) { return known.contains(v); });
@@ -79,7 +80,7 @@ void cloneKnown(Code &code, Block &body, IRMapping &known) {
   }
 }
 
-/// The scalar code of a map, where its operands lie.
+/// Builds the scalar code of a map.
 class ScalarCode {
 public:
   ScalarCode(Code &code, IterationSpace given, Block &body, ValueRange operands)
@@ -87,7 +88,7 @@ public:
     for (auto [number, value] : llvm::enumerate(operands)) {
       inputs.push_back(code.buffer(value).view(sizesOf(space.inputLoops[number])));
     }
-    // What depends on single elements only is computed once.
+    // Code that depends on single elements only runs once.
     for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs)) {
       if (input.getRank() == 0) {
         once.map(argument, Value(input.loadStored({})));
@@ -100,7 +101,7 @@ public:
     return llvm::map_to_vector(loops, [&](unsigned loop) { return space.sizes[loop]; });
   }
 
-  /// What the body yields at one place of the space.
+  /// Returns the results of the body at one place of the space.
   Nums at(ArrayRef<Num> indices) {
     IRMapping known(once);
     for (auto [number, input] : llvm::enumerate(inputs)) {
@@ -139,14 +140,13 @@ struct LowerMap : HostModel<LowerMap, MapOp> {
     });
   }
 
-  /// An element is written after all operands' elements at its place were read.
+  /// The code writes an element after it has read all operands' elements at that place.
   bool mayReuse(Operation *op, unsigned operand, unsigned result) const {
     return op->getOperand(operand).getType() == op->getResult(result).getType();
   }
 };
 
-/// On a host threads share what is kept; a sum is one thread's, in rows that are added up one by
-/// one.
+/// Threads of a host share the kept dimensions; one thread computes a sum, row by row.
 struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
   static void lower(Code &code, MapSumOp op, MapSumOp::Adaptor operands, ValueRange results) {
     ScalarCode scalars(code, makeIterationSpace(op.getSpace(), op.getMaps(), op.getKept()),
@@ -212,7 +212,7 @@ struct LowerMapSum : HostModel<LowerMapSum, MapSumOp> {
     }
   }
 
-  /// Over the loops `summed`, of which the last is a row.
+  /// Over the loops `summed`, the last of which is a row.
   static Nums sumAll(Code &code, ScalarCode &scalars, ArrayRef<unsigned> summed, Nums at, Type type,
                      size_t count) {
     if (summed.empty()) {

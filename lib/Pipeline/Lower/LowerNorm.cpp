@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace {
 
-/// What a norm subtracts from a row and what it multiplies the difference by.
+/// The mean, which a norm subtracts from a row, and the factor for the difference.
 struct RowStatistics {
   Num mean; // null for RMS norm
   Num factor;
@@ -40,7 +40,7 @@ RowStatistics computeStatistics(Code &code, NormKind kind, Buffer x, Num row, do
   return statistics;
 }
 
-/// A vector that all rows have. Threads of a device load theirs before they wait for each other.
+/// A vector that all rows use. Threads of a device load their elements before they synchronize.
 class EarlyVector {
 public:
   EarlyVector(Code &code, Buffer vector) : code(code), vector(vector) {
@@ -76,16 +76,16 @@ struct LowerNorm : HostModel<LowerNorm, NormOp> {
                 {.areRows = true, .areAlike = true});
   }
 
-  /// A row is written after its statistics were taken, elementwise.
+  /// The code writes a row after its statistics are known, elementwise.
   bool mayReuse(Operation *, unsigned operand, unsigned) const { return operand == 0; }
 };
 
-/// With n the normalized row, s the scale and g the gradient of the result, and means over the
-/// row: the gradient of the input is factor * (g s - mean(g s) - n mean(g s n)), where an RMS
-/// norm lacks the first mean; that of the scale is the sum of g n over rows, and that of the bias
-/// the sum of g.
+/// With n the normalized row, s the scale, g the gradient of the result, and means over the row:
+/// the gradient of the input is factor * (g s - mean(g s) - n mean(g s n)), where an RMS norm lacks
+/// the first mean; the gradient of the scale is the sum of g n over rows, and that of the bias the
+/// sum of g.
 struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
-  /// Of one row: its statistics, mean(g s n) and mean(g s).
+  /// For one row: its statistics, mean(g s n) and mean(g s).
   struct Row {
     RowStatistics statistics;
     Num along, mean;
@@ -135,8 +135,8 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     });
   }
 
-  /// The same with one exchange between threads for each sum over what is known: of a row of x and
-  /// the gradient, both of which are loaded at once, and for a layer norm of their differences.
+  /// The same with one exchange between threads for each set of independent sums: over x and the
+  /// gradient, which are loaded together, and for a layer norm over differences.
   static Row computeRowAtOnce(Code &code, NormGradOp op, Buffer x, Buffer gradient, Buffer scale,
                               Num i) {
     Type type = x.getElementType();
@@ -161,8 +161,8 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     return row;
   }
 
-  /// As many as a device of 132 multiprocessors runs at once, by the registers that the sums of a
-  /// thread's columns take; a block has several where rows are short.
+  /// Returns as many as a device of 132 multiprocessors runs at once, by the registers for the sums
+  /// of a thread's columns; blocks run several if rows are short.
   static int64_t countBlocks(Code &code, int64_t columns) {
     constexpr int64_t kThreads = rt::kBlockThreads;
     int64_t chunks = columns / code.countLanes();
@@ -170,8 +170,8 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     return 132 * each * code.countRounds(columns);
   }
 
-  /// Blocks share the rows. Each keeps its sums for the gradients of scale and bias in registers,
-  /// which are added up when all blocks are done.
+  /// Blocks share the rows. Each keeps its sums for the gradients of scale and bias in registers; a
+  /// later phase adds up the blocks' sums.
   static void lowerForDevice(Code &code, NormGradOp op, NormGradOp::Adaptor operands,
                              ValueRange results) {
     Buffer x = code.buffer(operands.getInput()).rows();

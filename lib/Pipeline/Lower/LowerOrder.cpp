@@ -12,7 +12,7 @@ namespace weft::lower {
 
 using namespace mlir;
 
-/// Chunk 2i of what is stored is chunk i, chunk 2i + 1 is the i-th from the end.
+/// Stored chunk 2i is chunk i of the sequence; stored chunk 2i + 1 is the i-th from the end.
 Num positionAt(Code &code, ZigzagAttr order, Num stored) {
   Num chunk = stored / order.getLength(), half = chunk / 2;
   Num fromEnd = code.index(order.getChunks() - 1) - half;

@@ -42,7 +42,7 @@ struct PoolLoops {
   WindowLoops loops;
 };
 
-/// Less than every number that an element can be.
+/// Returns a number less than every element.
 Num leastOf(Code &code, Buffer buffer) {
   return code.real(buffer.getElementType(), -std::numeric_limits<double>::infinity());
 }
@@ -64,7 +64,7 @@ struct LowerPoolOp : HostModel<LowerPoolOp, PoolOp> {
   }
 };
 
-/// Windows overlap: a plane is one thread's.
+/// Windows overlap, so one thread computes a plane.
 struct LowerPoolGrad : HostModel<LowerPoolGrad, PoolGradOp> {
   static void lower(Code &code, PoolGradOp op, PoolGradOp::Adaptor operands, ValueRange results) {
     PoolLoops of(code, op, code.buffer(results[0]), code.buffer(operands.getGradient()));
@@ -90,10 +90,10 @@ struct LowerPoolGrad : HostModel<LowerPoolGrad, PoolGradOp> {
     });
   }
 
-  /// The first of the greatest elements that output `p` sees.
+  /// Returns the place of the first greatest element in the window of output `p`.
   static Nums findGreatest(Code &code, PoolLoops &of, Buffer values, Num plane, ArrayRef<Num> p) {
     Nums start = {leastOf(code, values)};
-    // Where all is minus infinity or not a number: the window's first place inside of the image.
+    // If all are minus infinity or NaN: the window's first place inside of the image.
     Nums first = of.loops.firstPlace(p);
     start.append(first.begin(), first.end());
     Nums found = of.loops.carryWindow(p, start, [&](ArrayRef<Num> x, ArrayRef<Num> carried) {
@@ -124,7 +124,7 @@ struct LowerGroupMean : HostModel<LowerGroupMean, GroupMeanOp> {
     });
   }
 
-  /// A group is read before it is written.
+  /// The code reads a group before it writes it.
   bool mayReuse(Operation *, unsigned, unsigned) const { return true; }
 };
 
@@ -151,7 +151,7 @@ struct LowerSoftmax : HostModel<LowerSoftmax, SoftmaxOp> {
     });
   }
 
-  /// A block for a row, or several rows a block; `count` of the columns have probabilities.
+  /// A block computes one row, or several; `count` of the columns have probabilities.
   static void lowerForDevice(Code &code, Buffer x, Buffer y, int64_t count) {
     Type type = x.getElementType();
     Num none = code.index(0), columns = code.index(count), zero = code.real(type, 0);
@@ -170,7 +170,7 @@ struct LowerSoftmax : HostModel<LowerSoftmax, SoftmaxOp> {
         {.areAlike = true});
   }
 
-  /// An element is read before it is written.
+  /// The code reads an element before it writes it.
   bool mayReuse(Operation *, unsigned, unsigned) const { return true; }
 };
 

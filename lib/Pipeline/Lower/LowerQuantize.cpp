@@ -31,7 +31,7 @@ public:
   }
   Num of(Num a) const { return reinterpret(a, integerType); }
   Num toReal(Num bits) const { return reinterpret(bits, type); }
-  /// A number's exponent field, or the power of two that has a field.
+  /// Returns a number's exponent field; and the power of two with such a field.
   Num exponentOf(Num bits) const {
     return code.num(
         arith::ShRUIOp::create(builder(), code.getLoc(), magnitude(bits), integer(mantissaBits)));
@@ -40,12 +40,12 @@ public:
     return code.num(
         arith::ShLIOp::create(builder(), code.getLoc(), exponent, integer(mantissaBits)));
   }
-  /// What 1.75 times a power of two is.
+  /// Returns the bits of 1.75 times a power of two.
   Num largest(int64_t exponent) const {
     return integer(((exponent + bias) << mantissaBits) | (int64_t(3) << (mantissaBits - 2)));
   }
   Num infinity() const { return integer((2 * bias + 1) << mantissaBits); }
-  /// Without the sign.
+  /// Returns the bits without the sign.
   Num magnitude(Num bits) const { return bits & integer(~signBit()); }
   Num sign(Num bits) const { return bits & integer(signBit()); }
   Num max(Num a, Num b) const {
@@ -90,7 +90,7 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
       lowerForDevice(code, x, output);
       return;
     }
-    // Without their signs, floats are in the order of their bits, and what is no number is last.
+    // Without signs, the bits of floats order them, and NaN comes last.
     Num greatest =
         code.carry(code.index(0), code.index(x.getElementCount()), 1, {bits.integer(0)},
                    [&](Num i, ArrayRef<Num> carried) {
@@ -100,7 +100,7 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
     output.store(bits.toReal(greatest));
   }
 
-  /// Blocks take chunks, then one takes what they found. What is no number stays so.
+  /// Blocks find the maxima of chunks, then one block combines these. Keeps NaN.
   static void lowerForDevice(Code &code, Buffer x, Buffer output) {
     constexpr int64_t kLeastChunk = 8192, kMostChunks = 1024;
     Bits bits(code, x.getElementType());
@@ -124,8 +124,8 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
   }
 };
 
-/// The exponent field of the scale: the greatest with which `amax` stays within the format, short
-/// of one whose inverse would not be normal.
+/// Returns the exponent field of the scale: the largest with which `amax` fits the format and the
+/// scale's inverse is normal.
 Num scaleExponent(const Bits &bits, const Format &format, Num amax) {
   // amax = f · 2^e with f from 1 to 2: 2^(greatest - e) if f is at most 1.75, else half of that.
   int64_t quarter = int64_t(1) << (bits.getMantissaBits() - 2);
@@ -135,7 +135,7 @@ Num scaleExponent(const Bits &bits, const Format &format, Num amax) {
                   bits.integer(2 * bias - 1));
 }
 
-/// Rounds what was scaled, and takes it back.
+/// Rounds scaled numbers to the format, and scales them back.
 class Rounding {
 public:
   Rounding(Code &code, Bits bits, Float8 name, Num amax)
@@ -155,9 +155,9 @@ public:
     return bits.toReal(bits.of(rounded(x) * inverse) ^ bits.sign(given));
   }
 
-  /// In 8 bits of an integer, of f32.
+  /// Returns the byte of an f32 number.
   Num encoded(Num x) const {
-    // Below the normal numbers there are as many steps as the sum with this has last places.
+    // Below the normal numbers, the last places of a sum with this power are the format's steps.
     int64_t shift = bits.getMantissaBits() - format.mantissaBits;
     int64_t ofFormat = (int64_t(1) << (7 - format.mantissaBits - 1)) - 1;
     Num power = bits.powerOf(least + dropped), given = bits.of(x), number = rounded(x);
@@ -177,12 +177,13 @@ public:
 private:
   static constexpr int64_t kByte = 8, kWord = 32;
 
-  /// The magnitude in the format's own scale.
+  /// Returns the rounded magnitude, scaled.
   Num rounded(Num x) const {
     Num given = bits.of(x), magnitude = bits.magnitude(bits.of(x * scale));
     Num isFinite = bits.magnitude(given) < infinity;
     Num scaled = code.select(isFinite, bits.min(magnitude, largest), magnitude);
-    // A power of two so great that the sum has no more bits than the format: adding it rounds.
+    // This power of two is so large that a sum with it has the format's bits only: adding it
+    // rounds.
     Num power = bits.powerOf(bits.max(bits.exponentOf(scaled), least) + dropped);
     Num rounding = bits.toReal(power);
     return (bits.toReal(scaled) + rounding) - rounding;
@@ -204,7 +205,7 @@ struct LowerQuantize : HostModel<LowerQuantize, QuantizeOp> {
     });
   }
 
-  /// An element is written after it was read.
+  /// The code writes an element after it has read it.
   bool mayReuse(Operation *op, unsigned operand, unsigned) const {
     return operand == 0 && op->getOperand(0).getType() == op->getResult(0).getType();
   }
@@ -258,7 +259,7 @@ struct LowerEncode : HostModel<LowerEncode, EncodeOp> {
   }
 
 private:
-  /// Makes bytes of what lies in order, and puts them where neighbors are those of a column.
+  /// Encodes numbers in order, and writes them where neighbors are those of a column.
   static void turn(Code &code, Buffer from, function_ref<Num(Num, Num)> encode,
                    function_ref<void(Num, Num, Num)> put, function_ref<void(Num)> storeFactor) {
     int64_t rows = from.getSize(0), columns = from.getSize(1);
@@ -284,7 +285,7 @@ private:
         put(tile.loadStored({row, column}), firstRow + row, firstColumn + column);
       });
       storeFactor(block);
-      // The next tile may take the same memory.
+      // The next tile may reuse the memory.
       code.barrier();
     });
   }

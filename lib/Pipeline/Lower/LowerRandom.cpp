@@ -17,8 +17,8 @@ using namespace mlir;
 
 namespace {
 
-/// A shard of a tensor in as few dimensions as there can be: one that is whole is one with that
-/// before it, unless either is stored in another order.
+/// A shard of a tensor in as few dimensions as possible: a dimension that is whole is merged with
+/// the one before it, unless either is stored in another order.
 struct Shard {
   Shard(Code &code, ArrayRef<int64_t> localShape, ValueRange given,
         std::optional<ArrayRef<int64_t>> givenGlobal, ZigzagAttr order = {}, size_t orderedDim = 0)
@@ -43,12 +43,12 @@ struct Shard {
 
   llvm::SmallVector<int64_t> shape, globalShape;
   Nums offsets;
-  /// Null for the order of positions; else of dimension `ordered`.
+  /// The order of dimension `ordered`; null if positions are stored in order.
   ZigzagAttr order;
   size_t ordered = 0;
 };
 
-/// How long an element takes.
+/// The time that an element takes.
 enum class Work { Little, Much };
 
 /// Runs `body(indices, i)` over all elements of `shard`; i is the index in the whole tensor.
@@ -108,7 +108,7 @@ struct LowerFill : HostModel<LowerFill, FillOp> {
     Shard shard(code, y.getShape(), operands.getOffsets(), op.getGlobalShape());
     y = y.view(shard.shape);
     forEachPlaced(code, shard, Work::Much, [&](ArrayRef<Num> indices, Num i) {
-      // The method of Box and Muller. u1 is never zero.
+      // The Box-Muller method. u1 is never zero.
       Num u1 = code.unsignedToReal((generator.bits(i * 2) >> 11) + 1, f64) * 0x1p-53;
       Num u2 = code.unsignedToReal(generator.bits(i * 2 + 1) >> 11, f64) * 0x1p-53;
       Num normal = code.sqrt(code.log(u1) * -2.0) * code.cos(u2 * (2 * std::numbers::pi));

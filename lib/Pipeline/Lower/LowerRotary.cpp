@@ -66,7 +66,7 @@ struct LowerRotary : HostModel<LowerRotary, RotaryOp> {
     });
   }
 
-  /// Both features of a pair are read before either is written.
+  /// The code reads both features of a pair before it writes either.
   bool mayReuse(Operation *, unsigned operand, unsigned) const { return operand == 0; }
 };
 

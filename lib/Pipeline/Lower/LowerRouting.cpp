@@ -19,7 +19,7 @@ namespace {
 // TopK
 //===----------------------------------------------------------------------===//
 
-// While a row is worked on, its output says of each element what became of it.
+// While a row is worked on, the elements of its output are marks.
 constexpr double kRefused = -1, kOpen = 0, kPicked = 1;
 
 /// One row of a top-k.
@@ -51,7 +51,7 @@ struct TopKRow {
   }
 
 private:
-  /// Without padding, of which nothing is picked.
+  /// Returns the columns without padding, which is never picked.
   int64_t size() { return op.getColumns() ? op.getColumns()->front() : input.getSize(1); }
   Num constant(double value) { return code.real(output.getElementType(), value); }
   Num least() { return constant(-std::numeric_limits<double>::infinity()); }
@@ -61,7 +61,7 @@ private:
     return bias ? value + bias(i) : value;
   }
 
-  /// `value` where element `i` is marked so, else less than anything.
+  /// Returns `value` if element `i` has the mark `marked`, else minus infinity.
   Num state(Num i, double marked, Num value) {
     return code.select(output(row, i) == marked, value, least());
   }
@@ -71,7 +71,7 @@ private:
     code.loop(from, to, [&](Num i) { output.store(element, row, i); });
   }
 
-  /// The lowest index below `count` of a greatest value; 0 if there is none.
+  /// Returns the lowest index below `count` of a greatest value; 0 if there is none.
   Num findGreatest(int64_t count, llvm::function_ref<Num(Num)> value) {
     Nums found = code.carry(code.index(0), code.index(count), 1, {least(), code.index(0)},
                             [&](Num i, ArrayRef<Num> best) {
@@ -82,7 +82,7 @@ private:
     return found[1];
   }
 
-  /// Opens the elements of the groups that are kept.
+  /// Marks the elements of the kept groups as open.
   void openGroups() {
     int64_t length = size() / op.getGroups();
     code.loop(0, op.getKeptGroups(), [&](Num) {
@@ -93,7 +93,7 @@ private:
     });
   }
 
-  /// The sum of the two greatest scores from `first` on; of a group of one, its score.
+  /// Returns the sum of the two greatest of `length` scores from `first` on; of one score, that.
   Num sumOfTwo(Num first, int64_t length) {
     if (length == 1) {
       return score(first);
@@ -114,8 +114,8 @@ private:
   Num row;
 };
 
-/// One row of a top-k on a device: threads keep the candidates among their columns, and which of
-/// them are picked. In the order of preference everything is as on the host.
+/// One row of a top-k on a device: threads keep the scores and marks of their columns. Picks the
+/// same elements as on the host.
 class TopKBlock {
 public:
   TopKBlock(Code &code, TopKOp op, TopKOp::Adaptor operands, Buffer output, Num row)
@@ -129,7 +129,7 @@ public:
   void run() {
     code.across(size, [&](Num i) {
       Num score = bias ? input(row, i) + bias(i) : input(row, i);
-      // As the least, what is not a number is never greater than another.
+      // NaN becomes the least, which is never greater than another score.
       code.setKept(scores, code.select(score == score, score, least));
       code.setKept(marks, zero);
     });
@@ -154,7 +154,7 @@ public:
 private:
   Num numberOf(Num i) { return code.unsignedToReal(code.toInt32(i), type); }
 
-  /// The greatest of `value`, and the number of the first element that has it.
+  /// Returns the greatest of `value`, and the number of its first element.
   std::pair<Num, Num> findGreatest(llvm::function_ref<Num(Num)> value) {
     Num none = code.index(0), all = code.index(size);
     Num greatest = code.maximum(least, none, all, value);
@@ -169,7 +169,7 @@ private:
     return code.lessUnsigned(i - group * length, code.index(length));
   }
 
-  /// The sum of the two greatest scores of a group; of a group of one, its score.
+  /// Returns the sum of the two greatest scores of a group; for a group of one, its score.
   Num sumOfTwo(int64_t group) {
     auto ofGroup = [&](Num i) { return code.select(isOf(group, i), code.kept(scores), least); };
     auto [greatest, place] = findGreatest(ofGroup);
@@ -183,7 +183,7 @@ private:
     return greatest + second;
   }
 
-  /// Leaves the scores of the groups that are kept; there are few groups.
+  /// Keeps the scores of the kept groups only; there are few groups.
   void openGroups() {
     Nums sums, isOpen(groups, zero);
     for (int64_t group = 0; group < groups; ++group) {
@@ -260,7 +260,7 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
       code.carry(code.index(0), code.index(count), 1, {code.real(x.getElementType(), 0)},
                  [&](Num i, ArrayRef<Num> sum) {
                    Num at = op.getReverse() ? last - i : i;
-                   // Read before it is written, for it may be the same place.
+                   // Reads before it writes, as both may be the same place.
                    Num next = sum[0] + x(place[0], at, place[1]);
                    y.store(sum[0], place[0], at, place[1]);
                    return Nums{next};
@@ -268,8 +268,8 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
     });
   }
 
-  /// Threads take chunks of what is summed: first the sums of all chunks, then, from those of the
-  /// chunks before, what is asked for. `x` and `y` are [outer, count, inner].
+  /// Threads take chunks of the summed dimension: first they sum up all chunks, then each continues
+  /// from the sums of the chunks before its own. `x` and `y` are [outer, count, inner].
   static void lowerForDevice(Code &code, Buffer x, Buffer y, bool isReverse) {
     int64_t count = x.getSize(1), chunk = kLeastChunk;
     while (chunk * chunk < count) {
@@ -284,7 +284,7 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
       end = code.select(end < count, end, code.index(count));
       return code.carryByFours(from, end, 1, {start}, [&](Num i, ArrayRef<Num> sum) {
         Num place = isReverse ? code.index(count - 1) - i : i;
-        // Read before it is written, for it may be the same place.
+        // Reads before it writes, as both may be the same place.
         Num next = sum[0] + x(at[0], place, at[2]);
         visit(place, sum[0]);
         return Nums{next};
@@ -306,7 +306,7 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
   bool mayReuse(Operation *, unsigned, unsigned) const { return true; }
 
 private:
-  /// Of a chunk; a thread takes as many alone.
+  /// The elements of the smallest chunk.
   static constexpr int64_t kLeastChunk = 64;
 };
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A reshape is not here: its result is the input's buffer, see Linearize.
+// Reshapes are not here: the result of one is its input's buffer, see Linearize.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace {
 
-/// The element at `place * stride + offset` in each dimension.
+/// Returns the indices `place * stride + offset` of each dimension.
 Nums placesAt(ArrayRef<Num> place, ArrayRef<int64_t> offsets, ArrayRef<int64_t> strides) {
   Nums moved;
   for (auto [index, offset, stride] : llvm::zip_equal(place, offsets, strides)) {

@@ -14,7 +14,7 @@
 
 namespace weft::lower {
 
-/// Base of the model of one kind of op. `Derived` says how it is lowered, in
+/// Base of the lowering of one kind of op. `Derived` defines it in
 /// `static void lower(Code &, OpTy, OpTy::Adaptor operands, mlir::ValueRange results)`.
 template <typename Derived, typename OpTy>
 struct HostModel : HostLoweringOpInterface::ExternalModel<Derived, OpTy> {

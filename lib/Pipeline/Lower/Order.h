@@ -13,10 +13,10 @@
 
 namespace weft::lower {
 
-/// The position that is stored at index `stored` of the whole sequence.
+/// Returns the position that is stored at index `stored` of the whole sequence.
 Num positionAt(Code &code, ZigzagAttr order, Num stored);
 
-/// The index that `position` is stored at: the inverse of positionAt.
+/// Returns the index that `position` is stored at: the inverse of positionAt.
 Num indexOf(Code &code, ZigzagAttr order, Num position);
 
 } // namespace weft::lower

@@ -17,26 +17,26 @@ namespace {
 #include "weft/Pipeline/Lower/Passes.h.inc"
 } // namespace
 
-/// From kernel functions on tensors to the LLVM dialect.
+/// Lowers kernel functions to the LLVM dialect.
 static void lowerKernels(mlir::OpPassManager &manager, bool forDevices) {
   manager.addPass(createLowerKernelsToLoopsPass({forDevices}));
-  // While loops still say that their rounds are independent.
+  // While parallel loops are still marked as such.
   manager.addPass(createSplitPhasesPass());
-  // Loops are built without care for repeated index arithmetic.
+  // Removes repeated index arithmetic, which the builders of loops do not avoid.
   manager.addPass(mlir::createCSEPass());
-  // After the loops, which convert where they load and store.
+  // After the loops, whose loads and stores convert.
   manager.addPass(createExpandBF16Pass({forDevices}));
-  // Before the LLVM dialect, where a function would be a call that does not vectorize.
+  // Before the LLVM dialect, where such a function is a call that does not vectorize.
   manager.addPass(createApproximateMathPass({forDevices}));
   manager.addPass(createConvertKernelsToLLVMPass());
 }
 
 void buildLowerPipeline(mlir::OpPassManager &manager, const LowerPipelineOptions &options) {
-  // The instruction table has all that functions of the step say.
+  // The instruction table already has the contents of the step's functions.
   manager.addPass(createKeepKernelsPass());
   if (options.devices) {
     manager.addPass(createCopyForDevicesPass());
-    // Before the host's, whose last pass takes all that is in the module.
+    // Before the passes for the host, the last of which converts the whole module.
     lowerKernels(manager.nest<mlir::ModuleOp>(), /*forDevices=*/true);
   }
   lowerKernels(manager, /*forDevices=*/false);

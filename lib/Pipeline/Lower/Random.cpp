@@ -35,7 +35,7 @@ Num Generator::bits(Num i) const {
 
 Num Generator::isKept(Num i, double rate) const {
   // uniform = (bits >> 11) 2^-53 >= rate, if and only if bits >= ceil(rate 2^53) 2^11: the bits
-  // that the shift drops cannot turn it, and scaling by a power of two is exact.
+  // that the shift drops cannot change that, and scaling by a power of two is exact.
   auto least = static_cast<uint64_t>(std::ceil(std::ldexp(rate, 53))) << 11;
   Num dropped = code->lessUnsigned(bits(i), code->integer(static_cast<int64_t>(least)));
   return dropped == int64_t(0);

@@ -23,12 +23,12 @@ class Generator {
 public:
   /// `seed` and `stream` are i64.
   Generator(Code &code, Num seed, Num stream);
-  /// The stream of a dropout: step and layer are i64.
+  /// Returns the generator of a dropout: step and layer are i64.
   static Generator forDropout(Code &code, Num seed, Num step, Num layer, int64_t site);
 
-  /// bits(seed, stream, i), i64, for an i64.
+  /// Returns bits(seed, stream, i), i64, for an i64.
   Num bits(Num i) const;
-  /// Whether uniform(seed, stream, i) >= rate.
+  /// Returns uniform(seed, stream, i) >= rate.
   Num isKept(Num i, double rate) const;
 
 private:
@@ -36,7 +36,7 @@ private:
   Num base;
 };
 
-/// Where a shard of a tensor lies in the whole tensor, for row-major indices in the whole.
+/// The place of a shard in the whole tensor, for row-major indices in the whole.
 class Placement {
 public:
   /// A shard of shape `localShape` at `offsets` of a tensor of shape `globalShape`; without
@@ -44,7 +44,7 @@ public:
   Placement(Code &code, llvm::ArrayRef<int64_t> localShape, mlir::ValueRange offsets,
             std::optional<llvm::ArrayRef<int64_t>> globalShape);
 
-  /// Index in the whole tensor, i64, of the element at `indices` of the shard.
+  /// Returns the index in the whole tensor, i64, of the element at `indices` of the shard.
   Num globalIndex(llvm::ArrayRef<Num> indices) const;
 
 private:

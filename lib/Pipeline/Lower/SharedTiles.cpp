@@ -1,4 +1,4 @@
-//===- SharedTiles.cpp - parts of matrices that a block of threads turns --===//
+//===- SharedTiles.cpp - tiles in the shared memory of a block ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

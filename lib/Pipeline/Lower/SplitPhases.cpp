@@ -1,4 +1,4 @@
-//===- SplitPhases.cpp - the parts of a kernel that threads can share ----===//
+//===- SplitPhases.cpp - splits kernels into phases that threads share ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ using namespace mlir;
 
 namespace {
 
-/// What ops read or write, as memrefs.
+/// The memrefs that ops read or write.
 struct Touched {
   llvm::SmallPtrSet<Value, 8> read, written;
 
@@ -40,7 +40,7 @@ struct PhaseOps {
   Touched touched;
 };
 
-/// Turns a parallel loop into one that goes through [from, to).
+/// Turns a parallel loop into a sequential one over [from, to).
 void makeSerial(scf::ParallelOp loop, Value from, Value to) {
   OpBuilder builder(loop);
   auto serial = scf::ForOp::create(builder, loop.getLoc(), from, to, loop.getStep().front());
@@ -72,9 +72,9 @@ private:
   func::FuncOp kernel;
   Block &entry;
   SmallVector<PhaseOps> phases;
-  /// Memrefs that are read before all phases.
+  /// Memrefs that every thread reads before all phases.
   llvm::SmallPtrSet<Value, 8> readFirst;
-  /// The arguments that say what to run.
+  /// The arguments that select the part to run.
   Value phaseNumber, begin, end;
 };
 
@@ -102,8 +102,8 @@ Touched PhaseSplitter::touchedBy(Operation *op) const {
   return touched;
 }
 
-/// Sorts the ops of the entry block. Ops that write nothing but the kernel's own memory stay where
-/// they are, to be run by every thread; false if some such op would then come too early.
+/// Sorts the ops of the entry block into phases. Ops that write only the kernel's own memory stay
+/// in place, and every thread runs them; returns false if the kernel cannot be split.
 bool PhaseSplitter::findPhases() {
   for (Operation &op : entry.without_terminator()) {
     Touched touched = touchedBy(&op);
@@ -125,8 +125,8 @@ bool PhaseSplitter::findPhases() {
   return canSplit();
 }
 
-/// Whether a phase reads what another one writes into memory of the kernel's own, of which each
-/// phase has one.
+/// Returns true if a phase reads from the kernel's own memory what another one writes: each phase
+/// has a copy of that memory.
 bool PhaseSplitter::passesOnOwnMemory() const {
   for (const PhaseOps &phase : phases) {
     for (Value memref : phase.touched.written) {
@@ -141,8 +141,8 @@ bool PhaseSplitter::passesOnOwnMemory() const {
   return false;
 }
 
-/// Whether every op that all threads run gives the same before all phases as where it stands, and
-/// no phase needs what another one leaves in a value or in memory of the kernel's own.
+/// Returns true if every op that all threads run gives the same result before all phases, and no
+/// phase needs a value or the kernel's own memory from another one.
 bool PhaseSplitter::canSplit() const {
   auto isWritten = [&](Value memref) {
     return llvm::any_of(
@@ -172,7 +172,7 @@ void PhaseSplitter::addArguments() {
 }
 
 void PhaseSplitter::wrap(const PhaseOps &phase, unsigned number, int64_t &iterations) {
-  // At the last op: what stands between the ops of a phase, and is not of it, may be used by them.
+  // At the last op: it may use ops that stand between those of the phase but are not part of it.
   OpBuilder builder(phase.loop ? phase.loop : phase.serial.back());
   Location loc = kernel.getLoc();
   Block *body = nullptr;
@@ -196,7 +196,7 @@ void PhaseSplitter::wrap(const PhaseOps &phase, unsigned number, int64_t &iterat
   llvm::for_each(phase.serial, moveIn);
 }
 
-/// How many threads take a round of each phase together; 0 where one does.
+/// Returns how many threads take a round of each phase together; 0 for single threads.
 SmallVector<int64_t> PhaseSplitter::threadsOfPhases() {
   return llvm::map_to_vector(phases, [](PhaseOps &phase) -> int64_t {
     auto count = phase.loop ? phase.loop->getAttrOfType<IntegerAttr>(kThreadsAttrName) : nullptr;

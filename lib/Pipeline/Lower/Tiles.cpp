@@ -11,8 +11,8 @@
 
 namespace weft::lower {
 
-/// Rows of a matmul that share each vector of the other operand: with AVX2 their sums, the vector
-/// and one element of theirs take 15 of 16 registers.
+/// Rows of a matmul that share each vector of the other operand: with AVX2 the rows' sums, the
+/// vector and one element of a row take 15 of 16 registers.
 static constexpr int64_t kMatmulRows = 6;
 
 void emitTileMatmul(Code &code, const TileMatmul &matmul) {
@@ -43,7 +43,7 @@ void emitTileMatmul(Code &code, const TileMatmul &matmul) {
   });
 }
 
-/// Exchanges blocks off the diagonal, of blocks of two by two that grow from one element each.
+/// Swaps off-diagonal blocks, of two by two blocks that grow from single elements.
 Nums transposed(Code &code, mlir::ArrayRef<Num> rows) {
   auto lanes = static_cast<int64_t>(rows.size());
   Nums columns(rows);

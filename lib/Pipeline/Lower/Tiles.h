@@ -19,9 +19,9 @@ inline constexpr int64_t kTileRows = 4;
 
 inline int64_t vectorLanes(mlir::Type type) { return kVectorBytes / sizeOf(type); }
 
-/// Runs `body(start, width)` over [0, size) in parts of `width`, and what is left in parts of
-/// powers of two; the width is known when code is built. At the top of a kernel the whole parts
-/// are a parallel loop.
+/// Runs `body(start, width)` over [0, size) in parts of `width`, and over the remainder in parts of
+/// powers of two; widths are known when code is built. At the top of a kernel the whole parts are a
+/// parallel loop.
 inline void forParts(Code &code, int64_t size, int64_t width,
                      llvm::function_ref<void(Num, int64_t)> body) {
   int64_t done = size / width * width;
@@ -41,8 +41,8 @@ inline void forParts(Code &code, int64_t size, int64_t width,
   }
 }
 
-/// Calls `body` with parts of [0, columns) that threads of a host may share: enough neighbours for
-/// whole cache lines.
+/// Calls `body` with parts of [0, columns), which threads of a host may share; each part has whole
+/// cache lines.
 inline void forColumns(Code &code, int64_t columns, llvm::function_ref<void(Num, Num)> body) {
   constexpr int64_t kPart = 64;
   if (columns <= kPart) {
@@ -56,22 +56,22 @@ inline void forColumns(Code &code, int64_t columns, llvm::function_ref<void(Num,
   });
 }
 
-/// A matmul that lie in registers and nearby memory: for all i < m and j < n,
-/// the sum over l < k of a(i, l) * b[l, j], starting from `start`.
+/// A matmul in registers and nearby memory: for all i < m and j < n, the sum over l < k of
+/// a(i, l) * b[l, j], starting from `start`.
 struct TileMatmul {
   /// n is a multiple of vectorLanes.
   int64_t m, n, k;
   llvm::function_ref<Num(Num i, Num l)> a;
   Buffer b;
-  /// The vector that element (i, j…) starts from, and what to do with the result. A null
-  /// `start` means zero.
+  /// `start` returns the vector that element (i, j…) starts from, or is null for zero; `finish`
+  /// takes the result.
   llvm::function_ref<Num(Num i, Num j)> start;
   llvm::function_ref<void(Num i, Num j, Num vector)> finish;
 };
 void emitTileMatmul(Code &code, const TileMatmul &matmul);
 
-/// The columns of a square matrix that is given by rows, a vector each, as many as it has lanes: a
-/// power of two.
+/// Returns the columns of a square matrix from its rows. Each row is a vector with as many lanes as
+/// there are rows: a power of two.
 Nums transposed(Code &code, llvm::ArrayRef<Num> rows);
 
 } // namespace weft::lower

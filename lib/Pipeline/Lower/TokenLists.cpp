@@ -13,8 +13,8 @@ using namespace mlir;
 
 namespace {
 
-/// Tokens that a thread goes through for its range of rows, and ranges at most: together as many
-/// threads as devices run, and few numbers to add up.
+/// The tokens of a thread's chunk, and the most ranges: together as many threads as devices run,
+/// and few counts to add up.
 constexpr int64_t kChunk = 512, kMostRanges = 512;
 
 } // namespace
@@ -58,8 +58,8 @@ Num TokenLists::sumBefore(Num count, function_ref<Num(Num, Num)> term) {
       .front();
 }
 
-/// Visits the tokens of a chunk whose rows are of a range. The first one's place is `first`, and
-/// each other's one more than that before it; returns the place behind the last.
+/// Visits the tokens of a chunk whose rows are in a range. Their places count up from `first`;
+/// returns the place after the last.
 Num TokenLists::forChunk(RowOf rowOf, Num number, Num range, Num first, Visit visit) {
   Num from = number * chunk, end = from + chunk, firstRow = range * width;
   end = code.select(end < tokens, end, code.index(tokens));
@@ -84,7 +84,7 @@ void TokenLists::countChunks(RowOf rowOf) {
 
 void TokenLists::addChunks() {
   code.parallel(ranges, [&](Num range) {
-    // Of each chunk it is asked how many come before it from here on.
+    // From here on the counts of each chunk are those of the chunks before it.
     Num total = sumBefore(code.index(chunks), [&](Num number, Num before) {
       Num own = code.toIndex(counts(number, range));
       counts.store(code.toInt32(before), number, range);
@@ -110,7 +110,7 @@ void TokenLists::sortByRanges(RowOf rowOf) {
   });
 }
 
-/// How many tokens of a range's places are of rows before `row`, and of `row`.
+/// Counts the tokens at a range's places whose rows are before `row`, and those of `row`.
 Nums TokenLists::countOf(Num row, Num from, Num end) {
   Num none = code.index(0), number = code.toInt32(row);
   return code.carryByFours(from, end, 1, {none, none}, [&](Num i, ArrayRef<Num> before) {
@@ -120,7 +120,7 @@ Nums TokenLists::countOf(Num row, Num from, Num end) {
   });
 }
 
-/// Lists the tokens of `row` among a range's places, the first one at `place`.
+/// Lists the tokens of `row` at a range's places; the first one gets place `place`.
 void TokenLists::list(Num row, Num from, Num end, Num place) {
   Num number = code.toInt32(row);
   code.carryByFours(from, end, 1, {place}, [&](Num i, ArrayRef<Num> next) {
@@ -133,9 +133,9 @@ void TokenLists::list(Num row, Num from, Num end, Num place) {
   });
 }
 
-/// A phase with a thread for each chunk of the places but the first, and row of the range that the
-/// chunk cuts: visits what the chunk has of that range. Where a range begins the chunk, there is
-/// nothing to do.
+/// Builds a phase with a thread for each chunk of the places except the first, and each row of the
+/// range that the chunk cuts: visits the chunk's part of that range, which is empty if a range
+/// begins with the chunk.
 void TokenLists::forCuts(function_ref<void(ArrayRef<Num>, Num, Num, Num)> body) {
   if (chunks <= 1) {
     return;
@@ -153,8 +153,8 @@ void TokenLists::forCuts(function_ref<void(ArrayRef<Num>, Num, Num, Num)> body) 
   });
 }
 
-/// A thread for each row goes through its range up to the first cut, and adds up what others have
-/// counted behind that.
+/// A thread for each row visits the row's range up to the first cut, and adds up the counts of the
+/// other threads after it.
 void TokenLists::sortFirstChunks() {
   code.parallel(rows, [&](Num row) {
     Num range = row / width, first = code.toIndex(starts(range)), end = endOf(range);
@@ -166,7 +166,7 @@ void TokenLists::sortFirstChunks() {
       found = code.carryByFours(cut, lastCut, 1, found, [&](Num i, ArrayRef<Num> before) {
         Nums sum = {before[0] + code.toIndex(fewer(i, column)),
                     before[1] + code.toIndex(own(i, column))};
-        // From here on it is how many of the row come before the chunk.
+        // From here on this is the count of the row in the chunks before.
         own.store(code.toInt32(before[1]), i, column);
         return sum;
       });

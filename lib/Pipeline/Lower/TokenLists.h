@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For devices only. Tokens are sorted by the rows that they name, each row's in their order: by
-// ranges of rows first, of which threads count what chunks of the tokens have, then in each range
-// by its rows. Where all tokens are of one range, this is cut into chunks, too: no thread goes
-// through more than a few. What is read and written is a few numbers for each token and row.
+// For devices only. Sorts tokens by the rows that they name, and keeps the order of each row's
+// tokens. First threads count the tokens of chunks for each range of rows and sort by ranges; then
+// they sort each range by rows. If all tokens are in one range, that is cut into chunks too: no
+// thread visits more than a few. Memory traffic is a few numbers for each token and row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +21,14 @@ namespace weft::lower {
 
 class TokenLists {
 public:
-  /// Builds the phases. `rowOf(token)` is an index of `rows` or more where the table lacks the row,
-  /// taken as a number without sign.
+  /// Builds the phases. `rowOf(token)` is taken as an unsigned number; if it is `rows` or more, the
+  /// table lacks the row.
   TokenLists(Code &code, int64_t tokens, int64_t rows, llvm::function_ref<Num(Num)> rowOf);
 
-  /// Where the tokens of a row begin in `tokenAt`, and where they end.
+  /// Return the range in `tokenAt` of the tokens of a row.
   Num begin(Num row) const;
   Num end(Num row) const;
-  /// How many tokens name a row that there is.
+  /// Returns the number of tokens whose rows are in the table.
   Num countAll() const;
   Num tokenAt(Num place) const;
   Num rowAt(Num place) const;
@@ -47,20 +47,20 @@ private:
   void list(Num row, Num from, Num end, Num place);
   Num endOf(Num range) const;
   Num forChunk(RowOf rowOf, Num chunk, Num range, Num first, Visit visit);
-  /// Of `term(i, sum of those before)`.
+  /// Returns the sum of `term(i, sum of the terms before)`.
   Num sumBefore(Num count, llvm::function_ref<Num(Num, Num)> term);
 
   Code &code;
   int64_t tokens, rows;
-  /// Tokens of a chunk and rows of a range, and how many there are of each.
+  /// Tokens of a chunk and rows of a range, and the numbers of chunks and of ranges.
   int64_t chunk, width, chunks, ranges;
-  /// Of [chunk, range], of ranges, and where ranges begin.
+  /// Counts for [chunk, range], totals of ranges, and starts of ranges.
   Buffer counts, totals, starts;
-  /// Sorted by ranges, and by rows.
+  /// Tokens and rows sorted by ranges, and by rows.
   Buffer rangeTokens, rangeRows, rowTokens, sortedRows;
-  /// Of rows: where they begin, and how many tokens they have.
+  /// For each row the place of its first token, and the number of its tokens.
   Buffer begins, sizes;
-  /// Of [cut, row of its range]: tokens of rows before it and of its own, see forCuts.
+  /// For [cut, row of its range]: how many tokens earlier rows and this row have; see forCuts.
   Buffer fewer, own;
 };
 

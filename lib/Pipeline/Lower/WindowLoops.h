@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A window that reaches out of its image has no condition in the innermost loop: the loops run
-// only over what lies inside.
+// The innermost loop has no conditions for windows that reach out of the image: loops run only over
+// the places inside.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace weft::lower {
 
-/// Windows over the places of images, with the numbers of places before and after.
+/// Windows over images, with the numbers of places of inputs and outputs.
 class WindowLoops {
 public:
   WindowLoops(Code &code, llvm::ArrayRef<Window> windows, llvm::ArrayRef<int64_t> inputs,
@@ -28,29 +28,30 @@ public:
   using Places = llvm::ArrayRef<Num>;
   /// Runs `body(k…)` for all places of the window.
   void overWindow(llvm::function_ref<void(Places)> body);
-  /// Runs `body(outputs, inputs)` for all outputs whose place `k` in the window lies inside of the
+  /// Runs `body(outputs, inputs)` for all outputs whose place `k` in the window is inside of the
   /// image, the last dimension innermost.
   void overOutputs(Places k, llvm::function_ref<void(Places, Places)> body);
-  /// The sum over what `overOutputs` runs over, starting from `start`; additions of the innermost
-  /// loop may be reordered.
+  /// Returns the sum over the places of `overOutputs`, starting from `start`; additions of the
+  /// innermost loop may be reordered.
   Num sumOverOutputs(Places k, Num start, llvm::function_ref<Num(Places, Places)> term);
-  /// Carries values over all places inside of the image that output `p` sees, in row-major order.
+  /// Carries values over all places of the window of output `p` inside of the image, in row-major
+  /// order.
   Nums carryWindow(Places p, llvm::ArrayRef<Num> start,
                    llvm::function_ref<Nums(Places, llvm::ArrayRef<Num>)> body);
 
-  /// The first place that `carryWindow` comes to.
+  /// Returns the first place that `carryWindow` visits.
   Nums firstPlace(Places p);
 
 private:
   struct Range {
     Num from, to;
   };
-  /// Outputs in dimension `dim` that see an input at `k`, and places of the window at `p` that are
-  /// inside.
+  /// Returns the outputs in dimension `dim` whose place `k` of the window is inside; and the places
+  /// of the window of output `p` that are inside.
   Range outputsInside(size_t dim, Num k);
   Range windowInside(size_t dim, Num p);
-  /// The least of 0, 1, … `limit` with `step` times it at least `distance`; how many of 0, 1, …
-  /// `limit` have `step` times them at most `distance`.
+  /// The first returns the least i of 0, 1, … `limit` with i * step >= distance, or `limit`; the
+  /// second returns how many of 0, 1, … `limit` - 1 have i * step <= distance.
   Num leastReaching(Num distance, int64_t step, int64_t limit);
   Num countUpTo(Num distance, int64_t step, int64_t limit);
   Num inputAt(size_t dim, Num p, Num k);

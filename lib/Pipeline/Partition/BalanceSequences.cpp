@@ -17,7 +17,7 @@ namespace weft {
 
 namespace {
 
-/// `type` with dimension `dim` cut over `axes`.
+/// Returns `type` with dimension `dim` cut over `axes`.
 RankedTensorType cutAs(Type type, int64_t dim, ArrayAttr axes) {
   auto tensor = cast<RankedTensorType>(type);
   return withSharding(tensor, withDim(getSharding(tensor), dim, axes));
@@ -27,7 +27,8 @@ class Balancing {
 public:
   explicit Balancing(ModuleOp module) : module(module), dimensions(module) {}
 
-  /// Stores sequences in another order, if that is of use and possible.
+  /// Stores sequences in another order if that is possible and balances work. Returns true if it
+  /// did.
   bool run() {
     order = findOrder();
     if (!order || !canReorder()) {
@@ -56,16 +57,18 @@ private:
   ModuleOp module;
   Dimensions dimensions;
   ZigzagAttr order;
-  /// Classes of the dimensions that are to be stored in the order.
+  /// Classes of the dimensions to reorder.
   llvm::SmallDenseSet<uint32_t> sequence;
-  /// Ops that have to know of it; values that come in by position; values that go out.
+  /// Ops that compute positions from the order; values that come in by position; values that go
+  /// out.
   SmallVector<std::pair<ShardableOpInterface, unsigned>> ordered;
   SmallVector<std::pair<Value, int64_t>> sources;
   SmallVector<std::pair<ObserveOp, int64_t>> observed;
 };
 
-/// Two chunks for each shard, where all ops whose work grows with positions are cut alike. Null
-/// where there is none, or another whose work does not: its shards are best left together.
+/// Returns the order with two chunks for each shard, if all ops whose work grows with positions are
+/// cut alike. Returns null if there is no such op, or if another op needs neighbouring elements in
+/// one shard.
 ZigzagAttr Balancing::findOrder() {
   int64_t size = 0, shards = 0;
   bool isOneOrder = true;
@@ -122,12 +125,12 @@ bool Balancing::canReorder(Operation *op) {
     }
     return true;
   }
-  // These only hand on what they get.
+  // These only pass values on.
   return isa<CallOp, func::ReturnOp, ReshardOp>(op) ||
          llvm::all_of(op->getOperands(), [&](Value value) { return findDims(value).empty(); });
 }
 
-/// Ops without tensors to read are computed by position, and their results reordered.
+/// Ops without tensor operands are computed by position, and their results reordered.
 bool Balancing::canReorder(ShardableOpInterface op) {
   FactorRule rule = op.getFactorRule();
   SmallVector<unsigned> positions = op.getPositionFactors();
@@ -154,7 +157,7 @@ bool Balancing::canReorder(ShardableOpInterface op) {
   return true;
 }
 
-/// Whole, by position, and then each rank's shards of what is stored.
+/// Gathers the whole value by position, and then takes each rank's shards of the reordered value.
 void Balancing::reorderSource(Value value, int64_t dim) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPointAfterValue(value);

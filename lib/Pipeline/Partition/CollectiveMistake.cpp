@@ -1,4 +1,4 @@
-//===- CollectiveMistake.cpp - what can be wrong with a reduction -----------===//
+//===- CollectiveMistake.cpp - mistakes to plant in reductions --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -16,8 +16,8 @@ namespace weft {
 
 namespace {
 
-/// Writes out one op over the shards of a group's ranks. In turn k each rank has the shards of the
-/// rank k before it, so that in the n-th turn all ranks have seen all shards.
+/// Expands one op over the shards of a group's ranks. In turn k each rank has the shards of the
+/// rank k places before it, so that after n turns all ranks have seen all shards.
 class Expansion {
 public:
   explicit Expansion(PermutationOpInterface op)
@@ -33,7 +33,7 @@ public:
   void run() {
     SmallVector<Value> operands(op->getOperands()), staying, traveling;
     for (size_t turn = 0; turn < sources.size(); ++turn) {
-      // Sent first: the turn does not wait for what the next one needs.
+      // Sent before the turn, which overlaps with the exchange.
       bool isLast = turn + 1 == sources.size();
       SmallVector<Value> next = isLast ? SmallVector<Value>() : sendOperands(operands);
       Value number = arith::ConstantIndexOp::create(builder, loc, static_cast<int64_t>(turn));
@@ -51,7 +51,7 @@ private:
     return PermuteOp::create(builder, loc, value.getType(), value, mesh, axes, sources);
   }
 
-  /// A value that is several operands is sent once.
+  /// Sends the operands; a value that is several operands only once.
   SmallVector<Value> sendOperands(ArrayRef<Value> operands) {
     SmallVector<Value> next(operands);
     llvm::SmallDenseMap<Value, Value> sent;
@@ -65,7 +65,7 @@ private:
     return next;
   }
 
-  /// Adds a turn to what all turns before gave.
+  /// Joins the results of a turn with those of all earlier turns.
   void join(Operation *part, SmallVector<Value> &staying, SmallVector<Value> &traveling) {
     SmallVector<Value> stays, goes;
     for (auto [result, dims] : llvm::zip(part->getResults(), rule.results)) {
@@ -81,7 +81,8 @@ private:
     }
   }
 
-  /// What travels is one rank away from where it set out.
+  /// Replaces the op's results. Traveling sums are one rank away from their home, and are sent once
+  /// more.
   void replaceResults(ArrayRef<Value> staying, ArrayRef<Value> traveling) {
     const auto *stay = staying.begin(), *travel = traveling.begin();
     for (auto [result, dims] : llvm::zip(op->getResults(), rule.results)) {
@@ -98,7 +99,7 @@ private:
   MeshAttr mesh;
   ArrayAttr axes;
   FactorRule rule;
-  /// Each rank takes from the one before, the first from the last.
+  /// Each rank receives from the one before it, the first from the last.
   SmallVector<int32_t> sources;
 };
 

@@ -20,7 +20,7 @@ Value constant(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-/// This rank's number in its group over `axes`, the first axis major.
+/// Returns this rank's number in its group over `axes`, the first axis major.
 Value groupIndex(OpBuilder &builder, Location loc, MeshAttr mesh, ArrayAttr axes) {
   Value index;
   for (StringAttr axis : axes.getAsRange<StringAttr>()) {
@@ -36,7 +36,7 @@ Value groupIndex(OpBuilder &builder, Location loc, MeshAttr mesh, ArrayAttr axes
   return index;
 }
 
-/// Tells an op that depends on it where its shard lies.
+/// Gives an op the offsets of its shard if its results depend on them.
 void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
                  ArrayRef<ArrayAttr> axes) {
   SmallVector<unsigned> factors = op.getPositionFactors();
@@ -63,7 +63,7 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
   op.setPosition(offsets, sizes);
 }
 
-/// Tells an op of what it would not see in the types of its shards.
+/// Gives an op the information that the types of its shards lack.
 void localize(ShardableOpInterface op, MeshAttr mesh) {
   FactorRule rule = op.getFactorRule();
   SmallVector<ArrayAttr> axes = axesOfFactors(op, rule);
@@ -77,7 +77,7 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     module.walk([&](Operation *op) { tellPosition(op); });
-    // Only now, when nobody asks for a sharding any more, do the types lose it.
+    // Types lose their shardings last, as the ops above read them.
     module.walk([&](Operation *op) {
       for (Value result : op->getResults()) {
         makeLocal(result);

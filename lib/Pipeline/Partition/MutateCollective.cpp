@@ -75,7 +75,7 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
     }
   }
 
-  /// Over the axes of the mesh that the reduction is not over.
+  /// Reduces over the axes of the mesh that the reduction is not over.
   void moveAxis(AllReduceOp op) {
     SmallVector<Attribute> others;
     for (StringAttr axis : op.getMesh().getNames()) {
@@ -90,7 +90,7 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
     op.setAxesAttr(ArrayAttr::get(&getContext(), others));
   }
 
-  /// Only the first rank of each group gets the result, others keep what they have.
+  /// Gives the result to the first rank of each group only; others keep their operand.
   void keepAtRoot(AllReduceOp op) {
     auto type = cast<RankedTensorType>(op.getOutput().getType());
     if (type.getRank() == 0) {
@@ -109,8 +109,8 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
     });
   }
 
-  /// `first` where `distance` is 0, `other` else: of numbers that begin with a multiple of the
-  /// distance, those at distance 0 are below their count.
+  /// Selects `first` if `distance` is 0, else `other`: an iota that begins with a multiple of the
+  /// distance is below its length only if the distance is 0.
   static Value chooseAtFirst(OpBuilder &builder, Location loc, Value distance, Value first,
                              Value other) {
     auto type = cast<RankedTensorType>(first.getType());
@@ -130,7 +130,7 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
         .getResult(0);
   }
 
-  /// Puts what `build` makes of the op's result in its place.
+  /// Replaces the op's result by the value that `build` makes of it.
   static void replaceWith(AllReduceOp op, llvm::function_ref<Value(OpBuilder &)> build) {
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);

@@ -22,7 +22,7 @@ template <typename OpTy> bool isWideSum(OpTy op) {
          type.getElementType().isF32();
 }
 
-/// `op` is an all-reduce or a reduce-scatter: its one operand and result are what it reduces.
+/// Narrows `op`, an all-reduce or a reduce-scatter, with one operand and one result.
 void narrow(Operation *op) {
   OpBuilder builder(op);
   Value result = op->getResult(0);

@@ -12,22 +12,22 @@ using namespace mlir;
 void weft::buildPartitionPipeline(OpPassManager &manager,
                                   const ReshardToCollectivesPassOptions &reshard,
                                   const std::optional<MutateCollectivePassOptions> &mutation) {
-  // Before anything moves: it makes reshards of its own.
+  // Before reshards become collectives, as this pass makes reshards of its own.
   manager.addPass(createBalanceSequencesPass());
-  // On whole tensors, where a value still knows how it lies.
+  // On whole tensors, which still have their shardings.
   manager.addPass(createReshardToCollectivesPass(reshard));
   // Shardings end here; collectives keep the mesh and axes that they need.
   manager.addPass(createLocalizePass());
-  // While a sum between ranks is still one op: turns add none.
+  // While a sum between ranks is still one op, as turns add no such sums.
   manager.addPass(createExpandPermutationsPass());
   if (mutation) {
     manager.addPass(createMutateCollectivePass(*mutation));
   }
   if (reshard.narrowReductions) {
-    // Before the loss's logarithm becomes a sum, which stays in float32.
+    // Before log-sum-exps of the loss become sums, which stay in float32.
     manager.addPass(createNarrowReductionsPass());
   }
-  // Last, because until here one op stands for one reduction.
+  // Last, as each op stands for one reduction until here.
   manager.addPass(createExpandLogSumExpPass());
   manager.addPass(createVerifyPartitionPass());
 }

@@ -23,7 +23,7 @@ using planner::Layout;
 using planner::Step;
 using planner::StepKind;
 
-/// Walks one value from its sharding to the wanted one, a step at a time.
+/// Builds the steps of one value from its sharding to the wanted one.
 class ReshardExpansion {
 public:
   ReshardExpansion(ReshardOp op, bool narrowReductions)
@@ -46,11 +46,12 @@ public:
   }
 
 private:
-  /// The value's type under `layout`.
+  /// Returns the value's type in `layout`.
   RankedTensorType typeWith(const Layout &layout) {
     auto dims =
         llvm::map_to_vector(layout.dims, [&](const Axes &dim) { return toAttribute(mesh, dim); });
-    // What a value becomes pending by is in `to`, what it is pending by before in `from`.
+    // `to` has the reduction of a value that becomes pending, `from` that of one that was pending
+    // before.
     ReductionKind reduction = from.isReduced() ? to.getReduction() : from.getReduction();
     auto sharding = ShardingAttr::get(mesh, dims, toAttribute(mesh, layout.unreduced), reduction);
     return withSharding(cast<RankedTensorType>(value.getType()), sharding);
@@ -99,13 +100,13 @@ struct ReshardToCollectivesPass : impl::ReshardToCollectivesPassBase<ReshardToCo
     if (failed(predictor)) {
       return signalPassFailure();
     }
-    // What they asked for stands in types now.
+    // The types fulfil the constraints now.
     getOperation().walk([](ConstrainOp op) {
       op.replaceAllUsesWith(op.getInput());
       op.erase();
     });
     DenseMap<Attribute, std::unique_ptr<planner::Prices>> prices;
-    // Layers have many reshards of one type to another.
+    // Layers have many reshards between the same types.
     DenseMap<std::pair<Type, Type>, planner::ReshardPath> paths;
     getOperation().walk([&](ReshardOp op) {
       MeshAttr mesh = getSharding(op.getInput().getType()).getMesh();

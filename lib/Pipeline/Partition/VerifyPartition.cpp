@@ -1,4 +1,4 @@
-//===- VerifyPartition.cpp - checks what follows relies on --------------===//
+//===- VerifyPartition.cpp - checks the result of Partition -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

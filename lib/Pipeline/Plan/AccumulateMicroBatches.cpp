@@ -56,10 +56,10 @@ struct AccumulateMicroBatchesPass
     numberSamples(module, parts, accumulation, samples);
   }
 
-  /// What leaves a root as a row for each sample, or what is no number, cannot be put together.
+  /// Results of a root that have a row for each sample, or are no numbers, cannot be joined.
   static LogicalResult checkRoot(func::FuncOp root, const BatchRoles &roles) {
     for (Operation &op : root.getOps()) {
-      // A limit holds for every part by itself.
+      // A limit holds for every micro-batch by itself.
       auto observe = dyn_cast<ObserveOp>(op);
       bool isSplit =
           isa<CallOp, ReadOp, ShardableOpInterface>(op) || (observe && observe.getLimit());
@@ -81,7 +81,7 @@ struct AccumulateMicroBatchesPass
     return success();
   }
 
-  /// An input has its micro-batches one after the other.
+  /// The first dimension of an input counts its micro-batches.
   LogicalResult divide(VariableOp variable) {
     RankedTensorType type = variable.getTensorType();
     if (!isPerSample(type)) {

@@ -1,4 +1,4 @@
-//===- ApplyPlan.cpp - writes what a plan pins --------------------------===//
+//===- ApplyPlan.cpp - writes a plan's pins -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,13 +30,13 @@ namespace {
 
 using ErrorEmitter = llvm::function_ref<InFlightDiagnostic()>;
 
-/// The name that a plan knows a variable by: an optimizer state goes by its parameter's.
+/// Returns the name of a variable in plans: an optimizer state has the name of its parameter.
 StringRef getPlanName(VariableOp variable) {
   StringRef name = variable.getSymName();
   return variable.getRole() == VariableRole::Optimizer ? name.substr(name.find('/') + 1) : name;
 }
 
-/// An axis that two dimensions of a variable are to be cut over.
+/// An axis that entries cut two dimensions of a variable by.
 struct AxisClash {
   StringAttr axis;
   size_t first, second;
@@ -89,7 +89,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       }
     }
     if (spec->shardings.empty()) {
-      return; // Nothing is said of ops.
+      return; // The plan has no entries for ops.
     }
     Dimensions dimensions(module);
     OpNames opNames(module);
@@ -102,7 +102,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     });
   }
 
-  /// Wide entries speak of many ops and variables: they are told of at the first.
+  /// Warns of an entry once, at the first op or variable that it matches.
   void overrule(Operation *op, StringRef name, const desc::ShardingSpec &weaker,
                 const desc::ShardingSpec &stronger) {
     if (!told.insert({&weaker, &stronger}).second) {
@@ -114,7 +114,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     warning.attachNote() << "stronger is " << desc::describeEntry(stronger);
   }
 
-  /// Leaves the stronger of entries that cut two dimensions over one axis.
+  /// Keeps the stronger of two entries that cut two dimensions over one axis.
   LogicalResult resolve(VariableOp variable, SmallVectorImpl<Attribute> &pins,
                         SmallVectorImpl<const desc::ShardingSpec *> &entries) {
     while (std::optional<AxisClash> clash = findClash(pins)) {
@@ -147,7 +147,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     for (auto [dim, dimension] :
          llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
       const desc::ShardingSpec *entry = desc::entryFor(spec.homes, name, dimension.str());
-      // What speaks of ops speaks of inputs only as far as these can follow.
+      // Entries for ops apply to inputs only as far as inputs can follow.
       if (!entry && mayBeCut(variable, int64_t(dim))) {
         entry = desc::entryFor(spec.shardings, planName, dimension.str());
       }
@@ -193,7 +193,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
   }
 
 private:
-  /// The plan to apply in place of a text; null for none.
+  /// The plan to apply in place of the option's text; may be null.
   const desc::PlanSpec *written = nullptr;
   std::set<std::pair<const desc::ShardingSpec *, const desc::ShardingSpec *>> told;
 };

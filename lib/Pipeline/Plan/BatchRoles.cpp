@@ -1,4 +1,4 @@
-//===- BatchRoles.cpp - what each value is to the samples of a step -------===//
+//===- BatchRoles.cpp - how values depend on samples ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,7 +32,7 @@ static LogicalResult refuse(Operation *op) {
          << name << "' needs all samples of a step at once, expected an accumulation of 1";
 }
 
-/// What may be one or the other.
+/// Returns the role of a value that may have either role.
 static BatchRole join(BatchRole one, BatchRole other) {
   auto [less, more] = std::minmax(one, other);
   bool areTwo = less == BatchRole::Sum && more == BatchRole::Greatest;
@@ -71,7 +71,7 @@ LogicalResult BatchRoles::visit(Operation &op) {
   return success();
 }
 
-/// A function is looked at once for all calls, with what any of them gives it.
+/// Visits a function once for all its calls, with the joined roles of their operands.
 LogicalResult BatchRoles::visitCall(CallOp call) {
   auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
   bool isNew = !resultsOf.contains(callee);
@@ -89,7 +89,8 @@ LogicalResult BatchRoles::visitCall(CallOp call) {
   return success();
 }
 
-/// Such an op may be cut by samples, and does not see what others have summed up.
+/// Checks that such an op can be cut by samples, and has no operand that was summed over other
+/// samples.
 LogicalResult BatchRoles::visitPerSample(ShardableOpInterface op) {
   FactorRule rule = op.getFactorRule();
   std::optional<unsigned> batch;

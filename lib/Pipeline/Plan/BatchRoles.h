@@ -1,22 +1,22 @@
-//===- BatchRoles.h - what each value is to the samples of a step ---------===//
+//===- BatchRoles.h - how values depend on samples ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Before the batch has a number, `?` stands for it wherever a value has a row for each sample. What
-// else depends on samples was summed over them by some op, or comes from such sums:
+// Before the size of the batch is known, a value with a row for each sample has a dimension `?`.
+// All other values that depend on samples come from an op that sums or maximizes over samples:
 //
 //   %loss = contract "bs->"(%losses)       %losses : tensor<?x8xf64>   per sample
 //   %mean = %loss * 0.03125                %loss, %mean                 sums over samples
 //   %root = sqrt(%loss)                    %root                        mixed
 //   %amax = amax(%losses)                  %amax                        greatest of samples
 //
-// A sum over samples is the sum of those of any parts of the batch, and so is what is additive in
-// sums: the algebra is that of values that are pending, as if the parts were ranks. The greatest of
-// samples is the greatest of those of any parts. What is mixed is known only when all samples were
-// seen.
+// A sum over samples is the sum of the sums over any parts of the batch, and so is every additive
+// function of sums: the same algebra holds for pending values, with ranks in place of parts. The
+// greatest of samples is the greatest of the greatest of any parts. A mixed value can be computed
+// only from all samples.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,23 +32,23 @@
 
 namespace weft {
 
-/// In rising order: what comes from several is at least each of them.
+/// The roles of values, in rising order: a value's role is at least that of each value that it is
+/// computed from, but for ops over samples.
 enum class BatchRole : uint8_t { Free, Sum, Greatest, Mixed, PerSample };
 
-/// Whether `type` has a dimension of unknown size, which is the batch.
+/// Returns true if `type` has a dimension of unknown size, which is the batch.
 bool isPerSample(mlir::Type type);
 
-/// Whether `op` takes or gives a row for each sample.
+/// Returns true if an operand or a result of `op` has a row for each sample.
 bool isPerSample(mlir::Operation *op);
 
-/// Holds for the module as it was.
+/// The roles of a module's values. The module must not change afterwards.
 class BatchRoles {
 public:
   explicit BatchRoles(mlir::ModuleOp module) : symbols(module) {}
 
-  /// Finds the roles in `function` and all that it calls. Fails, with an error, where a row of one
-  /// sample depends on what is known only when other samples were seen: then no part of the batch
-  /// can be computed by itself.
+  /// Finds the roles in `function` and all functions that it calls. Fails, with an error, if the
+  /// row of a sample depends on other samples: then no part of the batch can be computed by itself.
   mlir::LogicalResult compute(mlir::func::FuncOp function);
 
   BatchRole of(mlir::Value value) const { return roles.lookup(value); }

@@ -1,4 +1,4 @@
-//===- ByteSeconds.cpp - what FP8 matmuls take ----------------------------===//
+//===- ByteSeconds.cpp - seconds of FP8 matmuls ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

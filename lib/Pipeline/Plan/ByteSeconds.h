@@ -1,4 +1,4 @@
-//===- ByteSeconds.h - what FP8 matmuls take ------------------------------===//
+//===- ByteSeconds.h - seconds of FP8 matmuls -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,17 +15,18 @@
 
 namespace weft {
 
-/// Prices the matmuls that encode-matmuls will make FP8 matmuls, by the same rule, but
-/// before values are cut, joined and brought elsewhere: it may come to another answer for few.
+/// Prices the matmuls that encode-matmuls will turn into FP8 matmuls. It decides by the same rule
+/// as that pass, but earlier: before values are cut, fused and resharded, so that it may decide
+/// otherwise for a few matmuls.
 class ByteSeconds {
 public:
-  /// Null unless matmuls are to multiply bytes, and there is a machine that can. Both must outlive
-  /// this, and the module's values stay what they are.
+  /// Returns null unless `isAsked` is true and `machine` multiplies FP8 numbers. Module and machine
+  /// must outlive the result, and the module's values must not change.
   static std::unique_ptr<ByteSeconds> make(bool isAsked, mlir::ModuleOp module,
                                            const cost::Predictor *machine);
 
-  /// Of `op` on a rank that has `sizes` of the factors of `rule`, with a kernel in front for the
-  /// bytes of each operand; nothing for what stays as it is.
+  /// Returns the seconds of `op` on a rank that has `sizes` of the factors of `rule`, with the
+  /// kernels that encode its operands; nothing if `op` does not become an FP8 matmul.
   std::optional<double> of(mlir::Operation *op, const FactorRule &rule,
                            llvm::ArrayRef<int64_t> sizes);
 

@@ -25,12 +25,12 @@ namespace {
 
 RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// An op in one way.
+/// An op in one sharding.
 struct OpVariant {
   unsigned number;
   ShardableOpInterface op;
   std::string name;
-  /// Null where it is no tensor.
+  /// Null if the operand or result is no tensor.
   SmallVector<ShardingAttr> operands, results;
 };
 
@@ -52,7 +52,8 @@ OpVariant variantOf(unsigned number, ShardableOpInterface op, const OpOption &op
   return way;
 }
 
-/// The same with all that is cut over several axes in the other order; nothing if that is the same.
+/// Returns the same variant with the axes of each dimension in reverse order; nothing if that is
+/// equal.
 std::optional<OpVariant> reversed(const OpVariant &way) {
   OpVariant other = way;
   other.name += " reversed";
@@ -72,12 +73,12 @@ std::optional<OpVariant> reversed(const OpVariant &way) {
   return isSame ? std::nullopt : std::optional(std::move(other));
 }
 
-/// Puts values that are whole on every rank into other shardings.
+/// Reshards values that are whole on every rank.
 class Placement {
 public:
   explicit Placement(Operation *end) : builder(end) {}
 
-  /// `value` under `wanted`.
+  /// Returns `value` in the sharding `wanted`.
   Value place(Value value, ShardingAttr wanted) {
     std::pair<Value, Attribute> key(value, wanted);
     if (Value placed = done.lookup(key)) {
@@ -97,8 +98,8 @@ public:
   }
 
 private:
-  /// `value` as a pending sum whose terms are different on each rank: one is as good as random, the
-  /// other the rest. What is not linear would not notice zeros or multiples.
+  /// Returns `value` as a pending sum whose terms differ between ranks: pseudo-random terms, plus
+  /// the rest. With zeros or multiples as terms, the test would miss that an op is not linear.
   Value splitIntoTerms(Value value, ShardingAttr wanted) {
     Location loc = value.getLoc();
     Value whole = place(value, wanted.getReduced());
@@ -117,7 +118,7 @@ private:
         .getResult(0);
   }
 
-  /// A sum over ranks of sin((t + 2) x + t), for term t and each element x of `whole`.
+  /// Returns a sum over ranks of sin((t + 2) x + t), for term t and each element x of `whole`.
   Value sumOfRandom(Value whole, ShardingAttr wanted) {
     Location loc = whole.getLoc();
     RankedTensorType type = tensorTypeOf(whole);
@@ -155,7 +156,7 @@ private:
   DenseMap<std::pair<Value, Attribute>, Value> done;
 };
 
-/// To the front, so that a sample lacks no op.
+/// Moves one variant of each op to the front, so that every sample has all ops.
 void moveOneOfEachOp(SmallVector<OpVariant> &ways) {
   llvm::StringSet<> seen;
   SmallVector<OpVariant> first, others;
@@ -231,7 +232,7 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
     return success();
   }
 
-  /// All ways of all ops, without repetition of ops that only work on other values.
+  /// Returns all variants of all ops, without ops that differ only in their operands.
   SmallVector<OpVariant> collect(func::FuncOp step) {
     SmallVector<OpVariant> ways;
     SmallVector<Operation *> seen;
@@ -271,7 +272,7 @@ struct EnumerateShardingsPass : impl::EnumerateShardingsPassBase<EnumerateShardi
     observe(end, copy, std::to_string(way.number) + " " + way.name);
   }
 
-  /// Hands all results of `op` to the runtime, in float64.
+  /// Observes all results of `op`, in float64.
   void observe(Operation *end, Operation *op, const std::string &how) {
     OpBuilder builder(end);
     for (OpResult result : op->getResults()) {

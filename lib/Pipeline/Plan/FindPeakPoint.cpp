@@ -27,7 +27,7 @@ struct PeakPoint {
   double bytes = -1;
 };
 
-/// Looks into each function once.
+/// Finds peak points; visits each function once.
 class PeakPointFinder {
 public:
   explicit PeakPointFinder(const SymbolTable &symbols) : symbols(symbols) {}
@@ -39,7 +39,7 @@ public:
 
 private:
   PeakPoint compute(func::FuncOp function);
-  /// That of the function that `op` calls, if that makes calls itself.
+  /// Returns the peak point of the function that `op` calls, or null if that has no calls itself.
   const PeakPoint *inside(Operation &op) {
     auto call = dyn_cast<CallOp>(op);
     auto callee = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
@@ -47,13 +47,13 @@ private:
   }
 
   const SymbolTable &symbols;
-  /// Addresses are kept.
+  /// A std::map, as pointers to its values stay valid.
   std::map<Operation *, PeakPoint> peakPoints;
 };
 
 PeakPoint PeakPointFinder::compute(func::FuncOp function) {
   Block &block = function.getBody().front();
-  DenseMap<Operation *, double> dying; // Bytes whose last user it is.
+  DenseMap<Operation *, double> dying; // Bytes of values whose last user is the op.
   double live = 0;
   auto count = [&](Value value) {
     Operation *last = nullptr;

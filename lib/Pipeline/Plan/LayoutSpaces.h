@@ -24,7 +24,7 @@ public:
   }
 
   uint32_t numberOf(ShardingAttr sharding);
-  /// Pending values are so by `reduction`.
+  /// The sharding of layout `number`; `reduction` is that of pending values.
   ShardingAttr sharding(int64_t rank, uint32_t number, ReductionKind reduction);
 
   MeshAttr getMesh() const { return mesh; }
@@ -37,11 +37,11 @@ private:
   std::map<std::tuple<int64_t, uint32_t, ReductionKind>, ShardingAttr> shardings;
 };
 
-/// Whether a value of `type` may be a pending sum.
+/// Returns true if a value of `type` may be a pending sum.
 bool canPend(mlir::Type type);
 
-/// Whether dimension `dim` of `variable` may be cut between steps. The runtime gives ranks their
-/// samples and tokens of an input; an image it gives whole.
+/// Returns true if dimension `dim` of `variable` may be cut between steps. The runtime can give
+/// ranks shards of an input's samples and tokens, but only whole images.
 bool mayBeCut(VariableOp variable, int64_t dim);
 
 } // namespace weft

@@ -22,7 +22,7 @@ namespace weft {
 
 namespace {
 
-/// Values to be made zero in their padding, and the bytes that takes.
+/// Values whose padding to set to zero, and the bytes of these values.
 struct Masks {
   double bytes = 0;
   SmallVector<Value> values;
@@ -30,12 +30,12 @@ struct Masks {
 
 const Masks kImpossible = {std::numeric_limits<double>::infinity(), {}};
 
-/// Finds the cheapest masks that make one class of dimensions harmless where it is not.
+/// Finds the cheapest masks that remove a fault of one class of dimensions.
 class MaskChoice {
 public:
   MaskChoice(Padding &padding, uint32_t dimension) : padding(padding), dimension(dimension) {}
 
-  /// That nothing is added to, or stands in, the result from beyond the end of `factor`.
+  /// Masks so that elements beyond the end of `factor` do not affect the result.
   Masks choose(ShardableOpInterface op, unsigned factor, unsigned result) {
     SmallVector<unsigned> zeros, others;
     for (unsigned operand : padding.operandsWith(op, factor)) {
@@ -65,7 +65,7 @@ public:
     return best;
   }
 
-  /// That `value` is zero beyond the end.
+  /// Masks so that `value` is zero beyond the end.
   Masks choose(Value value) {
     auto known = chosen.find(value);
     if (known != chosen.end()) {
@@ -91,7 +91,7 @@ private:
     }
     unsigned result = cast<OpResult>(value).getResultNumber();
     SmallVector<unsigned> factors = padding.factorsOf(op, value, dimension);
-    // An op with several is rare; there it is masked itself.
+    // Ops with several are rare: their result is masked.
     Masks before = factors.size() == 1 ? choose(op, factors.front(), result) : kImpossible;
     return before.bytes < best.bytes ? before : best;
   }
@@ -101,7 +101,7 @@ private:
   DenseMap<Value, Masks> chosen;
 };
 
-/// A copy of `value` that is zero beyond the end of `dimension`, in its place.
+/// Replaces `value` by a copy that is zero beyond the end of `dimension`.
 void mask(Value value, Padding &padding, uint32_t dimension, MaskedDims &masked) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
@@ -123,7 +123,7 @@ struct MaskPaddingPass : impl::MaskPaddingPassBase<MaskPaddingPass> {
       return;
     }
     masked.clear();
-    // A mask makes zeros of much that follows, in functions that are called too.
+    // A mask makes many later values zero, also in called functions.
     for (bool isDone = false; !isDone;) {
       Padding padding(getOperation(), masked);
       std::optional<PaddingFault> fault = padding.findFault();
@@ -141,8 +141,8 @@ struct MaskPaddingPass : impl::MaskPaddingPassBase<MaskPaddingPass> {
                                               fault.result);
     if (masks.values.empty()) {
       return fault.op->emitError("mask-padding: ")
-             << fault.op->getName() << " takes in what lies beyond the "
-             << padding.endOf(fault.dimension) << " elements of a dimension that was padded";
+             << fault.op->getName() << " depends on the padding after the "
+             << padding.endOf(fault.dimension) << " elements of a padded dimension";
     }
     for (Value value : masks.values) {
       mask(value, padding, fault.dimension, masked);

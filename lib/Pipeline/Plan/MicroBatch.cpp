@@ -1,4 +1,4 @@
-//===- MicroBatch.cpp - what is done for each part of a batch -------------===//
+//===- MicroBatch.cpp - functions of micro-batches ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ using namespace mlir;
 namespace weft {
 namespace {
 
-/// A call whose result `value` is, or null.
+/// Returns the call whose result `value` is, or null.
 CallOp producerOf(Value value) { return dyn_cast_or_null<CallOp>(value.getDefiningOp()); }
 
 Value createFill(OpBuilder &builder, Location loc, Type type, const llvm::APFloat &number) {
@@ -33,7 +33,7 @@ Value createZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
   return createFill(builder, loc, type, llvm::APFloat(0.0));
 }
 
-/// Not a number if one of both is not.
+/// Creates the greater of two values; NaN if one of them is NaN.
 Value createGreater(OpBuilder &builder, Location loc, Value first, Value second) {
   auto body = [](OpBuilder &inner, Location at, ValueRange in) {
     return SmallVector<Value>{arith::MaximumFOp::create(inner, at, in[0], in[1])};
@@ -80,7 +80,7 @@ const SumFunctions::Pair &SumFunctions::find(CallOp producer, OpResult value) {
   auto [known, isNew] = pairs.try_emplace({producer.getCallee().str(), value.getResultNumber()});
   if (isNew) {
     auto callee = symbols.lookup<func::FuncOp>(producer.getCallee());
-    // Not the value's place, which is in one layer.
+    // Not the value's location, which is in one layer.
     Location loc = callee.getLoc();
     known->second.start = build("sum_start", {}, value, loc);
     known->second.next = build("sum_next", {typeOf(value), value.getType()}, value, loc);
@@ -117,7 +117,7 @@ Value SumFunctions::createNext(OpBuilder &builder, Value sum, Value value) {
 
 namespace {
 
-/// Splits a root in two: what is done for samples, and what is done once for a step.
+/// Splits a root in two: ops that depend on samples, the members, and ops that run once in a step.
 class MicroBatchBuilder {
 public:
   MicroBatchBuilder(func::FuncOp root, const BatchRoles &roles, int64_t count, SumFunctions &sums)
@@ -150,7 +150,8 @@ private:
   int64_t count;
   SumFunctions &sums;
   llvm::DenseSet<Operation *> members;
-  /// What members give to others, and the types of what all micro-batches give together.
+  /// Results of members with users that are no members, and the types of these results over all
+  /// micro-batches.
   SmallVector<Value> given;
   SmallVector<Type> types;
   /// The number of the micro-batch.
@@ -165,7 +166,7 @@ void MicroBatchBuilder::findMembers() {
   }
 }
 
-/// Whether of several sums that nobody else needs an op makes one.
+/// Returns true if `op` joins several sums that have no other users into one sum.
 bool MicroBatchBuilder::joinsSums(Operation *op) const {
   return op->getNumOperands() > 1 && op->getNumResults() == 1 && isa<ShardableOpInterface>(op) &&
          roles.of(op->getResult(0)) == BatchRole::Sum &&
@@ -190,7 +191,8 @@ void MicroBatchBuilder::findGiven() {
   }
 }
 
-/// Of micro-batches that were not: what is no sum is the greatest of all, or the same for each.
+/// Creates the result of no micro-batches. Results that are no sums are maxima, or equal for all
+/// micro-batches.
 Value MicroBatchBuilder::createStart(OpBuilder &builder, Value value) {
   return isSum(value)
              ? sums.createStart(builder, value)
@@ -244,9 +246,9 @@ void MicroBatchBuilder::buildFunction() {
   func::ReturnOp::create(builder, root.getLoc(), ends);
 }
 
-/// Copies what `value` is made of, so far as it does not depend on samples but for inputs. What
-/// does, members have no use for, as BatchRoles knows: such as the zero gradient of a sum, of its
-/// shape.
+/// Copies the ops that compute `value` from inputs and values that do not depend on samples.
+/// BatchRoles ensures that members use no other values, except for their shapes, such as the zero
+/// gradient of a sum.
 void MicroBatchBuilder::copyFree(Value value, OpBuilder &builder, IRMapping &copies) {
   Operation *definition = value.getDefiningOp();
   if (copies.contains(value) || definition->getParentOp() == function) {
@@ -261,7 +263,7 @@ void MicroBatchBuilder::copyFree(Value value, OpBuilder &builder, IRMapping &cop
   builder.clone(*definition, copies);
 }
 
-/// Of an input, the part of this micro-batch.
+/// Copies a read; of an input, it selects this micro-batch.
 void MicroBatchBuilder::copyRead(ReadOp read, OpBuilder &builder, IRMapping &copies) {
   auto type = cast<RankedTensorType>(read.getOutput().getType());
   if (!isPerSample(type)) {
@@ -295,7 +297,7 @@ void MicroBatchBuilder::callFunction() {
   }
 }
 
-/// What was copied may have no other use.
+/// Erases originals of copied ops that have no other users.
 void MicroBatchBuilder::eraseDead() {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(root.getBody().front()))) {
     if (isOpTriviallyDead(&op) || (isa<CallOp>(op) && op.use_empty())) {
@@ -317,7 +319,7 @@ func::FuncOp buildMicroBatch(func::FuncOp root, const BatchRoles &roles, int64_t
 
 namespace {
 
-/// Whether the result of `op` depends on which sample it is of.
+/// Returns true if the result of `op` depends on the numbers of samples.
 bool numbersSamples(Operation *op) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
   if (!shardable) {
@@ -329,7 +331,8 @@ bool numbersSamples(Operation *op) {
   });
 }
 
-/// Micro-batches are as large as each other: sample i of number m is m * samples / count + i.
+/// Micro-batches have equal sizes: sample i of micro-batch m has the number m * samples / count +
+/// i.
 void setPosition(ShardableOpInterface op, Value number, int64_t count, int64_t samples) {
   OpBuilder builder(op);
   Location loc = op->getLoc();
@@ -362,7 +365,7 @@ public:
   }
 
 private:
-  /// Also where a function that it calls does.
+  /// Returns true if ops of the function, or of functions that it calls, number samples.
   bool needs(func::FuncOp function) {
     auto [known, isNew] = needing.try_emplace(function, false);
     if (isNew) {

@@ -1,11 +1,11 @@
-//===- MicroBatch.h - what is done for each part of a batch ---------------===//
+//===- MicroBatch.h - functions of micro-batches --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The steps of accumulate-micro-batches, see its description in Passes.td.
+// The parts of accumulate-micro-batches, see its description in Passes.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,18 +18,18 @@
 
 namespace weft {
 
-/// Functions that begin and continue sums. Values of one kind, results of one function, share
-/// theirs, so that one decision holds for all layers.
+/// Functions that start and continue sums. The same results of all calls of a function share their
+/// functions, so that one decision holds for all layers.
 class SumFunctions {
 public:
   explicit SumFunctions(mlir::ModuleOp module) : symbols(module) {}
 
-  /// The type of the sum of values like `value`: as wide as sums are computed.
+  /// Returns the type of the sum of values like `value`, which is as wide as sums are computed.
   static mlir::RankedTensorType typeOf(mlir::Value value);
 
-  /// A sum of nothing, for values like `value`.
+  /// Creates a sum of no values, for values like `value`.
   mlir::Value createStart(mlir::OpBuilder &builder, mlir::Value value);
-  /// `sum` and `value` together.
+  /// Creates the sum of `sum` and `value`.
   mlir::Value createNext(mlir::OpBuilder &builder, mlir::Value sum, mlir::Value value);
 
 private:
@@ -44,16 +44,16 @@ private:
   std::map<std::pair<std::string, unsigned>, Pair> pairs;
 };
 
-/// Moves what `root` does for each sample into a private function of one micro-batch, and calls
-/// that `count` times. Its results are added up, and of those that are no sums the greatest is
-/// taken. Its first argument is the micro-batch's number.
-/// REQUIRES: `roles` are those of `root`, whose samples depend on no sum over others. Inputs are
-/// divided into `count` micro-batches, their reads not yet.
+/// Moves the ops of `root` that depend on samples into a private function of one micro-batch, and
+/// calls it `count` times. Its first argument is the number of the micro-batch. Sums are added over
+/// the calls, of other results the greatest is kept.
+/// REQUIRES: `roles` are those of `root`, in which no sample depends on other samples. The types of
+/// inputs have `count` micro-batches already, those of their reads do not.
 mlir::func::FuncOp buildMicroBatch(mlir::func::FuncOp root, const BatchRoles &roles, int64_t count,
                                    SumFunctions &sums);
 
-/// Tells ops that number samples which of all `samples` those of a micro-batch are. For that the
-/// number of the micro-batch becomes an argument of every function with such ops.
+/// Gives ops that number samples the number of their micro-batch's first sample, of `samples` in
+/// all. The number of the micro-batch becomes an argument of every function with such ops.
 void numberSamples(mlir::ModuleOp module, llvm::ArrayRef<mlir::func::FuncOp> microBatches,
                    int64_t count, int64_t samples);
 

@@ -16,8 +16,8 @@ using namespace mlir;
 namespace weft {
 namespace {
 
-/// Something that an axis can do: cut a factor, or with it the permutation whose partner it is, or
-/// carry a pending sum through some operands, or nothing.
+/// One assignment of an axis: it cuts a factor, and with it the permuted factor whose partner that
+/// is, or carries a pending sum through some operands, or does nothing.
 struct AxisAssignment {
   SmallVector<unsigned, 2> cuts;
   SmallVector<unsigned> pending;
@@ -48,7 +48,7 @@ public:
   }
 
 private:
-  /// The digit of a value's layout for each assignment; nothing for no tensor.
+  /// The digit of a value's layout for each assignment; nothing if the value is no tensor.
   struct Digits {
     planner::LayoutSpace *space = nullptr;
     ArrayRef<unsigned> dims;
@@ -73,7 +73,7 @@ private:
     findAdditiveOperands();
   }
 
-  /// The sets of operands that may be pending together: each by itself, and all.
+  /// Returns the sets of operands that may be pending together: each by itself, and all.
   void findAdditiveOperands() {
     bool joinsBySum = llvm::all_of(rule.reductions,
                                    [](ReductionKind kind) { return kind == ReductionKind::Sum; });
@@ -113,7 +113,7 @@ private:
     }
   }
 
-  /// What an op has no terms for, it is not pinned to.
+  /// Reads the pins of terms; ignores those of terms that the op cannot have.
   void findPinnedTerms(DictionaryAttr given) {
     pinnedTerms.assign(mesh.getSizes().size(), SmallVector<unsigned>());
     for (NamedAttribute entry : given) {
@@ -152,7 +152,7 @@ private:
           dims, [&](unsigned factor) { return llvm::is_contained(assignment.cuts, factor); });
       bool carries = assignment.cuts.empty() && !assignment.pending.empty() &&
                      (!operand || llvm::is_contained(assignment.pending, *operand));
-      // A result without the factor has one term of it on each rank, but for permutations.
+      // A result without the factor has one term on each rank, unless the factor is permuted.
       bool sums = !operand && assignment.cuts.size() == 1;
       uint32_t digit = found != dims.end() ? uint32_t(found - dims.begin()) + 1
                        : (carries || sums) ? pending
@@ -162,8 +162,8 @@ private:
     return digits;
   }
 
-  /// Whether pins let `axis` do this: a pinned factor is cut by its axes alone, and these cut
-  /// nothing else. What is pending is not whole, so it may be pending too.
+  /// Returns true if pins allow this assignment of `axis`: a pinned factor is cut by its axes only,
+  /// and these cut no other factor. An axis pinned to a factor may still carry a pending sum.
   bool isAllowed(size_t axis, const AxisAssignment &assignment) const {
     if (!pinnedTerms.empty() && assignment.pending != pinnedTerms[axis]) {
       return false;
@@ -212,7 +212,7 @@ private:
     return isInOtherOrder ? reordered(digits, number) : number;
   }
 
-  /// The layout with pinned axes in the order of the pin.
+  /// Returns the layout with pinned axes in the order of the pin.
   uint32_t reordered(const Digits &digits, uint32_t number) const {
     planner::Layout layout = digits.space->layout(number);
     for (auto [axes, factor] : llvm::zip(layout.dims, digits.dims)) {
@@ -249,11 +249,11 @@ private:
   std::vector<AxisAssignment> assignments;
   SmallVector<Digits> operands, results;
   SmallVector<int64_t> parts;
-  /// For each axis the number of an assignment.
+  /// The number of an assignment for each axis.
   SmallVector<uint32_t> does;
-  /// For each factor the axes that it is pinned to.
+  /// The axes that each factor is pinned to.
   SmallVector<std::optional<planner::Axes>> pins;
-  /// For each axis the operands that are pinned to have terms over it; empty where nothing is said.
+  /// For each axis the operands that are pinned to be pending over it; empty without such a pin.
   SmallVector<SmallVector<unsigned>> pinnedTerms;
   bool isInOtherOrder = false;
   std::vector<OpOption> options;
@@ -263,7 +263,7 @@ private:
 
 std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &spaces) {
   std::vector<OpOption> options = Enumeration(op, spaces, /*heedsPins=*/true).run();
-  // Pins that cannot be kept together, as a plan written by hand may have them, are none.
+  // Ignores pins that contradict each other, as those of plans written by hand may.
   return options.empty() ? Enumeration(op, spaces, /*heedsPins=*/false).run() : options;
 }
 

@@ -16,23 +16,24 @@ namespace weft {
 
 /// One way to shard an op.
 struct OpOption {
-  /// What each axis does, as "dp:a tp:pending".
+  /// The assignments of all axes: "dp:a tp:pending".
   std::string name;
-  /// For each factor, the parts that axes cut it into.
+  /// For each factor, the number of parts that axes cut it into.
   llvm::SmallVector<int64_t, 8> parts;
-  /// The layout of each operand and result, as a number in the space of its rank; 0 where it is no
+  /// The layout of each operand and result, as a number in the space of its rank; 0 if it is no
   /// tensor.
   llvm::SmallVector<uint32_t, 8> operands, results;
 };
 
-/// All options of `op`, from its factor rule: each axis of the mesh cuts a factor that it divides,
-/// or carries a pending sum through operands that the op is additive in, or does nothing. The first
-/// does nothing on all axes. An axis may cut a permutation beside its partner. Several axes on one
-/// factor stand in the order of the mesh. Where the op has pins, a pinned factor is cut by its
-/// axes, in their order, and by no others. Pins that contradict each other count for nothing.
+/// Returns all options of `op`, from its factor rule: each axis of the mesh cuts a factor that it
+/// divides, or carries a pending sum through operands that the op is additive in, or does nothing.
+/// In the first option all axes do nothing. An axis may cut a permuted factor together with its
+/// partner. Several axes of one factor stand in the order of the mesh. A pinned factor is cut by
+/// the pinned axes only, in their order. Pins that contradict each other are ignored.
 std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &spaces);
 
-/// All ways in which a value of `type` can lie, in the same sense; pending sums only if `pending`.
+/// Returns all layouts of a value of `type` whose axes stand in the order of the mesh; those of
+/// pending sums only if `pending` is true.
 std::vector<uint32_t> enumerateLayouts(mlir::RankedTensorType type, LayoutSpaces &spaces,
                                        bool pending);
 

@@ -1,4 +1,4 @@
-//===- OpPins.cpp - what a plan says of ops -------------------------------===//
+//===- OpPins.cpp - pins of ops by a plan ---------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,8 @@ using namespace mlir;
 
 namespace weft {
 
-/// The variable that gets `value`, maybe under another sharding; empty where none does.
+/// Returns the variable that `value` is assigned to, perhaps after a reshard; empty if there is
+/// none.
 static StringRef variableOf(Value value) {
   for (Operation *user : value.getUsers()) {
     if (auto assign = dyn_cast<AssignOp>(user)) {
@@ -30,7 +31,8 @@ static StringRef variableOf(Value value) {
   return "";
 }
 
-/// What makes a variable's first value goes by the variable's name, others by their location's.
+/// Ops that compute a variable's initial value are named after the variable, others after their
+/// location.
 static StringRef partOf(Operation *op) {
   bool isFirst = llvm::none_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) &&
                  op->getNumResults() == 1;
@@ -43,7 +45,7 @@ OpNames::OpNames(ModuleOp module) {
   llvm::StringMap<unsigned> counts;
   module.walk([&](ShardableOpInterface op) {
     std::string part = weft::partOf(op).str();
-    // Leaves room for what follows, see plan_r5.
+    // Leaves room for the suffix, see plan_r5.
     part.resize(std::min<size_t>(part.size(), 200));
     for (char &c : part) {
       c = llvm::isAlnum(c) || StringRef("._/-").contains(c) ? c : '_';
@@ -65,7 +67,7 @@ ArrayAttr toAxesAttr(MLIRContext *context, const std::vector<std::string> &axes)
                         }));
 }
 
-/// The number of the operand that an entry gives terms to, or "all".
+/// Returns the number of the operand whose terms the entry names, or "all".
 static std::optional<StringRef> termsOf(const desc::ShardingSpec &entry) {
   StringRef dimension = entry.dimension;
   if (!dimension.consume_front("terms")) {
@@ -74,7 +76,7 @@ static std::optional<StringRef> termsOf(const desc::ShardingSpec &entry) {
   return dimension.empty() ? "all" : dimension;
 }
 
-/// Null where no entry speaks of terms.
+/// Returns null if no entry names terms.
 static DictionaryAttr termsOf(MLIRContext *context, ArrayRef<const desc::ShardingSpec *> entries) {
   llvm::StringMap<ArrayAttr> terms;
   for (const desc::ShardingSpec *entry : entries) {
@@ -91,7 +93,7 @@ static DictionaryAttr termsOf(MLIRContext *context, ArrayRef<const desc::Shardin
   return terms.empty() ? DictionaryAttr() : DictionaryAttr::get(context, list);
 }
 
-/// The entries that speak of `op`, that which holds first.
+/// Returns the entries that match `op`, the strongest first.
 static SmallVector<const desc::ShardingSpec *>
 entriesOf(ShardableOpInterface op, const OpNames &names, const desc::PlanSpec &plan) {
   SmallVector<const desc::ShardingSpec *> entries;
@@ -106,7 +108,7 @@ entriesOf(ShardableOpInterface op, const OpNames &names, const desc::PlanSpec &p
   return entries;
 }
 
-/// For each factor of the rule the entry that speaks of it, or null.
+/// Returns the entry for each factor of the rule, or null.
 static SmallVector<const desc::ShardingSpec *>
 entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
                  ArrayRef<const desc::ShardingSpec *> entries, Dimensions &dimensions) {
@@ -116,7 +118,7 @@ entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
     SmallVector<StringRef> known = dimensions.namesOf(op, rule, unsigned(number));
     std::string ownName = "factor" + std::to_string(number);
     auto entry = llvm::find_if(entries, [&](const desc::ShardingSpec *one) {
-      // What a permutation is of has its partner's names, and this one besides.
+      // A permuted factor has its partner's names, but plans call it "keys".
       return one->dimension == ownName ||
              (isPermutation ? one->dimension == "keys" : llvm::is_contained(known, one->dimension));
     });
@@ -125,8 +127,8 @@ entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
   return found;
 }
 
-/// The factors that entries speak of. Of several for one axis that of the strongest entry is cut,
-/// and then the first that results have, so that nothing is pending that need not be.
+/// Returns the factors with entries, in the order in which they take axes: those of stronger
+/// entries first, then those of results, which avoids pending sums.
 static SmallVector<size_t> inOrderOfPins(const FactorRule &rule,
                                          ArrayRef<const desc::ShardingSpec *> ofFactors) {
   SmallVector<size_t> order;

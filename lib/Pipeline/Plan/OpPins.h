@@ -1,13 +1,13 @@
-//===- OpPins.h - what a plan says of ops ---------------------------------===//
+//===- OpPins.h - pins of ops by a plan -----------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A plan knows an op by the part of the model that it comes from, "mlp.up", which may have several
-// ops, forward and backward, and by a name of its own, "mlp.up/contract/2". Both are the same
-// before and after shardings are chosen.
+// A plan may name an op by its part of the model, "mlp.up", which may have several ops, forward and
+// backward, or by its own name, "mlp.up/contract/2". Both names are the same before and after
+// shardings are chosen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +19,15 @@
 
 namespace weft {
 
-/// Holds for the module as it was.
+/// The names of all ops of a module, which must not change afterwards.
 class OpNames {
 public:
   explicit OpNames(mlir::ModuleOp module);
 
-  /// "mlp.up"; empty for an op of no part. What a plan cannot write is '_'.
+  /// Returns the part of the model, "mlp.up", with '_' for characters that plans cannot contain;
+  /// empty for an op of no part.
   llvm::StringRef partOf(mlir::Operation *op) const { return names.find(op)->second.part; }
-  /// "mlp.up/contract/2": the second of its kind in that part.
+  /// Returns the op's own name: "mlp.up/contract/2" is the second contraction of its part.
   llvm::StringRef nameOf(mlir::Operation *op) const { return names.find(op)->second.full; }
   bool matches(const std::string &pattern, mlir::Operation *op) const;
 
@@ -37,28 +38,28 @@ private:
   llvm::DenseMap<mlir::Operation *, Names> names;
 };
 
-/// An entry that does not hold for one factor of an op, as a stronger one has its axes.
+/// An entry that is ignored for one factor of an op, as a stronger entry uses its axes elsewhere.
 struct OverruledEntry {
   const desc::ShardingSpec *weaker, *stronger;
 };
 
-/// What a plan says of an op.
+/// The entries of a plan that apply to an op.
 struct OpPins {
-  /// For each factor of its rule the axes that cut it, or unit where the plan says nothing that the
-  /// op can do; then, where it says which axes have terms of pending sums, a dictionary of these,
-  /// by the number of the operand that has them, or "all".
+  /// For each factor of the op's rule the axes that cut it, or unit if the plan has no entry that
+  /// the op can follow. If entries name axes of terms of pending sums, the last pin is a dictionary
+  /// of these axes, by the number of the operand that is pending, or "all".
   llvm::SmallVector<mlir::Attribute> pins;
-  /// For each of `pins` the entry that says so; null for none, and for terms.
+  /// For each of `pins` its entry; null without one, and for terms.
   llvm::SmallVector<const desc::ShardingSpec *> entries;
   llvm::SmallVector<OverruledEntry> overruled;
 };
 
-/// What `plan` says of an axis by the strongest entry holds; of equally strong ones, what it says
-/// of a factor that results have.
+/// Returns the pins of `op` by `plan`. The strongest entry with an axis holds; of equally strong
+/// ones the one for a factor of the results.
 OpPins pinsOf(ShardableOpInterface op, MeshAttr mesh, const OpNames &names, Dimensions &dimensions,
               const desc::PlanSpec &plan);
 
-/// The axes of a plan's entry as an attribute.
+/// Returns the axes of a plan's entry as an attribute.
 mlir::ArrayAttr toAxesAttr(mlir::MLIRContext *context, const std::vector<std::string> &axes);
 
 } // namespace weft

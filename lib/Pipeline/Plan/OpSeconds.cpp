@@ -1,4 +1,4 @@
-//===- OpSeconds.cpp - what an op takes under each of its options ---------===//
+//===- OpSeconds.cpp - seconds of an op's options -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -89,11 +89,11 @@ double OpSeconds::touched(const OpOption &option) const {
 double OpSeconds::of(const OpOption &option) const {
   double bytes = bytesPerTouched * touched(option), parts = 1;
   for (auto [factor, ofFactor] : llvm::zip(rule.factors, option.parts)) {
-    // The axes of a permutation are its partner's.
+    // A permuted factor is cut by its partner's axes.
     parts *= factor.kind == FactorKind::Permutation ? 1 : double(ofFactor);
   }
   if (!machine) {
-    // Only what is sent counts, and of equal plans the one that computes less.
+    // Only bytes sent count; among equal plans, the one that computes less wins.
     return 1e-9 * (flops / parts + bytes);
   }
   if (!sides) {

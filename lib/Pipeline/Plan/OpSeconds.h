@@ -1,4 +1,4 @@
-//===- OpSeconds.h - what an op takes under each of its options -----------===//
+//===- OpSeconds.h - seconds of an op's options ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,15 +15,15 @@
 
 namespace weft {
 
-/// What the op computes in: that of its shortest floating-point operand or result, or what it
-/// rounds them to; scalars do not count.
+/// Returns the precision that the op computes in: that of its narrowest floating-point operand or
+/// result, except scalars, or the one that it rounds operands to.
 desc::Precision precisionOf(mlir::Operation *op);
 
-/// Asks `op` for what it costs once, and then prices its options.
+/// Prices the options of one op. Gets the op's cost once.
 class OpSeconds {
 public:
-  /// Without a machine, options are ordered by what they compute and touch; without `byteSeconds`
-  /// no matmul is one of bytes.
+  /// Without a machine, prices only order options by their operations and the bytes that they
+  /// touch. Without `byteSeconds`, no matmul is an FP8 matmul.
   OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpaces &spaces,
             const cost::Predictor *machine, ByteSeconds *byteSeconds);
 
@@ -45,8 +45,8 @@ private:
   desc::Precision precision = desc::Precision::F32;
   double flops, bytesPerTouched;
   llvm::SmallVector<std::optional<Value>> operands, results;
-  /// For each factor, which side of a matmul it is, where the op is one: each factor is in
-  /// two of three tensors, and those in both operands alone are summed.
+  /// If the op is a matmul, the side of each factor: a factor is in two of the three tensors or,
+  /// for batches, in all, and those that only the operands have are summed.
   enum class Side : uint8_t { Batch, M, N, K };
   std::optional<llvm::SmallVector<Side>> sides;
 };

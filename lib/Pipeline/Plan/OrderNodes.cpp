@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A solver that goes over nodes in their order carries what it learns along a chain in one pass if
-// the chain's nodes ascend. So a node stands where it is first met as the program runs: a variable
-// before its first reader, a shared value before its first user, and a layer where it is first
-// called.
+// If the nodes of a chain ascend, a solver that visits nodes in order carries its messages along
+// the whole chain in one pass. So nodes stand in the order in which the program first uses them: a
+// variable before its first reader, a shared value before its first user, and a layer at its first
+// call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ public:
     }
   }
 
-  /// Nodes in the order in which they were met, and then those that were not.
+  /// Nodes in the order of their first use, then all unused ones.
   std::vector<uint32_t> order() const {
     std::vector<uint32_t> nodes(places.size());
     std::iota(nodes.begin(), nodes.end(), 0);
@@ -79,7 +79,7 @@ private:
 
   const ShardingProblem &shardings;
   const SymbolTable &symbols;
-  /// Of each node, or their number for one that was not met.
+  /// The place of each node; the number of nodes for an unused one.
   std::vector<uint32_t> places;
   uint32_t met = 0;
   llvm::SmallPtrSet<Operation *, 8> visited;

@@ -23,21 +23,21 @@ namespace weft {
 
 namespace {
 
-/// What a plan asks of the sizes of a class of dimensions.
+/// The requirements of a plan on the sizes of a class of dimensions.
 struct Enlarged {
-  /// What variables call it.
+  /// The name that variables give the class.
   std::string name;
   int64_t size = 0, padded = 0;
   /// The least common multiple of all numbers of shards.
   int64_t shards = 1;
 };
 
-/// Shards that `plan` cuts what is called `name` into, by each of its entries.
+/// Returns the numbers of shards that the entries of `plan` cut dimensions of this name into.
 std::vector<int64_t> shardsOf(const desc::PlanSpec &plan, StringRef name) {
   std::vector<int64_t> all;
   for (const auto *entries : {&plan.shardings, &plan.homes}) {
     for (const desc::ShardingSpec &entry : *entries) {
-      // Keys are the sequence beside its queries.
+      // Keys have the length of the sequence of queries.
       StringRef dimension = entry.dimension == "keys" ? "sequence" : StringRef(entry.dimension);
       int64_t shards = 1;
       for (const std::string &axis : entry.axes) {
@@ -51,7 +51,7 @@ std::vector<int64_t> shardsOf(const desc::PlanSpec &plan, StringRef name) {
   return all;
 }
 
-/// Whether some variable has a dimension that `plan` cuts into shards which do not divide it.
+/// Returns true if the shards of `plan` do not divide a dimension of some variable.
 bool needsPadding(ModuleOp module, const desc::PlanSpec &plan) {
   return llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
     ArrayRef<int64_t> shape = variable.getTensorType().getShape();
@@ -104,7 +104,7 @@ private:
     return found == paddings.end() ? nullptr : &found->second;
   }
 
-  /// Calls `visit` with each factor that is to be padded.
+  /// Calls `visit` with each factor to pad.
   template <typename Visit> LogicalResult forEachFactor(ShardableOpInterface op, Visit visit) {
     FactorRule rule = op.getFactorRule();
     auto over = [&](ValueRange values, ArrayRef<SmallVector<unsigned>> dims) {
@@ -122,7 +122,8 @@ private:
                    failed(over(op->getResults(), rule.results)));
   }
 
-  /// Whether a permutation and its partner, if both may be padded, stay as long as each other.
+  /// Returns true if a permuted factor and its partner, where both may be padded, keep equal
+  /// lengths.
   bool keepsPartners(ShardableOpInterface op) {
     FactorRule rule = op.getFactorRule();
     std::optional<unsigned> permuted = findPermutation(rule);
@@ -141,7 +142,7 @@ private:
     FactorRule rule = op.getFactorRule();
     bool keeps = keepsPartners(op);
     return forEachFactor(op, [&](unsigned factor, const Enlarged &padding) -> LogicalResult {
-      // A factor of another size has groups in it, as of samples whose mean is taken.
+      // A factor of another size contains groups, as of samples that share a mean.
       if (op.mayBePadded(factor) && keeps && rule.factors[factor].size == padding.size) {
         return success();
       }
@@ -151,7 +152,8 @@ private:
     });
   }
 
-  /// To an op whose result depends on the sizes of the whole, unless accumulation has told it.
+  /// Gives the sizes without padding to an op whose result depends on them, unless accumulation did
+  /// so.
   void tellSizes(ShardableOpInterface op) {
     FactorRule rule = op.getFactorRule();
     llvm::SmallDenseMap<unsigned, int64_t> padded;
@@ -167,7 +169,7 @@ private:
     }
   }
 
-  /// `type`, of which the dimensions are those of `owner`, padded.
+  /// Returns `type`, whose dimensions are those of `owner`, padded.
   template <typename Owner> RankedTensorType pad(RankedTensorType type, Owner owner) {
     SmallVector<int64_t> shape(type.getShape());
     for (auto [dim, size] : llvm::enumerate(shape)) {
@@ -192,7 +194,7 @@ private:
         variable.setType(padded);
       }
     } else if (auto observe = dyn_cast<ObserveOp>(op)) {
-      // The value, which comes before, has been padded.
+      // The value stands earlier, and has been padded.
       auto type = cast<RankedTensorType>(observe.getValue().getType());
       SmallVector<int64_t> shape(type.getShape());
       for (auto [dim, size] : llvm::enumerate(shape)) {
@@ -216,7 +218,7 @@ private:
     }
   }
 
-  /// Results are of the types that they will have when all is done.
+  /// Results have their final types.
   void pad(func::FuncOp function) {
     Operation *done = function.getBody().front().getTerminator();
     auto results = llvm::map_to_vector(done->getOperands(), [&](Value value) -> Type {
@@ -229,7 +231,7 @@ private:
 
   ModuleOp module;
   Dimensions dimensions;
-  /// By class.
+  /// The padding of each class.
   std::map<uint32_t, Enlarged> paddings;
 };
 

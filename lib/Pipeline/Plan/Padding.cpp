@@ -1,4 +1,4 @@
-//===- Padding.cpp - what padding holds -----------------------------------===//
+//===- Padding.cpp - zeros in padding -------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ Padding::Padding(ModuleOp module, const MaskedDims &masked)
   }
 }
 
-/// Of all values; what does not follow is refuted after.
+/// Assumes zeros in the padding of all values; refute() removes those that do not follow.
 void Padding::assumeZeros() {
   auto assume = [&](Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -49,7 +49,7 @@ void Padding::assumeZeros() {
   });
 }
 
-/// Whether something was refuted.
+/// Returns true if an assumption was refuted.
 bool Padding::refute() {
   size_t before = zeros.size();
   for (auto [value, dimension] : padded) {
@@ -60,7 +60,7 @@ bool Padding::refute() {
   return zeros.size() < before;
 }
 
-/// Whether `value` is zero if all others are that still count as such.
+/// Returns true if `value` is zero, given the assumptions that remain.
 bool Padding::stays(Value value, uint32_t dimension) {
   if (llvm::all_of(dimsOf(value, dimension),
                    [&](int64_t dim) { return masked.contains({value, dim}); })) {
@@ -89,7 +89,7 @@ bool Padding::staysInResult(ShardableOpInterface op, Value result, uint32_t dime
   });
 }
 
-/// All calls have to agree.
+/// The operands of all calls must be zero.
 bool Padding::staysInArgument(BlockArgument argument, uint32_t dimension) {
   auto found = callers.find(argument.getOwner()->getParentOp());
   return found != callers.end() && llvm::all_of(found->second, [&](CallOp call) {
@@ -165,8 +165,8 @@ std::optional<PaddingFault> Padding::findFault(Operation *op) {
   return shardable ? findFault(shardable) : std::nullopt;
 }
 
-/// A factor that a result lacks is summed over, or joined in another way. Of a permutation its
-/// partner says what is seen.
+/// A factor that a result lacks is summed over, or joined in another way. For a permuted factor,
+/// its partner decides which elements the result depends on.
 std::optional<PaddingFault> Padding::findFault(ShardableOpInterface op) {
   FactorRule rule = op.getFactorRule();
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {

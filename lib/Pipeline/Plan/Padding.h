@@ -1,19 +1,20 @@
-//===- Padding.h - what padding holds -------------------------------------===//
+//===- Padding.h - zeros in padding ---------------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// In a module that pad-dimensions has padded, elements beyond the end of a dimension are either
-// known to be zero, or are some finite numbers. Parameters and optimizer states are zero there, and
-// what follows from zeros the ops say themselves (isNothingBeyond):
+// After pad-dimensions, elements beyond the end of a dimension are either known to be zero, or are
+// any finite numbers. Parameters and optimizer states are zero there. Each op tells which of its
+// results are zero there if its operands are (isNothingBeyond):
 //
 //   %h = contract "bsk,nk->bsn"(%x, %up)    n padded: zero where %up is
 //   %g = map … silu(%h)                     zero where %h is
 //   %y = contract "bsn,kn->bsk"(%g, %down)  nothing is added from where %g, or %down, is zero
 //
-// A fault is a place where something else would be added to a sum, or be kept in a variable.
+// A fault is a place where padding that is not known to be zero would be added to a sum, or stored
+// in a variable.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,38 +29,39 @@
 
 namespace weft {
 
-/// Padding that is not as it has to be.
+/// Padding that has to be zero, but is not known to be.
 struct PaddingFault {
   mlir::Operation *op = nullptr;
-  /// A class of dimensions.
+  /// The class of the padded dimension.
   uint32_t dimension = 0;
-  /// What has to be zero beyond the end; or null, and result number `result` of `op` takes in
-  /// something from beyond the end of `factor`.
+  /// The value that has to be zero beyond the end. Null if result number `result` of `op` depends
+  /// on elements beyond the end of `factor`.
   mlir::Value value;
   unsigned factor = 0, result = 0;
 };
 
 using MaskedDims = llvm::DenseSet<std::pair<mlir::Value, int64_t>>;
 
-/// Holds for the module as it was.
+/// The contents of the padding of a module, which must not change afterwards.
 class Padding {
 public:
-  /// `masked` has the values and their dimensions that were made zero beyond the end.
+  /// `masked` are the values, with their dimensions, that masks set to zero beyond the end.
   Padding(mlir::ModuleOp module, const MaskedDims &masked);
 
-  /// Whether `value` is known to be zero beyond the end of `dimension`; false where it lacks that.
+  /// Returns true if `value` has dimensions of class `dimension` and is known to be zero beyond
+  /// their end.
   bool isZero(mlir::Value value, uint32_t dimension) { return zeros.contains({value, dimension}); }
-  /// Elements of a padded dimension that are none of its padding.
+  /// Returns the size of a padded dimension without its padding.
   int64_t endOf(uint32_t dimension) { return ends.at(dimension); }
-  /// The dimensions of `value` that are of that class.
+  /// Returns the dimensions of `value` of class `dimension`.
   llvm::SmallVector<int64_t> dimsOf(mlir::Value value, uint32_t dimension);
-  /// The factors of a result of `op` that are of that class.
+  /// Returns the factors of a result of `op` of class `dimension`.
   llvm::SmallVector<unsigned> factorsOf(ShardableOpInterface op, mlir::Value result,
                                         uint32_t dimension);
-  /// The operands of `op` that have the factor, or the partner of one that is a permutation.
+  /// Returns the operands of `op` that have the factor or, for a permuted factor, its partner.
   llvm::SmallVector<unsigned> operandsWith(ShardableOpInterface op, unsigned factor);
 
-  /// The first fault, in functions that call others before those that they call.
+  /// Returns the first fault, in callers before their callees, or nothing.
   std::optional<PaddingFault> findFault();
 
 private:
@@ -77,7 +79,7 @@ private:
   const MaskedDims &masked;
   mlir::SymbolTable symbols;
   Dimensions dimensions;
-  /// By class, of those that are padded.
+  /// The sizes without padding, by the classes of padded dimensions.
   llvm::DenseMap<uint32_t, int64_t> ends;
   /// Values with a padded dimension, in order.
   std::vector<std::pair<mlir::Value, uint32_t>> padded;

@@ -13,14 +13,13 @@ using namespace weft;
 void weft::buildApplyPlanPipeline(OpPassManager &manager,
                                   const AccumulateMicroBatchesPassOptions &parts,
                                   const ApplyPlanPassOptions &plan, const PlanContext &context) {
-  // First, while `?` still tells the batch from other dimensions: what follows sees one
-  // micro-batch.
+  // First, while `?` still marks the batch: later passes see one micro-batch.
   manager.addPass(createAccumulateMicroBatchesPass(parts));
-  // And then at once: all that follows asks for sizes.
+  // Next, as all later passes need sizes.
   SubstituteBatchPassOptions sizes;
   sizes.batch = parts.samples / parts.accumulation;
   manager.addPass(createSubstituteBatchPass(sizes));
-  // From here on everything divides.
+  // From here on all axes divide the dimensions that they cut.
   PadDimensionsPassOptions pad;
   pad.plan = plan.plan;
   pad.pins = plan.pins;
@@ -35,13 +34,13 @@ PlanResults weft::buildPlanPipeline(OpPassManager &manager,
                                     const SearchShardingsPassOptions &search,
                                     const PlanContext &context) {
   buildApplyPlanPipeline(manager, parts, plan, context);
-  // What is said by hand of values in the module; a plan speaks of ops and variables.
+  // Constraints in the module are on values; a plan is on ops and variables.
   manager.addPass(createResolveConstraintsPass());
-  // What the plan leaves open is decided by cost.
+  // Decides by cost what the plan leaves open.
   auto [searching, found] = makeShardingSearch(search, context.question);
   manager.addPass(std::move(searching));
   manager.addPass(createVerifyPlanPass());
-  // What the search has summed up is what it has written.
+  // Checks that the module has the cost that the search computed.
   PricePlanPassOptions price;
   price.machine = search.machine;
   price.fp8Matmuls = search.fp8Matmuls;

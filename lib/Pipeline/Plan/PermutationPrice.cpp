@@ -1,4 +1,4 @@
-//===- PermutationPrice.cpp - what shards that go round cost --------------===//
+//===- PermutationPrice.cpp - the cost of passing shards around -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,7 @@ double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const O
                  ArrayRef<uint32_t> layouts, bool isResult) {
     for (auto [value, dims, layout] : llvm::zip_equal(values, tensors, layouts)) {
       const unsigned *dim = llvm::find(dims, *permuted);
-      // A value that is several operands is sent once.
+      // A value that is several operands is sent only once.
       if (dim == dims.end() || !known.insert(value).second) {
         continue;
       }

@@ -1,4 +1,4 @@
-//===- PermutationPrice.h - what shards that go round cost ----------------===//
+//===- PermutationPrice.h - the cost of passing shards around -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace weft {
 
-/// What it costs to send round the shards of `op`'s permutation, as `option` cuts it; 0 where it
-/// does not. Of n ranks, each sends every operand that has the permuted factor n - 1 times, and
-/// every result n times: see expand-permutations.
+/// Returns the cost of passing shards around the ranks, if `option` cuts the permuted factor of
+/// `op`, else 0. Each of n ranks sends every operand with the permuted factor n - 1 times, and
+/// every result with this factor n times: see expand-permutations.
 double pricePermutation(ShardableOpInterface op, const FactorRule &rule, const OpOption &option,
                         LayoutSpaces &spaces, const planner::Price &price);
 

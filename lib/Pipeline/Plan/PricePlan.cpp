@@ -1,4 +1,4 @@
-//===- PricePlan.cpp - what a planned module takes ------------------------===//
+//===- PricePlan.cpp - the cost of a planned module -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,13 +26,13 @@ namespace weft {
 
 namespace {
 
-/// None of what is no tensor.
+/// Returns the bytes of the whole tensor; 0 if the type is no tensor.
 double wholeBytes(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? double(countBytes(tensor)) : 0;
 }
 
-/// Of the shard that a rank holds.
+/// Returns the bytes of one rank's shard.
 double localBytes(Type type) {
   double bytes = wholeBytes(type);
   if (ShardingAttr sharding = getSharding(type)) {
@@ -43,12 +43,12 @@ double localBytes(Type type) {
   return bytes;
 }
 
-/// The sides of a matmul that a rank computes.
+/// The sizes of a matmul on one rank.
 struct Matmul {
   int64_t batch = 1, m = 1, n = 1, k = 1;
 };
 
-/// Of a function: the op at which most memory is in use, and how much with the functions it calls.
+/// The peak point of a function, and the bytes of its values there, with those of called functions.
 struct Instant {
   Operation *op = nullptr;
   double bytes = -1;
@@ -85,7 +85,7 @@ public:
   }
 
 private:
-  /// Those that functions of a step name.
+  /// The variables that functions of a step use.
   llvm::StringSet<> usedSymbols() {
     llvm::StringSet<> used;
     for (auto &[function, times] : calls) {
@@ -136,7 +136,7 @@ private:
     addRounds(op, rule, axesOf, times);
   }
 
-  /// Shards of a permutation's dimension that go round, operands once less than results.
+  /// Adds the cost of passing shards of a permuted factor around, operands once less than results.
   void addRounds(ShardableOpInterface op, const FactorRule &rule, ArrayRef<ArrayAttr> axesOf,
                  double times) {
     std::optional<unsigned> permuted = findPermutation(rule);
@@ -190,7 +190,8 @@ private:
     return machine->kernel(op->getName().stripDialect(), precisionOf(op), flops, bytes);
   }
 
-  /// Two tensors to one, each index in two of the three, some summed.
+  /// Recognizes a matmul: two tensors to one, each factor in two of the three or in all, some
+  /// summed.
   std::optional<Matmul> asMatmul(ShardableOpInterface op, const FactorRule &rule,
                                  ArrayRef<ArrayAttr> axesOf) {
     if (op->getNumOperands() != 2 || op->getNumResults() != 1 ||
@@ -217,7 +218,7 @@ private:
     return sums ? std::optional(matmul) : std::nullopt;
   }
 
-  /// What a value is before it is put into another sharding.
+  /// Returns the value before all reshards.
   static Value originOf(Value value) {
     while (auto reshard = value.getDefiningOp<ReshardOp>()) {
       value = reshard.getInput();
@@ -225,7 +226,7 @@ private:
     return value;
   }
 
-  /// Values that take memory, and what uses each last, but for reshards of them.
+  /// Returns the values that take memory, each with its last user that is no reshard.
   static llvm::MapVector<Value, Operation *> lastUses(Block &block) {
     llvm::MapVector<Value, Operation *> last;
     for (Operation &op : block) {
@@ -239,14 +240,15 @@ private:
     return last;
   }
 
-  /// The function that `op` calls, if that makes calls itself: the instant may lie inside.
+  /// Returns the function that `op` calls if it has calls itself, as the peak point may lie inside;
+  /// or null.
   func::FuncOp insideOf(Operation *op) {
     auto call = dyn_cast_or_null<CallOp>(op);
     auto callee = call ? symbols.lookup<func::FuncOp>(call.getCallee()) : func::FuncOp();
     return callee && !callee.getOps<CallOp>().empty() ? callee : func::FuncOp();
   }
 
-  /// When most bytes of whole values are there, of which a reshard makes no more.
+  /// Returns the instant at which whole values take most bytes, not counting copies by reshards.
   const Instant &fullest(func::FuncOp function) {
     auto [known, isNew] = instants.try_emplace(function);
     if (!isNew) {
@@ -272,7 +274,7 @@ private:
     return known->second = most;
   }
 
-  /// Bytes of values that are made before the fullest instant and used after it.
+  /// Returns the bytes of values that are computed before the fullest instant and used after it.
   double savedBytes(func::FuncOp function) {
     Operation *instant = fullest(function).op;
     double saved = 0;
@@ -290,10 +292,10 @@ private:
   const cost::Predictor *machine;
   ByteSeconds *byteSeconds;
   planner::Prices prices;
-  /// How often each function runs, and how often a value goes from one type to another.
+  /// The number of calls of each function, and of reshards from one type to another.
   llvm::MapVector<Operation *, double> calls;
   llvm::MapVector<std::pair<Type, Type>, double> reshards;
-  /// Of functions; addresses are kept.
+  /// The fullest instants of functions. A std::map, as references to its values stay valid.
   std::map<Operation *, Instant> instants;
   PlanPrice price;
 };
@@ -308,7 +310,7 @@ double PlanPrice::bytes() const {
   return sum;
 }
 
-/// Of `@step`, or without one of the first public function. Both pointers may be null.
+/// Prices `@step` or, if there is none, the first public function. Both pointers may be null.
 static PlanPrice pricePlan(ModuleOp module, const cost::Predictor *machine,
                            ByteSeconds *byteSeconds) {
   auto root = module.lookupSymbol<func::FuncOp>("step");
@@ -356,7 +358,7 @@ struct PricePlanPass : impl::PricePlanPassBase<PricePlanPass> {
   }
 
 private:
-  /// But for rounding.
+  /// Compares but for rounding.
   static bool isNear(double a, double b) {
     return std::abs(a - b) <= 1e-6 * std::max(std::abs(a), std::abs(b));
   }

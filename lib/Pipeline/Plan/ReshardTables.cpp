@@ -1,4 +1,4 @@
-//===- ReshardTables.cpp - what it takes from each layout to each ---------===//
+//===- ReshardTables.cpp - tables of costs of reshards --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -34,13 +34,14 @@ planner::Table ReshardTables::make(RankedTensorType type, ReductionKind reductio
   problem.scatters = reduction != ReductionKind::LogSumExp;
   std::string name;
   llvm::raw_string_ostream(name) << type;
-  // A way becomes pending only last, so that one by a pending layout is another, and maybe shorter.
+  // Paths make a value pending only in their last step, so that a detour over a pending layout may
+  // be shorter.
   bool isShortest = reduction == ReductionKind::Sum && !canPend(type);
   planner::Table table{std::move(name), count, count,
                        space.costs(problem, canPend(type), all, all, std::ref(prices)), isShortest};
   for (uint32_t row = 0; row < count && reduction != ReductionKind::Sum; ++row) {
     for (uint32_t column = 0; column < count; ++column) {
-      // Whoever uses a value takes it pending only as a sum.
+      // Users accept pending values only as sums.
       if (space.isPending(row) && space.isPending(column)) {
         table.seconds[row * count + column] = planner::kInfinity;
       }

@@ -1,4 +1,4 @@
-//===- ReshardTables.h - what it takes from each layout to each -----------===//
+//===- ReshardTables.h - tables of costs of reshards ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,15 +17,16 @@
 
 namespace weft {
 
-/// The tables of all problems on one mesh; each is made once.
+/// Tables of the costs of reshards, for all problems on one mesh. Computes each table once.
 class ReshardTables {
 public:
-  /// In seconds on `machine`, or in bytes without one. Both arguments must outlive this.
+  /// Costs are seconds on `machine` or, if it is null, bytes sent. Both arguments must outlive the
+  /// tables.
   ReshardTables(LayoutSpaces &spaces, const cost::Predictor *machine)
       : spaces(spaces), machine(machine), prices(spaces.getMesh().getSizes(), machine) {}
 
-  /// Between the first `count` layouts of a value of `type`, whole, which may be pending by
-  /// `reduction`. Valid as long as this is.
+  /// Returns the table between the first `count` layouts of a value of `type`, the type of the
+  /// whole tensor, which may be pending by `reduction`. The table lives as long as this object.
   const planner::Table &of(mlir::RankedTensorType type, ReductionKind reduction, uint32_t count);
 
   LayoutSpaces &spaces;

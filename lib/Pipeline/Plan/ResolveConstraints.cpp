@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Values that are one are joined by links: what passes a value on as it is. From each constraint
-// links are followed to the nearest one that does not agree, so that the way between the two shows
-// where they meet.
+// Links join values that are the same: ops pass them on unchanged. From each constraint, links are
+// followed to the nearest one that disagrees, so that the path between the two shows where they
+// meet.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ namespace weft {
 
 namespace {
 
-/// To a value that is the same, by an op that passes it on.
+/// A link to the same value, by an op that passes it on.
 struct Link {
   Value to;
   Operation *by;
@@ -82,7 +82,7 @@ private:
   DenseMap<Value, SmallVector<Link, 2>> links;
 };
 
-/// Whether a value can lie as both say.
+/// Returns true if a layout can satisfy both constraints.
 bool agree(ConstrainOp a, ConstrainOp b) {
   for (auto [number, dim] : llvm::enumerate(a.getDims())) {
     auto axes = dyn_cast<ArrayAttr>(dim);
@@ -101,8 +101,8 @@ bool agree(ConstrainOp a, ConstrainOp b) {
   return true;
 }
 
-/// A constraint that does not agree with another, and the op that passes the value of one to the
-/// other; null where both are next to each other.
+/// A constraint that disagrees with another, and the op that passes the value between them; null if
+/// they are next to each other.
 struct Conflict {
   ConstrainOp other;
   Operation *crossing = nullptr;
@@ -131,7 +131,7 @@ std::optional<Conflict> findConflict(ConstrainOp from, Links &links) {
 
 struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstraintsPass> {
   void runOnOperation() override {
-    // The strongest first: what it overrules is gone when it is its turn.
+    // The strongest first, as it removes weaker ones that disagree.
     std::multimap<uint64_t, ConstrainOp> byPriority;
     getOperation().walk([&](ConstrainOp op) { byPriority.insert({op.getPriority(), op}); });
     auto constraints = llvm::to_vector(llvm::make_second_range(byPriority));
@@ -152,7 +152,7 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
     }
   }
 
-  /// Whether the constraint can be kept at all.
+  /// Checks that the mesh has the axes and that they divide the dimensions.
   static LogicalResult check(ConstrainOp op, MeshAttr mesh) {
     auto type = cast<RankedTensorType>(op.getInput().getType());
     for (auto [dim, size] : llvm::zip(op.getDims(), type.getShape())) {
@@ -175,7 +175,7 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
     return success();
   }
 
-  /// Takes away all that does not agree with number `strong`.
+  /// Removes all constraints that disagree with number `strong`.
   LogicalResult overruleOthers(size_t strong, SmallVectorImpl<ConstrainOp> &constraints) {
     ConstrainOp stronger = constraints[strong];
     for (;;) {
@@ -210,7 +210,7 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
       diagnostic.attachNote(stronger.getInput().getLoc()) << "both are of this value";
     } else if (auto variable = dyn_cast<VariableOp>(conflict.crossing)) {
       diagnostic.attachNote(variable.getLoc())
-          << "both are of what is read of '" << variable.getSymName() << "'";
+          << "both constrain the value of variable '" << variable.getSymName() << "'";
     } else {
       auto call = cast<CallOp>(conflict.crossing);
       diagnostic.attachNote(call.getLoc()) << "they meet where '" << call.getCallee()
@@ -218,7 +218,8 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
     }
   }
 
-  /// What it leaves open is as a plan says, where axes are left for that.
+  /// Pins the value. Dimensions that the constraint leaves open take the plan's axes, if these are
+  /// free.
   static void pin(ConstrainOp op) {
     MLIRContext *context = op.getContext();
     SmallVector<Attribute> pins(op.getDims().getValue());

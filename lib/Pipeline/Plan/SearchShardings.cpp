@@ -26,7 +26,7 @@ namespace weft {
 
 namespace {
 
-/// Writes a choice into types, and a reshard wherever a value is needed in another sharding.
+/// Writes a choice into types, and inserts a reshard wherever an op needs another sharding.
 class Application {
 public:
   Application(ShardingProblem &shardings, const planner::Choice &choice)
@@ -62,7 +62,8 @@ private:
     return withSharding(cast<RankedTensorType>(type), shardings.shardingOf(type, *end, choice));
   }
 
-  /// Each use gets the value as it was defined if that fits, else from what the uses share.
+  /// Each use gets the value in its original sharding if that fits, else from the reshard that the
+  /// uses share.
   void move(Value value, const SharedUses &group) {
     DenseMap<Type, Value> done;
     Value shared = value;
@@ -75,7 +76,7 @@ private:
     }
   }
 
-  /// Just before the first user, so that what is gathered does not lie about.
+  /// Inserts before the first user, so that gathered values do not occupy memory earlier.
   Value reshard(Value value, Type type, const SharedUses &group, DenseMap<Type, Value> &done) {
     if (value.getType() == type) {
       return value;
@@ -123,7 +124,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     });
     LayoutSpaces spaces(mesh);
     ReshardTables tables(spaces, predictor->get());
-    // The step decides over variables, and the other functions follow.
+    // The step decides the shardings of variables; other functions follow.
     SmallVector<func::FuncOp> roots;
     for (auto function : module.getOps<func::FuncOp>()) {
       if (!function.isPrivate()) {
@@ -171,7 +172,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
   }
 
   LogicalResult decide(func::FuncOp root, ReshardTables &tables) {
-    // Anew for each root, as those before have changed what reads what.
+    // Built again for each root, as earlier roots changed the uses of values.
     std::unique_ptr<ByteSeconds> byteSeconds =
         ByteSeconds::make(fp8Matmuls, getOperation(), tables.machine);
     ShardingProblem shardings(getOperation(), tables, byteSeconds.get());
@@ -197,7 +198,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       }
     }
     ShardingChoice found = chooseShardings(shardings);
-    // What the program takes is known exactly only when it is scheduled, and is refused there.
+    // Schedule computes the program's exact memory, and rejects it there if needed.
     const planner::Choice &choice = found.choice;
     const planner::Solution &solution = found.solution;
     if (choice.empty()) {
@@ -235,7 +236,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
                  : success();
   }
 
-  /// A variable that no function reads or assigns is whole where it is not pinned.
+  /// Variables that no function reads or assigns are whole, unless they are pinned.
   void settleUnused(VariableOp variable, MeshAttr mesh) {
     RankedTensorType type = variable.getTensorType();
     if (getSharding(type)) {
@@ -257,7 +258,7 @@ private:
   const ValueQuestion *question = nullptr;
   std::shared_ptr<SearchResult> result = std::make_shared<SearchResult>();
   PinOrigins origins;
-  /// The function that decides over variables.
+  /// The function that decides the shardings of variables.
   func::FuncOp decider;
 };
 

@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace weft {
 
-/// Whether shardings were written into a function before. It may have no tensors as arguments.
+/// Returns true if the function has shardings already. It may have no tensor arguments.
 static bool isSharded(func::FuncOp function) {
   auto isOneSharded = [](Type type) { return isa<RankedTensorType>(type) && getSharding(type); };
   return llvm::any_of(function.getArgumentTypes(), isOneSharded) ||
@@ -33,7 +33,7 @@ static std::string placeOf(Location location) {
   return text;
 }
 
-/// The calls that `argument` is given to, if nothing else uses it.
+/// Returns the calls that `argument` is passed to, if it has no other users.
 static std::string usesOf(BlockArgument argument) {
   std::vector<std::string> places;
   for (OpOperand &use : argument.getUses()) {
@@ -47,7 +47,7 @@ static std::string usesOf(BlockArgument argument) {
   return llvm::join(places, "; ");
 }
 
-/// The result of a function that `value` is.
+/// Returns the number of the function's result that `value` is.
 static std::string sourceOf(Value value) {
   auto call = value.getDefiningOp<CallOp>();
   return call ? call.getCallee().str() + " #" +
@@ -90,7 +90,7 @@ LogicalResult ShardingProblem::build(func::FuncOp root) {
   return success();
 }
 
-/// How often each function runs. One that has shardings already is not gone into.
+/// Counts the calls of each function. Does not enter functions that have shardings already.
 LogicalResult ShardingProblem::countCalls(func::FuncOp function, double times) {
   if (function.isExternal()) {
     return function.emitError("search-shardings: expected a function with a body");
@@ -125,7 +125,7 @@ void ShardingProblem::declare(func::FuncOp function) {
   }
 }
 
-/// What goes to the same places of functions, or comes from the same, lies the same way.
+/// Values that go to the same places of functions, or come from the same, share one layout.
 const ShardingEnd *ShardingProblem::declareBorder(func::FuncOp function, StringRef what,
                                                   unsigned number, Type type, bool pending,
                                                   const std::string &kind) {
@@ -164,7 +164,7 @@ LogicalResult ShardingProblem::visit(Operation &op) {
   } else if (auto assign = dyn_cast<AssignOp>(op)) {
     use(assign.getValueMutable(), variables[symbols.lookup(assign.getVariable())]);
   } else if (auto observe = dyn_cast<ObserveOp>(op)) {
-    // Wherever it lies, as long as nothing is pending. What comes from one end is seen alike.
+    // Any layout that is not pending. Observed values from the same end share a node.
     auto type = cast<RankedTensorType>(observe.getValue().getType());
     const ShardingEnd *&end = observed[routes[observe.getValue()].from->number];
     end = end ? end : addValue("observed " + observe.getName().str(), type, /*pending=*/false);
@@ -184,7 +184,7 @@ LogicalResult ShardingProblem::visit(Operation &op) {
 void ShardingProblem::visitCall(CallOp call) {
   auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
   if (!calls.contains(callee)) {
-    // It has shardings already.
+    // The function has shardings already.
     auto given = [&](Type type) -> const ShardingEnd * {
       ShardingAttr sharding = getSharding(type);
       return sharding
@@ -267,8 +267,8 @@ OpNode ShardingProblem::addOp(ShardableOpInterface op) {
   return made;
 }
 
-/// Values that live at the peak, of the root and of functions on the way to it, take memory as they
-/// come from their ends; variables do anyway.
+/// Values that are live at the peak points, of the root and of called functions, take memory in the
+/// layout of their definition; variables always take memory.
 void ShardingProblem::addMemory() {
   for (auto &[value, route] : routes) {
     Operation *definition = value.getDefiningOp();
@@ -379,7 +379,7 @@ void ShardingProblem::connect(RankedTensorType type, const ShardingEnd &from, co
                               double times) {
   uint32_t table = tableOf(type, from.reduction);
   if (from.node == to.node) {
-    // A value that an op uses twice, or a layer's that goes into the next.
+    // A value that an op uses twice, or that goes from a layer to the next.
     const planner::Table &costs = problem.tables[table];
     for (size_t option = 0; option < from.layouts.size(); ++option) {
       problem.nodes[from.node].options[option].seconds +=

@@ -5,27 +5,29 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is decided is how each op is sharded, how variables lie between steps (their home), and how
-// values lie that several ops use or that cross the border of a layer. An op's node has the
-// options of its factor rule; their time is what the op says it costs, shared by the ranks that
-// compute different parts. An edge is a value on its way: the cheapest reshard from how one node
-// leaves it to how the other needs it. A value with several users has a node of its own, so that
-// what they share is paid once:
+// The problem has a node for the sharding of each op, for the sharding of each variable between
+// steps (its home), and for the sharding of each value that several ops use or that crosses the
+// border of a layer. An op's node has the options of its factor rule; the time of an option is the
+// op's cost, divided by the number of ranks that compute different parts. An edge is the cheapest
+// reshard of a value from the layout in which one node leaves it to the layout that the other
+// needs. A value with several users has a node of its own, so that reshards which they share count
+// once:
 //
 //      norm ──▶ (value) ──▶ q, k, v        gathered once for all three
 //
-// A layer that is called many times is decided once, and what it costs counts as often. Its
+// A layer that is called many times is decided once, and its costs count for each call. Its
 // variables are decided together too: variables that a function uses in the same places of the
-// same layers have one node, and so have equal casts of them. So a problem is as large as the
-// distinct layers are, however many there are of each.
+// same layers share a node, and so do equal casts of them. So the size of a problem depends on the
+// distinct layers only, not on the number of their calls.
 //
-// Memory is what variables take, and the values of the function that are live at the instant when
-// most of them are: the end of forward, as a rule. Users before that instant and after it do not
-// share: what a layer gathers in forward is not kept for backward. Where the function calls another
-// that calls layers, once for each micro-batch, the instant lies in that.
+// Memory is the bytes of variables, and of the values that are live at the function's peak point:
+// the end of forward, as a rule. Users before the peak point share no reshards with users after it:
+// a value that a layer gathers in forward is not kept for backward. If the function calls another
+// function for each micro-batch, which calls the layers, the peak point lies in the called
+// function.
 //
-// Values that cross the border of a function are not pending there, unless they are sums that go on
-// from one micro-batch to the next (`weft.may_pend`).
+// Arguments and results of functions are not pending, unless they are sums that continue from one
+// micro-batch to the next (`weft.may_pend`).
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,33 +51,33 @@
 
 namespace weft {
 
-/// Where a value comes from, or where one goes: how it lies there, for each option of a node.
+/// One end of a value's route, its definition or a use: the layout there for each option of a node.
 struct ShardingEnd {
   uint32_t node;
-  /// Its own number, by which edges between the same ends are found.
+  /// The number of this end, by which edges between the same ends are found.
   uint32_t number;
-  /// In the space of the value's rank.
+  /// For each option of `node`, the number of the layout in the space of the value's rank.
   std::vector<uint32_t> layouts;
   ReductionKind reduction = ReductionKind::Sum;
 };
 
-/// Uses of a value on the same side of the instant of most memory.
+/// Uses of a value on the same side of the peak point.
 struct SharedUses {
-  /// Null where there is one use only.
+  /// The layouts of the node that the uses share; null if there is only one use.
   const ShardingEnd *shared = nullptr;
   llvm::SmallVector<std::pair<mlir::OpOperand *, const ShardingEnd *>, 2> uses;
 };
 
-/// An op's node: what each option takes, and where operands and results lie; null for what is no
-/// tensor.
+/// An op's node: the seconds of each option, and the ends of operands and results, which are null
+/// unless these are tensors.
 struct OpNode {
   uint32_t node;
   std::vector<double> seconds;
   llvm::SmallVector<const ShardingEnd *, 4> operands, results;
 };
 
-/// A value in a function: from its definition, through a node of its own if it has one, to its
-/// uses.
+/// The route of a value in a function: from its definition, through a node of its own if it has
+/// one, to its uses before the peak point (early) and after it (late).
 struct ValueRoute {
   const ShardingEnd *from = nullptr;
   SharedUses early, late;
@@ -83,15 +85,15 @@ struct ValueRoute {
 
 class ShardingProblem {
 public:
-  /// All arguments must outlive this; without `byteSeconds` no matmul is one of bytes.
+  /// All arguments must outlive the problem. If `byteSeconds` is null, no matmul is an FP8 matmul.
   ShardingProblem(mlir::ModuleOp module, ReshardTables &reshardTables, ByteSeconds *byteSeconds);
 
-  /// Makes the problem of `function` and all that it calls, but for layers that have shardings
-  /// already, as variables may have. Fails, with an error, where an op says nothing of how it may
-  /// be sharded or a variable cannot lie as it is pinned.
+  /// Builds the problem of `function` and all functions that it calls, except those that have
+  /// shardings already. Variables may have shardings. Fails, with an error, if an op has no factor
+  /// rule, or if a variable cannot be cut by its pins.
   mlir::LogicalResult build(mlir::func::FuncOp function);
 
-  /// How often the function that `op` is or stands in runs.
+  /// Returns the number of calls in a step of the function that `op` is or stands in.
   double timesOf(mlir::Operation *op);
 
   ShardingAttr shardingOf(mlir::Type type, const ShardingEnd &end,
@@ -100,7 +102,7 @@ public:
   planner::Problem problem;
   llvm::MapVector<mlir::Value, ValueRoute> routes;
   llvm::MapVector<mlir::Operation *, const ShardingEnd *> variables;
-  /// How each argument and each result of a private function lies; null for what is no tensor.
+  /// The ends of the arguments and results of each private function; null unless they are tensors.
   llvm::MapVector<mlir::Operation *, llvm::SmallVector<const ShardingEnd *>> arguments, results;
 
 private:
@@ -141,38 +143,38 @@ private:
   ByteSeconds *byteSeconds;
   LayoutSpaces &spaces;
   mlir::SymbolTable symbols;
-  /// Addresses of ends are kept.
+  /// A deque, as others keep pointers to ends.
   std::deque<ShardingEnd> ends;
   llvm::DenseMap<mlir::Operation *, double> calls;
-  /// The last ops before the instant of most memory: of the root, and of what that op calls.
+  /// The peak points of the root, and of the functions called there; see findPeakPoints.
   llvm::SmallVector<mlir::Operation *> peakPoints;
   std::map<std::pair<const void *, ReductionKind>, uint32_t> tables;
-  /// Of layouts in words, by their rank and number.
+  /// Descriptions of layouts, by their rank and number.
   std::map<std::pair<int64_t, uint32_t>, std::string> descriptions;
-  /// By the numbers of their ends.
+  /// Indices of edges, by the numbers of their ends.
   std::map<std::pair<uint32_t, uint32_t>, size_t> edges;
-  /// Values with several uses that come from the same end and go to the same ones.
+  /// Nodes of values with several uses, by the ends that they come from and go to.
   std::map<std::vector<uint32_t>, const ShardingEnd *> sharedEnds;
-  /// By the number of the end that the observed value comes from.
+  /// Nodes of observed values, by the number of the end that the value comes from.
   std::map<uint32_t, const ShardingEnd *> observed;
-  /// By role, type, names of dimensions, pins and uses.
+  /// Nodes of variables, by role, type, names of dimensions, pins and uses.
   std::map<std::tuple<VariableRole, const void *, const void *, const void *, std::string>,
            const ShardingEnd *>
       variableKinds;
-  /// Arguments and results of functions that only pass on what other functions take and give.
+  /// Nodes of arguments and results of functions that only pass on values of other functions.
   std::map<std::string, const ShardingEnd *> borderKinds;
-  /// Of the root and of what it calls that reads variables.
+  /// The places of values in the root and in called functions that read variables.
   ValuePlaces places;
-  /// Simple ops that are decided together: equal ones whose operands come from the same end, null
-  /// without operands, and whose results go to the same places.
+  /// Simple ops that share a node: equal ops whose operands come from the same end, null without
+  /// operands, and whose results go to the same places.
   std::map<std::tuple<uint32_t, const ShardingEnd *, std::string>, OpNode> opKinds;
-  /// Ranks of values that are pinned to axes in another order than the mesh's.
+  /// Tensor ranks of values that are pinned to axes in another order than the mesh's.
   std::set<int64_t> otherOrders;
 };
 
-/// The last op of `function` before the instant when its values take most memory, whole; if that
-/// calls a function which makes calls itself, then also the op of that, and so on. Empty for a
-/// function without ops. Variables do not count.
+/// Returns the op of `function` after which its values take most memory as whole tensors, without
+/// variables. If this op calls a function with calls of its own, the peak point of that function
+/// follows, and so on. Empty for a function without ops.
 llvm::SmallVector<mlir::Operation *> findPeakPoints(mlir::func::FuncOp function,
                                                     const mlir::SymbolTable &symbols);
 

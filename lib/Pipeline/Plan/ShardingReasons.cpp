@@ -62,7 +62,7 @@ std::string ShardingReasons::layoutText(ShardingAttr sharding, ArrayRef<std::str
   return parts.empty() ? "whole" : llvm::join(parts, ", ");
 }
 
-/// As variables call them that have dimensions in common with `value`, else by number.
+/// Returns the names that variables give the dimensions of `value`, or else their numbers.
 SmallVector<std::string> ShardingReasons::dimensionsOf(Value value) {
   SmallVector<std::string> names;
   for (int64_t dim = 0; dim < cast<RankedTensorType>(value.getType()).getRank(); ++dim) {
@@ -93,7 +93,7 @@ std::string ShardingReasons::whyOf(VariableOp variable, const ShardingEnd &end) 
                [&](uint32_t option) { return layoutOf(variable, end, option); });
 }
 
-/// Who pins `owner`; empty for nobody.
+/// Returns the origin of the pins of `owner`; empty if it has none.
 std::string ShardingReasons::pinOf(Operation *owner) const {
   if (!owner || !owner->hasAttr(kPinsAttrName)) {
     return "";
@@ -129,7 +129,7 @@ std::string ShardingReasons::timeText(double seconds) const {
                         : llvm::formatv("{0:F3} ms", 1e3 * seconds).str();
 }
 
-/// With the best option that lets the value lie in another way.
+/// Compares with the best option that has another layout of the value.
 std::string ShardingReasons::compare(const ShardingEnd &end, LayoutText layoutOf) const {
   const std::vector<planner::Option> &options = shardings.problem.nodes[end.node].options;
   uint32_t chosen = choice[end.node];

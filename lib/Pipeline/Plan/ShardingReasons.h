@@ -14,26 +14,26 @@
 
 namespace weft {
 
-/// Of ops and variables the attribute `weft.pinned_by`, which is taken from them before they become
-/// a problem: ops that are alike but for who pins them are decided together.
+/// The attributes `weft.pinned_by` of ops and variables. They are removed before a problem is
+/// built, so that ops which differ only in the origin of their pins are decided together.
 using PinOrigins = llvm::DenseMap<mlir::Operation *, mlir::ArrayAttr>;
 
-/// What a choice says of each node, and what the node's other options would take if nothing else
-/// moved. All arguments must outlive it.
+/// Explains a choice: the layout of each node, and the cost of the node's other options if all
+/// other nodes stay as chosen. All arguments must outlive it.
 class ShardingReasons {
 public:
   ShardingReasons(mlir::ModuleOp module, const ShardingProblem &shardings,
                   const planner::Choice &choice, const PinOrigins &origins, bool hasMachine);
 
-  /// What `option` of `node` takes, with all values that come to it and leave it, where all other
-  /// nodes stay as chosen: seconds, without a machine bytes.
+  /// Returns the cost of `option` of `node` and of its edges while all other nodes stay as chosen:
+  /// seconds or, without a machine, bytes sent.
   double secondsOf(uint32_t node, uint32_t option) const;
 
-  /// "batch over dp, ffn over tp": how `value`, or a variable, lies under the option.
+  /// Returns the layout of a value or a variable under `option`: "batch over dp, ffn over tp".
   std::string layoutOf(mlir::Value value, const ShardingEnd &end, uint32_t option);
   std::string layoutOf(VariableOp variable, const ShardingEnd &end, uint32_t option);
 
-  /// Why that is the chosen one.
+  /// Returns the reason why the chosen layout was chosen.
   std::string whyOf(mlir::Value value, const ShardingEnd &end);
   std::string whyOf(VariableOp variable, const ShardingEnd &end);
 
@@ -53,7 +53,7 @@ private:
   const PinOrigins &origins;
   const bool hasMachine;
   Dimensions dimensions;
-  /// For each node the numbers of its edges.
+  /// The numbers of each node's edges.
   std::vector<llvm::SmallVector<uint32_t, 4>> edges;
 };
 

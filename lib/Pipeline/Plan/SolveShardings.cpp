@@ -14,8 +14,8 @@ using namespace mlir;
 
 namespace weft {
 
-/// The same problem with one option for every op and variable, those of `choice`: that is what a
-/// plan says, and reshards follow.
+/// Returns the same problem with only the option of `choice` for every op and variable, as a plan
+/// pins them. Only reshards are left to choose.
 static planner::Problem settled(const ShardingProblem &shardings, const planner::Choice &choice) {
   planner::Problem problem = shardings.problem;
   std::vector<bool> isSettled(problem.nodes.size());
@@ -44,8 +44,8 @@ static planner::Problem settled(const ShardingProblem &shardings, const planner:
   return problem;
 }
 
-/// As planner::solve, which need not know of nodes with one option: what these take is added to
-/// what their neighbors do.
+/// Like planner::solve, but without nodes of one option: adds their costs to those of their
+/// neighbours.
 static planner::Solution solveOpen(const planner::Problem &problem) {
   planner::Problem open;
   open.tables = problem.tables;
@@ -81,7 +81,7 @@ static planner::Solution solveOpen(const planner::Problem &problem) {
   planner::Solution solution;
   if (seconds == planner::kInfinity) {
     solution.lowerBound = seconds;
-    return solution; // What is not open does not go together.
+    return solution; // Nodes of one option conflict.
   }
   bool isOpen = !open.nodes.empty();
   if (isOpen) {
@@ -104,13 +104,13 @@ static planner::Solution solveOpen(const planner::Problem &problem) {
   return solution;
 }
 
-/// The choice that was found that fits, or else the smallest.
+/// Returns the choice that fits or, if none was found, the smallest.
 static const planner::Choice &choiceOf(const planner::Solution &solution) {
   return solution.found() ? solution.choice : solution.smallest;
 }
 
-/// Chooses again all that follows from how ops and variables are sharded, so that it is the same
-/// whether these were found or come from a plan.
+/// Chooses all other nodes again from the options of ops and variables, so that the result is the
+/// same whether a search or a plan chose these.
 static void settle(const ShardingProblem &shardings, planner::Choice &choice) {
   planner::Problem problem = settled(shardings, choice);
   planner::Solution again = solveOpen(problem);
@@ -133,7 +133,7 @@ ShardingChoice chooseShardings(const ShardingProblem &shardings) {
   return found;
 }
 
-/// The same problem without other options of `node`.
+/// Returns the same problem with only these options of `node`.
 static planner::Problem restricted(planner::Problem problem, uint32_t node,
                                    ArrayRef<uint32_t> options) {
   auto keep = [&](auto &list) {
@@ -169,7 +169,7 @@ ShardingChoice chooseShardingsWith(const ShardingProblem &shardings, uint32_t no
 
 namespace {
 
-/// What is spared for one value.
+/// Computes the spared seconds of one value.
 class Sparing {
 public:
   Sparing(ShardingProblem &shardings, const planner::Choice &choice, planner::Prices &prices)

@@ -15,24 +15,24 @@
 namespace weft {
 
 struct ShardingChoice {
-  /// An option of each node of the problem; empty where no choice keeps all rules. What follows
-  /// from how ops and variables are sharded is the same whether these were found or come from a
-  /// plan.
+  /// An option of each node of the problem; empty if no choice keeps all rules. The options of
+  /// other nodes follow from those of ops and variables in the same way, whether a search or a plan
+  /// chose these.
   planner::Choice choice;
-  /// What the solver says, of which `choice` is the one that fits, or else the smallest.
+  /// The solver's answer. `choice` comes from its choice that fits or, if none does, its smallest.
   planner::Solution solution;
 };
 
 /// REQUIRES: the problem has a node.
 ShardingChoice chooseShardings(const ShardingProblem &shardings);
 
-/// As chooseShardings, among choices that have one of `options` for `node`. These are numbers of
-/// the node's options, in order, at least one.
+/// Like chooseShardings, but allows only `options` for `node`: ascending numbers of the node's
+/// options, at least one.
 ShardingChoice chooseShardingsWith(const ShardingProblem &shardings, uint32_t node,
                                    llvm::ArrayRef<uint32_t> options);
 
-/// What the problem counts, under `choice`, for reshards that another use of the same value has
-/// made already, or that the value as it was defined spares: so much less does the program take.
+/// Returns the seconds of reshards that the problem counts under `choice`, but the program does not
+/// need: another use of the value has the same reshard, or the value is defined in that sharding.
 double sparedSeconds(ShardingProblem &shardings, const planner::Choice &choice,
                      planner::Prices &prices);
 

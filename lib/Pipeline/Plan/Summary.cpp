@@ -54,7 +54,7 @@ private:
     std::set<std::pair<std::string, std::string>> tried;
     for (size_t i = 0; i < facts.size(); ++i) {
       const Fact &fact = facts[i];
-      // The last pattern is for that fact alone.
+      // The last pattern matches only this fact.
       if (said[i] != fact.axes && level + 1 < fact.patterns.size() &&
           tried.insert({fact.patterns[level], fact.dimension}).second) {
         consider(fact.patterns[level], fact.dimension);
@@ -62,7 +62,7 @@ private:
     }
   }
 
-  /// Adds an entry if it saves at least one.
+  /// Adds an entry if it saves at least one other.
   void consider(const std::string &pattern, const std::string &dimension) {
     std::map<Axes, size_t> count;
     std::vector<size_t> matched = matching(pattern, ofDimension[dimension]);
@@ -86,11 +86,11 @@ private:
     }
   }
 
-  /// A name of a fact, and its number.
+  /// A name of a fact, and the number of the fact.
   using Named = std::pair<std::string_view, size_t>;
 
-  /// The facts of which a name matches, ascending. `named` are sorted, so that only names which
-  /// begin as the pattern does are looked at.
+  /// Returns the facts with a name that matches, ascending. `named` is sorted, so that only names
+  /// with the pattern's prefix are compared.
   static std::vector<size_t> matching(std::string_view pattern, const std::vector<Named> &named) {
     std::string_view begin = pattern.substr(0, pattern.find('*'));
     std::vector<size_t> found;
@@ -106,7 +106,7 @@ private:
   }
 
   const std::vector<Fact> &facts;
-  /// For each fact, what the entries so far say of it.
+  /// The axes of each fact by the entries so far.
   std::vector<std::optional<Axes>> said;
   std::map<std::string, std::vector<Named>> ofDimension;
   std::vector<desc::ShardingSpec> entries;

@@ -16,27 +16,28 @@
 
 namespace weft {
 
-/// That a dimension of something is cut by axes.
+/// The axes that cut one dimension of an op or a variable.
 struct Fact {
-  /// What an entry may name it by.
+  /// The names that an entry may use for the op or variable.
   std::vector<std::string> names;
   /// Patterns that match one of the names, the widest first; the last matches nothing else.
   std::vector<std::string> patterns;
   std::string dimension;
   std::vector<std::string> axes;
-  /// What holds without any entry.
+  /// The axes that cut the dimension without any entry.
   std::optional<std::vector<std::string>> byDefault;
 };
 
-/// Entries of which the last that matches a fact says it: wide ones that are right mostly, then
-/// exceptions.
+/// Returns entries that state all facts: wide patterns that hold for most, then exceptions. The
+/// last entry that matches a fact holds for it.
 std::vector<desc::ShardingSpec> summarize(const std::vector<Fact> &facts);
 
-/// `name` with every number that stands for itself between dots as '*': "layers.*.norm.weight".
+/// Returns `name` with '*' for each number between dots: "layers.*.norm.weight".
 std::string withoutNumbers(const std::string &name);
 
-/// Patterns of `name`, the widest first: of "adam_m/layers.0.norm.weight" these are "*", "*/*",
-/// "*/layers.*.norm.weight", "adam_m/layers.*.norm.weight" and itself.
+/// Returns the patterns of `name`, the widest first: for "adam_m/layers.0.norm.weight" these are
+/// "*",
+/// "*/*", "*/layers.*.norm.weight", "adam_m/layers.*.norm.weight" and the name itself.
 std::vector<std::string> patternsOf(const std::string &name);
 
 } // namespace weft

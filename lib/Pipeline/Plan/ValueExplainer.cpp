@@ -31,7 +31,7 @@ std::vector<ValueExplainer::Candidate> ValueExplainer::candidates(const OpNames 
   return all;
 }
 
-/// The name behind that of a layer which is called; empty where it has none.
+/// Returns the name after that of a called layer; empty if there is no such layer.
 static std::string withoutLayer(ModuleOp module, const std::string &name) {
   std::string rest;
   module.walk([&](CallOp call) {
@@ -57,7 +57,7 @@ LogicalResult ValueExplainer::find() {
   std::vector<Candidate> all = candidates(names), fitting;
   llvm::copy_if(all, std::back_inserter(fitting),
                 [&](const Candidate &one) { return matches(one, names); });
-  // What reads a parameter, as a cast does, goes by its name as well.
+  // Ops that read a parameter, such as casts, have its name too.
   if (llvm::any_of(fitting, [](const Candidate &one) { return bool(one.variable); })) {
     llvm::erase_if(fitting, [](const Candidate &one) { return !one.variable; });
   }

@@ -22,9 +22,10 @@ public:
   ValueExplainer(mlir::ModuleOp module, ShardingProblem &shardings, const ValueQuestion &question)
       : module(module), shardings(shardings), question(question) {}
 
-  /// Looks for the value. Fails where there is none, or several; the answer says which there are.
+  /// Finds the value. If the name fits none or several, writes names into the answer and fails.
   mlir::LogicalResult find();
-  /// Says why it lies as in `found`, and what others ways would take. REQUIRES: find succeeded.
+  /// Writes the layout in `found`, the reason for it and the costs of other layouts into the
+  /// answer. REQUIRES: find succeeded.
   void explain(const ShardingChoice &found, ReshardTables &tables, const PinOrigins &origins);
 
   const ValueAnswer &getAnswer() const { return answer; }

@@ -1,4 +1,4 @@
-//===- ValuePlaces.cpp - where the values of a function go ----------------===//
+//===- ValuePlaces.cpp - where values of functions go ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -62,7 +62,7 @@ std::string ValuePlaces::nameOf(Operation *op) const {
   return call ? call.getCallee().str() : "op " + std::to_string(numbers.lookup(op));
 }
 
-/// Whether two ops are equal but for operands and locations.
+/// Returns true if two ops are equal but for operands and locations.
 static bool areAlike(Operation *a, Operation *b) {
   DenseMap<Value, Value> inA;
   for (auto [ofA, ofB] : llvm::zip(a->getOperands(), b->getOperands())) {

@@ -1,4 +1,4 @@
-//===- ValuePlaces.h - where the values of a function go ------------------===//
+//===- ValuePlaces.h - where values of functions go -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,30 +18,30 @@
 
 namespace weft {
 
-/// Tells the values of functions apart by what is done with them. A layer is called many times,
-/// each time with other values: those go to the same arguments, mostly through simple ops, of one
-/// result and at most one tensor as operand, as casts are.
+/// Tells the values of functions apart by their uses. Each call of a layer has other values, but
+/// they go to the same arguments, mostly through simple ops: ops with one result and at most one
+/// tensor operand, such as casts.
 class ValuePlaces {
 public:
-  /// `symbols` are those of the module, and must outlive this.
+  /// `symbols` are those of the module, and must outlive this object.
   explicit ValuePlaces(const mlir::SymbolTable &symbols) : symbols(symbols) {}
 
   void add(mlir::func::FuncOp function);
 
-  /// Whether `op` is one of the functions', outside of all regions.
+  /// Returns true if `op` stands directly in the body of one of the functions.
   bool holds(mlir::Operation *op) const { return numbers.contains(op); }
 
   static bool isSimple(mlir::Operation *op);
 
-  /// All places that `value` goes to, as text. Equal for values that go to the same arguments of
-  /// the same functions, to variables of the same type that have shardings already, or to equal
-  /// simple ops whose results do.
+  /// Returns all places that `value` goes to, as text. The texts are equal for values that go to
+  /// the same arguments of the same functions, to variables of the same type that have shardings
+  /// already, or to equal simple ops whose results do.
   std::string of(mlir::Value value);
 
-  /// Where `value` comes from, in the same sense.
+  /// Returns the place that `value` comes from, in the same sense.
   std::string sourceOf(mlir::Value value) const;
 
-  /// Equal for simple ops that differ in operands and location alone.
+  /// Returns a number that is equal for simple ops which differ only in operands and location.
   uint32_t kindOf(mlir::Operation *op);
 
 private:

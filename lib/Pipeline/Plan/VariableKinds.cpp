@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A layer is called many times, each time with other variables, which the update of the
-// optimizer then takes by another function. Variables of equal types and pins that a function
-// passes to the same arguments, and assigns from the same results, are of one kind.
+// Each call of a layer has other variables, which the optimizer's update passes to another
+// function. Variables of equal types and pins are of one kind if functions pass them to the same
+// arguments, and assign them from the same results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ using namespace mlir;
 
 namespace weft {
 
-/// Where functions read and assign each variable, as text.
+/// Returns the places where functions read and assign each variable, as text.
 static llvm::StringMap<std::string> placesOfVariables(ModuleOp module, ValuePlaces &places) {
   llvm::StringMap<std::string> found;
   module.walk([&](Operation *op) {
@@ -45,7 +45,7 @@ LogicalResult ShardingProblem::declareVariables() {
       continue;
     }
     if (getSharding(variable.getTensorType())) {
-      uses = ""; // Nothing is to be decided by them.
+      uses = ""; // Its uses decide nothing.
     }
     Attribute pins = variable->getAttr(kPinsAttrName);
     const ShardingEnd *&end = variableKinds[{
@@ -67,7 +67,7 @@ LogicalResult ShardingProblem::declareVariables() {
   return success();
 }
 
-/// Whether `layout` has the axes that are pinned, and elsewhere axes in the order of the mesh.
+/// Returns true if `layout` has the pinned axes, and elsewhere axes in the order of the mesh.
 static bool agrees(const planner::Layout &layout, ArrayRef<std::optional<planner::Axes>> pins) {
   for (auto [axes, pin] : llvm::zip(layout.dims, pins)) {
     if (pin ? axes != *pin : !llvm::is_sorted(axes)) {

@@ -31,8 +31,8 @@ Axes toNames(ArrayAttr axes) {
   return names;
 }
 
-/// The axes of each factor of an op, and for each set of operands, as `pinsOf` calls them, the axes
-/// over which these are pending.
+/// The axes of each factor of an op, and the axes over which each set of operands is pending;
+/// `pinsOf` names these sets.
 struct OpSharding {
   SmallVector<ArrayAttr> factors;
   std::map<std::string, ArrayAttr> terms;
@@ -49,7 +49,7 @@ public:
       plan.mesh.push_back({name.str(), size, {}});
     }
     if (plan.mesh.empty()) {
-      return std::move(plan); // There is nothing to decide on one rank.
+      return std::move(plan); // One rank leaves nothing to decide.
     }
     writeHomes();
     writeShardings();
@@ -77,10 +77,10 @@ private:
   void writeShardings() {
     std::vector<Fact> facts, unnamed;
     module.walk([&](ShardableOpInterface op) { addFacts(op, facts, unnamed); });
-    // What speaks of numbers stands before what speaks of names, which are known better.
+    // Entries by numbers stand before entries by names, which are better known.
     plan.shardings = summarize(unnamed);
     llvm::append_range(plan.shardings, summarize(facts));
-    // Where an op has several names for one factor, or one for several, it is said once more.
+    // If an op has several names for one factor, or one for several, another entry follows.
     module.walk([&](ShardableOpInterface op) {
       SmallVector<Attribute> wanted = pinsFor(op);
       if (pinsOf(op, mesh, names, dimensions, plan).pins != wanted) {
@@ -100,7 +100,7 @@ private:
     return found;
   }
 
-  /// The operands that are pending over `axis`: one, or all that can be.
+  /// Returns the operands that are pending over `axis`: one, or "all".
   void addTerms(ShardableOpInterface op, StringAttr axis, OpSharding &found) {
     SmallVector<unsigned> pending;
     for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
@@ -131,7 +131,7 @@ private:
       fact.names.push_back(part);
       fact.patterns.insert(fact.patterns.end(), patterns.begin() + 1, patterns.end() - 1);
     }
-    // What is of all layers comes before what is of one.
+    // Entries for all layers stand before those for one.
     fact.patterns.push_back(withoutNumbers(full));
     if (!part.empty()) {
       fact.patterns.push_back(part);
@@ -164,7 +164,7 @@ private:
     }
   }
 
-  /// What a plan calls a factor; empty where it has no name for it.
+  /// Returns the name of a factor in plans; empty if it has none.
   std::string nameOf(ShardableOpInterface op, const FactorRule &rule, unsigned number) {
     if (rule.factors[number].kind == FactorKind::Permutation) {
       return "keys";
@@ -177,7 +177,7 @@ private:
     return "";
   }
 
-  /// What `pinsOf` has to say of `op`.
+  /// Returns the pins that `pinsOf` must give `op`.
   SmallVector<Attribute> pinsFor(ShardableOpInterface op) {
     OpSharding sharding = shardingOf(op);
     SmallVector<Attribute> pins;
@@ -195,7 +195,7 @@ private:
     return pins;
   }
 
-  /// By the numbers of its factors, which nothing else goes by.
+  /// Adds entries for this op alone, which call factors by their numbers, as these are unique.
   void pinWholly(ShardableOpInterface op) {
     OpSharding sharding = shardingOf(op);
     std::string name = names.nameOf(op).str();

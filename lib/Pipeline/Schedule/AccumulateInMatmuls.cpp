@@ -1,13 +1,13 @@
-//===- AccumulateInMatmuls.cpp - matmuls add to what calls before gave ----===//
+//===- AccumulateInMatmuls.cpp - lets matmuls add to earlier values -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Micro-batches add up gradients where they meet: outside of the functions that compute them, and
-// by a function that does nothing else. A matmul can add only what it sees, so the addition goes
-// to where the matmul is.
+// Gradients of micro-batches are added outside of the functions that compute them, by functions
+// that only add. A matmul can add only values of its own function, so this pass moves the addition
+// there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ namespace weft {
 
 namespace {
 
-/// Whether `map` adds two tensors of its result's type, and does nothing else.
+/// Returns true if `map` only adds two tensors of its result's type.
 bool isSumOfTwo(MapOp map) {
   if (!map || map.getNumOperands() != 2 || map.getNumResults() != 1) {
     return false;
@@ -46,7 +46,7 @@ bool isSumOfTwo(MapOp map) {
          isa<BlockArgument>(sum.getLhs()) && isa<BlockArgument>(sum.getRhs());
 }
 
-/// The same of a function, of its two arguments.
+/// Returns true if `function` only adds its two arguments.
 bool isSumOfTwo(func::FuncOp function) {
   if (!function || function.isExternal() || function.getNumArguments() != 2) {
     return false;
@@ -58,8 +58,8 @@ bool isSumOfTwo(func::FuncOp function) {
          body.getTerminator()->getOperand(0) == map->getResult(0);
 }
 
-/// Whether `value` is of one matmul, or of a batch that is no sum, wide, and has one reader, in
-/// its block.
+/// Returns true if `value` is the wide result of one matmul, or of a batch that is not summed, and
+/// has one reader, in the same block.
 bool isMatmulToAddTo(Value value) {
   auto contract = value.getDefiningOp<ContractOp>();
   std::optional<MatmulForm> form = contract ? classifyMatmul(contract) : std::nullopt;
@@ -68,7 +68,7 @@ bool isMatmulToAddTo(Value value) {
          (*value.user_begin())->getBlock() == contract->getBlock();
 }
 
-/// An op that does nothing but to add `addend` to a value, which nobody else reads.
+/// An op that only adds `addend` to a value, which has no other reader.
 struct Addition {
   Operation *op;
   Value addend;
@@ -92,7 +92,7 @@ struct AccumulateInMatmulsPass : impl::AccumulateInMatmulsPassBase<AccumulateInM
         sums.push_back(function);
       }
     }
-    // Listed first, as ops behind them are erased.
+    // Listed first, since inlineAddition erases ops behind the current one.
     SmallVector<ContractOp> matmuls;
     getOperation().walk([&](ContractOp contract) { matmuls.push_back(contract); });
     for (ContractOp contract : matmuls) {
@@ -105,7 +105,7 @@ struct AccumulateInMatmulsPass : impl::AccumulateInMatmulsPassBase<AccumulateInM
     }
   }
 
-  /// What is done to `value`, if it adds what is there before `op`.
+  /// Returns the addition to `value` of an addend that is computed before `op`, if there is one.
   static std::optional<Addition> additionTo(Value value, Operation *op, const SymbolTable &symbols);
   void takeAdditions(func::FuncOp function, SmallVector<CallOp> &uses, const SymbolTable &symbols);
   void inlineAddition(ContractOp contract, const SymbolTable &symbols);
@@ -129,7 +129,7 @@ std::optional<Addition> AccumulateInMatmulsPass::additionTo(Value value, Operati
   return isThere ? std::optional(Addition{user, addend}) : std::nullopt;
 }
 
-/// Where all calls of `function` add something to what a matmul in it gives, that becomes an
+/// If all calls of `function` add a value to the result of a matmul in it, makes that value an
 /// argument.
 void AccumulateInMatmulsPass::takeAdditions(func::FuncOp function, SmallVector<CallOp> &uses,
                                             const SymbolTable &symbols) {
@@ -160,7 +160,8 @@ void AccumulateInMatmulsPass::takeAdditions(func::FuncOp function, SmallVector<C
     ++moved;
   }
   for (CallOp &call : uses) {
-    // Asked for again: an addend may have been the addition of the call before.
+    // Found again: an addend may be the result of an addition that was erased for the previous
+    // call.
     SmallVector<Value> operands(call.getOperands());
     SmallVector<Addition> additions;
     for (unsigned number : taken) {
@@ -180,7 +181,7 @@ void AccumulateInMatmulsPass::takeAdditions(func::FuncOp function, SmallVector<C
   }
 }
 
-/// A function that adds to a matmul beside it becomes the map that it is.
+/// Inlines the call of a function that adds to a matmul of the same block.
 void AccumulateInMatmulsPass::inlineAddition(ContractOp contract, const SymbolTable &symbols) {
   std::optional<Addition> addition = isMatmulToAddTo(contract.getOutput())
                                          ? additionTo(contract.getOutput(), contract, symbols)

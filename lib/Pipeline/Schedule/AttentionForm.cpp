@@ -1,4 +1,4 @@
-//===- AttentionForm.cpp - attention as a library does it ----------------===//
+//===- AttentionForm.cpp - attention for a library ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ using namespace weft;
 
 namespace {
 
-/// Adds `factor` times `value` to `offset`; says whether it is a sum as an offset is.
+/// Adds `factor` times `value` to `offset`; returns false if an AttentionOffset cannot express it.
 bool addTo(rt::AttentionOffset &offset, Value value, int64_t factor, MeshAttr mesh) {
   llvm::APInt constant;
   if (matchPattern(value, m_ConstantInt(&constant))) {
@@ -74,7 +74,8 @@ template <typename OpTy> bool setPositions(rt::Attention &form, OpTy op, MeshAtt
   return true;
 }
 
-/// Where an instruction has the tensors of `op`, roles in order.
+/// Sets in `form` the operands of the instruction that are the tensors of `op`, in the order of
+/// roles.
 bool setOperands(rt::Attention &form, func::FuncOp kernel, Operation *op, Value starts) {
   int64_t numbers = llvm::count_if(kernel.getArgumentTypes(), llvm::IsaPred<IndexType>);
   unsigned inputs = form.isBackward ? rt::Attention::QueryGradient : rt::Attention::Output;

@@ -1,4 +1,4 @@
-//===- AttentionForm.h - attention as a library does it ------------------===//
+//===- AttentionForm.h - attention for a library --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,10 +15,11 @@
 
 namespace weft {
 
-/// What `kernel`, whose last op is `work`, is for a device's library, with a workspace in a module
-/// for devices. Nothing where it is no attention, or one that libraries do not do: not of bf16,
-/// with dropout, which here has a generator of its own, with a pair of positions that nobody knows
-/// before the run, or of shards of queries over keys that are whole but stored in another order.
+/// Returns the attention of a device's library that `kernel` computes by its last op, `work`, with
+/// a workspace if the module is for devices. Returns nothing if `work` is no attention, or one that
+/// libraries do not support: not of bf16; with dropout, since this dialect has a generator of its
+/// own; with two positions that are unknown before the run; or with shards of queries over whole
+/// keys that are stored in another order.
 std::optional<rt::Attention> classifyAttention(mlir::func::FuncOp kernel, mlir::Operation *work,
                                                MeshAttr mesh);
 

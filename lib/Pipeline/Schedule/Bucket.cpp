@@ -23,13 +23,13 @@ RankedTensorType resultType(Operation *op) {
   return cast<RankedTensorType>(op->getResult(0).getType());
 }
 
-/// Along which shares lie; none of an all-reduce.
+/// The dimension along which shares lie; none for an all-reduce.
 int64_t dimOf(Operation *op) {
   auto dim = op->getAttrOfType<IntegerAttr>("dim");
   return dim ? dim.getInt() : 0;
 }
 
-/// One side of the collective, given the other.
+/// One side of the collective; `other` is the other one.
 Shares sharesOf(Operation *op, RankedTensorType type, RankedTensorType other) {
   int64_t count = type.getNumElements() / std::max<int64_t>(1, other.getNumElements());
   return {type, dimOf(op), std::max<int64_t>(1, count)};

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The operands of n ranks' collectives, one after another, are the operand of one: of shape
-// [n, …] where each rank keeps a share of the sum, so that the share of a rank is a row, and of
-// shape [1, …] else. What is [n, …] afterwards has the share of each rank in a row.
+// A bucket is one collective for several. Its operand holds the operands of all, one after another:
+// as [n, …] for n ranks that each get a share of the sum, so that each row is the share of one
+// rank, and as [1, …] otherwise. A result [n, …] has the share of each rank in a row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +21,14 @@
 
 namespace weft {
 
-/// What collectives must agree in to be one: op, axes, reduction and element type.
+/// The properties in which collectives of a bucket agree: op, axes, reduction and element type.
 using BucketKind = std::tuple<llvm::StringRef, const void *, const void *, const void *>;
 
 /// A collective that can be joined with others of its kind: an all-reduce, a reduce-scatter or an
 /// all-gather of floats.
 class BucketMember {
 public:
-  /// Nothing, where `op` is something else, of a single number or not on `mesh`.
+  /// Returns nothing if `op` is another op, has a single number or is not on `mesh`.
   static std::optional<BucketMember> get(mlir::Operation *op, MeshAttr mesh);
 
   mlir::Operation *getOp() const { return op; }
@@ -36,11 +36,11 @@ public:
   double operandBytes() const;
   double resultBytes() const;
 
-  /// Operand as rows, one for each rank that gets a share. The new ops stand at `builder`.
+  /// Returns the operand as rows, one for each rank that gets a share. Inserts ops at `builder`.
   mlir::Value pack(mlir::OpBuilder &builder) const;
-  /// The result, given what it is packed.
+  /// Returns the result, from the packed result.
   mlir::Value unpack(mlir::OpBuilder &builder, mlir::Value packed) const;
-  /// Bytes that have to be put in another order for that, before and after.
+  /// Returns the bytes that packing and unpacking have to reorder.
   double permutedBytes() const;
 
 private:
@@ -49,16 +49,17 @@ private:
   mlir::Operation *op;
 };
 
-/// What one collective for all of `members` takes, with all copies: in, out and into rows.
+/// Returns the seconds of one collective for all of `members`, with all copies: in, out and into
+/// rows.
 double priceBucket(llvm::ArrayRef<BucketMember> members, MeshAttr mesh, planner::Prices &prices,
                    const cost::Predictor &machine);
 
-/// What `member` takes by itself.
+/// Returns the seconds of `member` by itself.
 double priceAlone(const BucketMember &member, MeshAttr mesh, planner::Prices &prices);
 
-/// Puts one collective where `builder` is, which all operands must precede, and lets what used the
-/// results of `members` use its. They are still there afterwards, for nothing. Locations of the new
-/// ops are those of all members, fused with a unit attribute.
+/// Inserts one collective at `builder`, behind all operands, and replaces the results of `members`
+/// by its results. Does not erase `members`. The locations of the new ops are those of all members,
+/// fused with a unit attribute.
 mlir::Operation *buildBucket(mlir::OpBuilder &builder, llvm::ArrayRef<BucketMember> members);
 
 } // namespace weft

@@ -21,7 +21,7 @@ namespace weft {
 
 namespace {
 
-/// Values that come from some collectives alone.
+/// Values that depend on no tensors but the results of some collectives.
 class TransitiveUsers {
 public:
   void add(Operation *op) { values.insert(op->result_begin(), op->result_end()); }
@@ -30,8 +30,8 @@ public:
     return llvm::any_of(op->getOperands(), [&](Value value) { return values.contains(value); });
   }
 
-  /// Whether `op`, which reads some of the values, reads no other tensor, and can be as well where
-  /// all of them are there: only then does nothing but them wait.
+  /// Returns true if `op`, which reads some of the values, reads no other tensor and may move
+  /// behind the last collective.
   bool mayFollow(Operation *op) const {
     auto observe = dyn_cast<ObserveOp>(op);
     bool hasPlace = observe ? cast<RankedTensorType>(observe.getValue().getType()).getRank() == 0
@@ -45,8 +45,8 @@ private:
   DenseSet<Value> values;
 };
 
-/// Collectives of one kind, none of which needs another's result; and between the first and the
-/// last nothing needs one of theirs but what can wait for the last.
+/// Collectives of one kind, none of which needs another's result. Between the first and the last,
+/// all users of their results can move behind the last.
 struct Run {
   SmallVector<BucketMember> members;
   TransitiveUsers users;
@@ -58,7 +58,7 @@ public:
             const LiveBytes &live)
       : block(block), mesh(mesh), prices(prices), machine(machine), live(live) {}
 
-  /// Returns how many members each bucket has.
+  /// Returns the number of members of each bucket.
   SmallVector<size_t> run() {
     SmallVector<size_t> buckets;
     while (joinSome(buckets)) {
@@ -67,8 +67,8 @@ public:
   }
 
 private:
-  /// Joins the runs that it pays for, but for those that reach into one that was joined: what has
-  /// waited for that may be a run then.
+  /// Joins the runs for which that pays, except those that overlap with a joined one: the ops that
+  /// waited for that one may allow another run then.
   bool joinSome(SmallVector<size_t> &buckets) {
     size_t joinedUntil = 0;
     for (Run &run : findRuns()) { // In the order of their first members.
@@ -120,8 +120,9 @@ private:
     return runs;
   }
 
-  /// Of `members` those that take least together, the others by themselves, in memory that is
-  /// there; none if that is none. The smallest have most to gain.
+  /// Returns the subset of `members` that is fastest when joined, the others staying separate, and
+  /// whose bucket fits in memory; empty if there is none. Tries subsets by size, as the smallest
+  /// members gain most.
   SmallVector<BucketMember> choose(ArrayRef<BucketMember> members) {
     SmallVector<size_t> order = llvm::to_vector(llvm::seq<size_t>(0, members.size()));
     llvm::sort(order, [&](size_t a, size_t b) {
@@ -144,7 +145,7 @@ private:
     return llvm::map_to_vector(order, [&](size_t number) { return members[number]; });
   }
 
-  /// Whether operands and results and the bucket's can be there at once, beside all else that is.
+  /// Returns true if members and bucket fit in memory with all other live values.
   bool fits(ArrayRef<BucketMember> members) const {
     double most = 0, bytes = 0;
     for (const BucketMember &member : members) {
@@ -184,9 +185,9 @@ private:
   planner::Prices &prices;
   const cost::Predictor &machine;
   const LiveBytes &live;
-  /// Buckets, and what is no part of one.
+  /// Buckets, and collectives that join none.
   DenseSet<Operation *> settled;
-  /// Of the members of runs, in the block as it was when these were found.
+  /// The positions of members in the block, as they were when their run was found.
   DenseMap<Operation *, size_t> places;
 };
 

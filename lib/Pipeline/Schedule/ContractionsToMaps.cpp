@@ -17,8 +17,8 @@ namespace weft {
 
 namespace {
 
-/// The map from the result's dimensions to those of an operand with the letters `term`, or null if
-/// it has others or has them in another order.
+/// Returns the map from the result's dimensions to those of an operand with the letters `term`;
+/// null if `term` has other letters or another order.
 AffineMap makeMap(StringRef term, StringRef result, MLIRContext *context) {
   SmallVector<AffineExpr> dims;
   size_t next = 0;

@@ -1,4 +1,4 @@
-//===- ContractionsToSums.cpp - sums of what need not be in memory -------===//
+//===- ContractionsToSums.cpp - sums that maps can join -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ namespace weft {
 
 namespace {
 
-/// Numbers of the letters of `term` in `space`, if they rise.
+/// Returns the positions in `space` of the letters of `term`, if they are ascending.
 std::optional<SmallVector<int64_t>> placesOf(StringRef term, StringRef space) {
   SmallVector<int64_t> places;
   size_t next = 0;
@@ -35,13 +35,13 @@ std::optional<SmallVector<int64_t>> placesOf(StringRef term, StringRef space) {
   return places;
 }
 
-/// The longest term of an operand.
+/// Returns the number of the operand with the longest term.
 unsigned findSpace(ArrayRef<StringRef> terms) {
   return terms.size() == 3 && terms[1].size() > terms[0].size() ? 1 : 0;
 }
 
-/// The sum that a contraction is, or null. It goes along rows of memory, and what it sums is
-/// computed by a map.
+/// Replaces a contraction by a sum and returns that, or null: the contraction must sum along rows
+/// of memory, and a map must compute one of its operands.
 MapSumOp convert(ContractOp op) {
   SmallVector<StringRef> terms = op.getTerms();
   auto output = cast<RankedTensorType>(op.getOutput().getType());
@@ -83,7 +83,7 @@ MapSumOp convert(ContractOp op) {
   return sum;
 }
 
-/// Whether `first` can be computed where `second` stands, and is worth to be: they read one tensor.
+/// Returns true if `first` can move to `second` and both read a common tensor.
 bool goTogether(MapSumOp first, MapSumOp second) {
   auto isShared = [&](Value input) { return llvm::is_contained(second.getInputs(), input); };
   return first->getBlock() == second->getBlock() && first.getSpace() == second.getSpace() &&
@@ -95,7 +95,7 @@ bool goTogether(MapSumOp first, MapSumOp second) {
          });
 }
 
-/// One op in the place of `second`.
+/// Merges both into one op in the place of `second`.
 MapSumOp merge(MapSumOp first, MapSumOp second) {
   OpBuilder builder(second);
   SmallVector<Value> inputs(first.getInputs()), yielded;

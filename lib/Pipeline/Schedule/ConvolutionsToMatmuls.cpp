@@ -21,13 +21,13 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Builds the matmuls that stand for one convolution.
+/// Builds the matmuls of one convolution.
 class MatmulBuilder {
 public:
   template <typename OpTy>
   explicit MatmulBuilder(OpTy op) : builder(op), loc(op.getLoc()), isTF32(op.getTf32()) {}
 
-  /// `value` with the dimensions from `first` on as one.
+  /// Returns `value` with the dimensions from `first` on merged into one.
   Value merge(Value value, int64_t first) {
     RankedTensorType type = typeOf(value);
     if (type.getRank() == first + 1) {
@@ -38,7 +38,7 @@ public:
     return ReshapeOp::create(builder, loc, type.clone(shape), value, groupsOf(type, first));
   }
 
-  /// The inverse, to `type`.
+  /// The inverse: returns a value of `type`.
   Value split(Value value, RankedTensorType type, int64_t first) {
     if (type.getRank() == first + 1) {
       return value;
@@ -46,7 +46,8 @@ public:
     return ReshapeOp::create(builder, loc, type, value, groupsOf(type, first));
   }
 
-  /// What each output sees: the image itself for a window of one place that moves by one.
+  /// Returns the inputs of each output: the image itself for a window of one place that moves by
+  /// one.
   template <typename OpTy> Value unfold(OpTy op, Value image, RankedTensorType kernel) {
     if (isTrivial(op, kernel)) {
       return merge(image, 2);
@@ -66,7 +67,7 @@ public:
                           op.getHigh(), op.getDilations());
   }
 
-  /// The type of an image's columns.
+  /// The type of `weft.unfold` of an image.
   template <typename OpTy>
   RankedTensorType columnsOf(OpTy op, RankedTensorType image, RankedTensorType kernel) {
     ArrayRef<int64_t> sizes = kernel.getShape().drop_front(2);
@@ -78,7 +79,7 @@ public:
     return image.clone({image.getDimSize(0), rows, places});
   }
 
-  /// Sums are wide.
+  /// Builds a contraction with a result of a wide type.
   Value contract(StringRef equation, ArrayRef<int64_t> shape, Value a, Value b) {
     Type element = wideTypeOf(typeOf(a).getElementType());
     auto matmul = ContractOp::create(builder, loc, RankedTensorType::get(shape, element), equation,
@@ -109,13 +110,13 @@ private:
   bool isTF32;
 };
 
-/// Whether a library has matmuls for a convolution of these tensors.
+/// Returns true if a library has matmuls for a convolution of these tensors.
 bool isForLibrary(Value operand, RankedTensorType input, RankedTensorType kernel) {
   Type element = getElementTypeOrSelf(operand);
   return (element.isF32() || isNarrow(element)) && input.getDimSize(1) == kernel.getDimSize(1);
 }
 
-/// The value that takes the place of the result, or null. Letters: sample n, output channel o,
+/// Builds the value that replaces the result, or returns null. Letters: sample n, output channel o,
 /// channel and place of the window k, output place p.
 Value convert(ConvolutionOp op) {
   RankedTensorType kernel = typeOf(op.getKernel()), output = typeOf(op.getOutput());

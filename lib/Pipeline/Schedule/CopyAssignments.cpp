@@ -1,4 +1,4 @@
-//===- CopyAssignments.cpp - copies what is not computed in place ---------===//
+//===- CopyAssignments.cpp - copies values not computed in place ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,12 +1,12 @@
-//===- EncodeMatmuls.cpp - matmuls that multiply bytes --------------------===//
+//===- EncodeMatmuls.cpp - makes FP8 matmuls ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Where a matmul stands, what was quantized may have come from another function, and through a
-// collective. What it was scaled by has to come along: an argument or a result of its own.
+// A matmul's operand may have been quantized in another function, and moved by a collective since.
+// Its scale then becomes an argument or a result of functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,19 +33,19 @@ namespace weft {
 
 namespace {
 
-/// An operand, and how it is as bytes.
+/// An operand of a matmul.
 struct Side : ByteOperand {
   Value value;
 };
 
-/// A matmul of quantized operands, or why it is none of bytes.
+/// A matmul of quantized operands, and in `refusal` why it cannot be an FP8 matmul.
 struct Candidate {
   ContractOp contract;
   Side lhs, rhs;
   std::string refusal;
 };
 
-/// What stands where bytes are needed.
+/// Builds the ops that compute bytes, once for each value and block.
 class Encoder {
 public:
   explicit Encoder(QuantizedValues &values) : values(values) {}
@@ -70,7 +70,7 @@ public:
     }
   }
 
-  /// The bytes of `side` in `block`, and their factor.
+  /// Returns the bytes of `side` in `block`, and their factor.
   std::pair<Value, Value> get(const Side &side, Block *block) {
     for (EncodeOp made : needs.find({side.value, block})->second.made) {
       Value bytes = side.lead == 0                                      ? made.getRows()
@@ -83,7 +83,7 @@ public:
     llvm_unreachable("bytes that nobody has asked for");
   }
 
-  /// Lets bytes be made of what was quantized, where nobody else reads that.
+  /// Computes bytes from the inputs of quantizations that have no other readers.
   void foldQuantizations();
 
 private:
@@ -111,14 +111,14 @@ private:
   llvm::MapVector<std::pair<Value, Block *>, Needs> needs;
 };
 
-/// Whether only ops that make bytes read `value`, or views of it.
+/// Returns true if only `weft.encode` ops read `value` or its reshapes.
 bool isForBytesAlone(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
     return isa<EncodeOp>(user) || (isa<ReshapeOp>(user) && isForBytesAlone(user->getResult(0)));
   });
 }
 
-/// `value`, which is `quantize` or a view of it, of what that reads.
+/// Returns `value`, which is `quantize` or a reshape of it, with the quantization left out.
 Value viewInput(Value value, QuantizeOp quantize) {
   auto reshape = value.getDefiningOp<ReshapeOp>();
   if (!reshape) {
@@ -187,7 +187,7 @@ struct EncodeMatmulsPass : impl::EncodeMatmulsPassBase<EncodeMatmulsPass> {
   void replace(MutableArrayRef<Candidate> candidates, QuantizedValues &values);
 };
 
-/// Whether the machine has FP8 matmuls; one of which nothing is known has.
+/// Returns true if the machine has FP8 matmuls, or if there is no machine.
 FailureOr<bool> EncodeMatmulsPass::hasMatmuls() {
   if (machine.empty()) {
     return true;
@@ -223,7 +223,7 @@ std::vector<Candidate> EncodeMatmulsPass::collect(QuantizedValues &values) {
   return candidates;
 }
 
-/// Nothing stays what it was unsaid.
+/// Warns about each reason for which matmuls stay as they are.
 void EncodeMatmulsPass::report(ArrayRef<Candidate> candidates) {
   llvm::MapVector<StringRef, SmallVector<ContractOp>> refused;
   for (const Candidate &one : candidates) {
@@ -234,16 +234,14 @@ void EncodeMatmulsPass::report(ArrayRef<Candidate> candidates) {
   for (auto &[reason, contracts] : refused) {
     contracts.front().emitWarning("encode-matmuls: ")
         << contracts.size() << " of " << candidates.size()
-        << " FP8 matmuls are done in 16 or 32 bits, of which this is the "
-           "first: "
-        << reason;
+        << " FP8 matmuls stay in 16 or 32 bits, the first of them here: " << reason;
   }
 }
 
 void EncodeMatmulsPass::replace(MutableArrayRef<Candidate> candidates, QuantizedValues &values) {
   Encoder encoder(values);
   for (Candidate &one : candidates) {
-    // Results of calls are others by now.
+    // QuantizedValues::materialize has replaced results of calls.
     one.lhs.value = one.contract.getInputs()[0];
     one.rhs.value = one.contract.getInputs()[1];
     encoder.need(one.lhs, one.contract);

@@ -1,4 +1,4 @@
-//===- Fp8Matmuls.cpp - which matmuls multiply bytes ----------------------===//
+//===- Fp8Matmuls.cpp - which matmuls can be FP8 matmuls ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,8 @@
 
 using namespace weft;
 
-/// Turns `operand` where what `result` lacks comes first, and not last; false if it is neither.
+/// Moves the dimensions that `result` lacks from the front to the end; false if they are at
+/// neither.
 static bool turn(ByteOperand &operand, llvm::StringRef result) {
   llvm::StringRef term = operand.term;
   size_t first = term.find_if([&](char letter) { return !result.contains(letter); });
@@ -37,7 +38,7 @@ static bool turn(ByteOperand &operand, llvm::StringRef result) {
   return true;
 }
 
-/// Whether a dimension counts matmuls.
+/// Returns true if the matmul is a batch.
 static bool isBatch(const ByteOperand &lhs, const ByteOperand &rhs, llvm::StringRef result) {
   return llvm::any_of(llvm::zip_equal(lhs.term, lhs.shape), [&](auto dim) {
     auto [letter, size] = dim;
@@ -50,13 +51,13 @@ Fp8MatmulForm weft::formFp8Matmul(ByteOperand &lhs, ByteOperand &rhs, llvm::Stri
     return {"it is a batch of matmuls", {}};
   }
   if (!lhs.format || !rhs.format) {
-    return {"what an operand was scaled by is not known", {}};
+    return {"the scale of an operand is unknown", {}};
   }
   if (lhs.format == Float8::E5M2 && rhs.format == Float8::E5M2) {
     return {"both operands are of e5m2", {}};
   }
   if (!turn(lhs, result) || !turn(rhs, result)) {
-    return {"what is summed does not lie together", {}};
+    return {"the summed dimensions are not contiguous", {}};
   }
   std::optional<MatmulForm> form =
       classifyMatmul({lhs.term, rhs.term, result}, lhs.shape, rhs.shape, rt::ElementType::F8E4M3);

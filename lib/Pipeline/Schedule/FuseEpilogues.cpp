@@ -1,16 +1,17 @@
-//===- FuseEpilogues.cpp - gives matmuls what is done to their results ----===//
+//===- FuseEpilogues.cpp - merges maps into matmuls -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a map computes is found out by computing it: its code, without roundings, is run for some
-// numbers, and compared with what an epilogue would give. So it does not matter how GELU or its
-// derivative were written down, and what differentiation and merging have made of them.
+// This pass recognizes a map's function by its values: it evaluates the map's code, without
+// roundings, for some numbers, and compares the results with those of an epilogue. So it does not
+// matter how a model writes GELU or its derivative, nor how differentiation and merging change
+// them.
 //
-// A matmul stays where it is, so that nothing lives longer than before: what it is to add must be
-// there already.
+// A matmul stays in its place, so that no value lives longer than before: the values that it adds
+// must be computed before it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +38,7 @@ namespace weft {
 namespace {
 
 //===----------------------------------------------------------------------===//
-// What maps compute
+// Evaluation of maps
 //===----------------------------------------------------------------------===//
 
 using Numbers = ArrayRef<double>;
@@ -51,7 +52,7 @@ double geluGradient(double x) {
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * x * x);
 }
 
-/// The result of one scalar op; nothing if it is none that epilogues consist of.
+/// Returns the result of one scalar op; nothing for ops that no epilogue has.
 std::optional<double> apply(Operation &op, Numbers x) {
   return TypeSwitch<Operation *, std::optional<double>>(&op)
       .Case([&](arith::AddFOp) { return x[0] + x[1]; })
@@ -68,7 +69,7 @@ std::optional<double> apply(Operation &op, Numbers x) {
       .Default(std::nullopt);
 }
 
-/// What `map` gives for these operands.
+/// Returns the result of `map` for these operands.
 std::optional<double> evaluate(MapOp map, Numbers arguments) {
   Block &body = map.getBody().front();
   llvm::DenseMap<Value, double> values;
@@ -89,7 +90,7 @@ std::optional<double> evaluate(MapOp map, Numbers arguments) {
   return values.lookup(body.getTerminator()->getOperand(0));
 }
 
-/// Whether `map` gives the same as `expected`, but for roundings of float32 constants.
+/// Returns true if `map` computes `expected`, up to roundings of float32 constants.
 bool computes(MapOp map, llvm::function_ref<double(Numbers)> expected) {
   constexpr int kSamples = 32;
   constexpr double kNear = 1e-6;
@@ -113,17 +114,17 @@ bool computes(MapOp map, llvm::function_ref<double(Numbers)> expected) {
 // Matmuls
 //===----------------------------------------------------------------------===//
 
-/// A matmul with what it has been given so far.
+/// The parts of a matmul with its epilogue.
 struct Parts {
   std::string equation;
   Value lhs, rhs, addend, bias, preactivation;
-  /// Of one of bytes.
+  /// Of an FP8 matmul.
   Value lhsFactor, rhsFactor;
   bool isGelu = false, isTF32 = false;
   RankedTensorType output, kept, sums;
 };
 
-/// Of a contraction that is a matmul, or of one with an epilogue.
+/// Returns the parts of `op`: a contraction that is a matmul, or a matmul with an epilogue.
 Parts partsOf(Operation *op) {
   Parts parts;
   auto takeCommon = [&](auto matmul) {
@@ -159,7 +160,7 @@ Parts partsOf(Operation *op) {
   return parts;
 }
 
-/// Puts a matmul of these parts in the place of `op`, whose result the caller replaces.
+/// Builds a matmul of these parts in front of `op`, whose result the caller replaces.
 Operation *replace(Operation *op, const Parts &parts) {
   OpBuilder builder(op);
   if (parts.lhsFactor) {
@@ -188,7 +189,7 @@ std::optional<MatmulForm> formOf(Operation *op) {
   return matmul ? classifyMatmul(matmul) : std::nullopt;
 }
 
-/// One matmul, or a batch of them, to whose last result an epilogue can add.
+/// Returns true for one matmul, or a batch of them, to whose last result an epilogue can add.
 bool takesAddend(Operation *op) {
   std::optional<MatmulForm> form = formOf(op);
   auto matmul = dyn_cast_or_null<MatmulOp>(op);
@@ -196,11 +197,11 @@ bool takesAddend(Operation *op) {
          !(matmul && (matmul.getGelu() || matmul.getPreactivation()));
 }
 
-/// One matmul, whose last result an epilogue can change.
+/// Returns true for one matmul whose last result an epilogue can change.
 bool isOpen(Operation *op) { return takesAddend(op) && formOf(op)->matmul.batch == 1; }
 
-/// Whether the library does more for it than to add: rows begin at multiples of 16 bytes, and of
-/// 8 elements, as what GELU is taken of has to.
+/// Returns true if the library supports epilogues other than additions: rows must begin at
+/// multiples of 16 bytes, and of 8 elements, which the operand of GELU requires.
 bool mayDoMore(const rt::Matmul &p) {
   auto isAligned = [&](int64_t ld, rt::ElementType type) {
     return ld % 8 == 0 && ld * int64_t(rt::sizeOf(type)) % 16 == 0;
@@ -209,20 +210,20 @@ bool mayDoMore(const rt::Matmul &p) {
          isAligned(p.ldb, p.type) && isAligned(p.ldc, p.resultType()) && p.n % 8 == 0;
 }
 
-/// Whether `value` is there before `op` is.
+/// Returns true if `value` is computed before `op`.
 bool isBefore(Value value, Operation *op) {
   Operation *def = value.getDefiningOp();
   return !def || def->getBlock() != op->getBlock() || def->isBeforeInBlock(op);
 }
 
 //===----------------------------------------------------------------------===//
-// Maps that matmuls take in
+// Maps that become part of matmuls
 //===----------------------------------------------------------------------===//
 
-/// What a map does with a matmul's result.
+/// The operation of a map on a matmul's result.
 struct MapForm {
   enum class Kind : uint8_t { Sum, Gelu, GeluGradient } kind = Kind::Sum;
-  /// Other operands: of the map's shape, or of its last dimensions.
+  /// The map's other operands: one of the map's shape, and one of its last dimensions.
   Value whole, spread;
 };
 
@@ -230,14 +231,14 @@ AffineMap mapOf(MapOp map, unsigned number) {
   return cast<AffineMapAttr>(map.getMaps()[number]).getValue();
 }
 
-/// Whether an operand has the last dimensions of the space.
+/// Returns true if an operand has the last dimensions of the space.
 bool isTrailing(AffineMap map) {
   return map ==
          AffineMap::getMinorIdentityMap(map.getNumDims(), map.getNumResults(), map.getContext());
 }
 
-/// Sorts the operands of `map` but the matmul, which is number `matmul`; none if there are two of
-/// a kind, or one that is neither.
+/// Sorts the operands of `map` except the matmul, number `matmul`; returns nothing if there are two
+/// of a kind, or one of another kind.
 std::optional<MapForm> sortOperands(MapOp map, unsigned matmul, int64_t columns) {
   MapForm form;
   for (auto [number, operand] : llvm::enumerate(map.getInputs())) {
@@ -257,7 +258,7 @@ std::optional<MapForm> sortOperands(MapOp map, unsigned matmul, int64_t columns)
   return form;
 }
 
-/// What `map` does with operand `matmul`, where an epilogue can do it.
+/// Returns the operation of `map` on operand `matmul`, if an epilogue supports it.
 std::optional<MapForm> classifyMap(MapOp map, unsigned matmul, int64_t columns) {
   if (map.getNumResults() != 1 || !mapOf(map, matmul).isIdentity()) {
     return std::nullopt;
@@ -293,7 +294,7 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
           takeSum(map) || takeMap(map);
         }
       }
-      // Listed first: to take one in erases a matmul, too, which may be the next op.
+      // Listed first, since takeSums also erases a matmul, which may be the next op.
       SmallVector<ContractOp> sums;
       for (auto contract : block.getOps<ContractOp>()) {
         if (contract.getInputs().size() == 1) {
@@ -311,8 +312,8 @@ struct FuseEpiloguesPass : impl::FuseEpiloguesPassBase<FuseEpiloguesPass> {
   bool takeSums(ContractOp sums);
 };
 
-/// Matmuls of which `map` is the sum, with at most one thing that is there before: each adds what
-/// the one before it gives.
+/// Replaces `map` if it is a sum of matmuls and at most one other, earlier value: each matmul then
+/// adds the result of the one before it.
 bool FuseEpiloguesPass::takeSum(MapOp map) {
   SmallVector<Value> terms(map.getInputs());
   bool isWide = !isNarrow(map.getOutputType().getElementType());
@@ -359,7 +360,7 @@ bool FuseEpiloguesPass::takeMap(MapOp map) {
     }
     rt::Matmul p = formOf(matmul)->matmul;
     std::optional<MapForm> form = classifyMap(map, number, p.n);
-    // What others read, too, has to be kept, which only GELU does.
+    // A result with other readers has to be kept, which only the epilogue of GELU can do.
     bool isKept = form && !operand.hasOneUse();
     bool mayKeep = isKept && form->kind == MapForm::Kind::Gelu && !form->whole && !form->spread &&
                    operand.getType() == map.getOutputType();
@@ -377,14 +378,15 @@ bool FuseEpiloguesPass::takeInto(Operation *matmul, MapOp map, const MapForm &fo
   parts.output = map.getOutputType();
   bool isGradient = form.kind == MapForm::Kind::GeluGradient;
   Type element = parts.output.getElementType();
-  // Bytes give bf16 as well, and of what is more than to add the library adds a bias to that.
+  // FP8 matmuls also have bf16 results, and besides additions only the epilogue of a bias for
+  // these.
   Type narrow = p.isFp8() ? OpBuilder(matmul).getBF16Type() : getElementTypeOrSelf(parts.lhs);
   bool isTypeKnown = element == narrow || element.isF32();
   bool isSum = form.kind == MapForm::Kind::Sum;
   bool isAddition = isSum && !form.spread;
   p.isResultF32 = element != narrow;
   bool mayBeDone = isAddition || (p.isFp8() ? isSum && element == narrow : mayDoMore(p));
-  // A narrowed result has been rounded where an addition would not see it.
+  // `before` is the type before the map; a narrow one has been rounded already.
   if (!isTypeKnown || (form.spread && parts.bias) || (form.whole && !isGradient && parts.addend) ||
       (isGradient && (parts.bias || parts.addend)) || !mayBeDone ||
       (form.whole && !isBefore(form.whole, matmul)) ||
@@ -408,8 +410,8 @@ bool FuseEpiloguesPass::takeInto(Operation *matmul, MapOp map, const MapForm &fo
   return true;
 }
 
-/// The sums of an operand of a matmul over what the matmul contracts, as of a bias, whose
-/// gradient they are, beside its weights.
+/// Merges sums of a matmul's operand over the contracted dimension into the matmul, as the gradient
+/// of a bias, which is computed beside that of the weights.
 bool FuseEpiloguesPass::takeSums(ContractOp sums) {
   SmallVector<StringRef> terms = sums.getTerms();
   Value input = sums.getInputs().front();

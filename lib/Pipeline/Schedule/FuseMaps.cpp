@@ -1,4 +1,4 @@
-//===- FuseMaps.cpp - merges elementwise work that has one user -----------===//
+//===- FuseMaps.cpp - merges elementwise ops with their users -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ namespace weft {
 
 namespace {
 
-// What takes in others, `OpTy`, is a map or a sum of one.
+// `OpTy`, the op that takes in others, is a map or a sum of a map.
 
 template <typename OpTy> Attribute mapOf(OpTy op, unsigned number) { return op.getMaps()[number]; }
 
@@ -32,7 +32,7 @@ template <typename OpTy> void eraseOperand(OpTy op, unsigned number) {
   op.getBody().front().eraseArgument(number);
 }
 
-/// Erases operands that the code does not read, and those that an earlier one equals.
+/// Erases unused and duplicate operands.
 template <typename OpTy> void simplifyOperands(OpTy op) {
   Block &body = op.getBody().front();
   for (unsigned number = op.getNumOperands(); number-- > 0;) {
@@ -49,7 +49,7 @@ template <typename OpTy> void simplifyOperands(OpTy op) {
   }
 }
 
-/// Erases results that nobody uses, as long as one is left.
+/// Erases unused results, but keeps one.
 MapOp simplifyResults(MapOp op) {
   SmallVector<unsigned> used;
   for (OpResult result : op->getResults()) {
@@ -81,7 +81,7 @@ MapOp simplifyResults(MapOp op) {
   return smaller;
 }
 
-/// Operations for each element that are cheaper than to write it and read it again.
+/// The operations for each element that take less time than to write and reread it.
 constexpr double kFewFlops = 16;
 
 bool readsWhole(OpOperand &use) {
@@ -97,8 +97,8 @@ bool readsWhole(OpOperand &use) {
 
 int64_t bytesOf(Value tensor) { return countBytes(cast<RankedTensorType>(tensor.getType())); }
 
-/// Whether all that read the result may compute it themselves: little work for them, and not more
-/// to read than to write the result once and read it instead.
+/// Returns true if all readers of the result may compute it themselves: it takes few operations,
+/// and they then read no more memory than a write of the result and its reads take.
 bool mayRepeat(MapOp producer) {
   Value result = producer->getResult(0);
   int64_t read = 0;
@@ -119,7 +119,7 @@ bool mayRepeat(MapOp producer) {
          });
 }
 
-/// The map whose result operand `number` of `consumer` is, if it can become part of it.
+/// Returns the map that computes operand `number` of `consumer`, if it can become part of it.
 template <typename OpTy> MapOp findProducer(OpTy consumer, unsigned number) {
   auto producer = consumer->getOperand(number).template getDefiningOp<MapOp>();
   if (!producer || producer->getBlock() != consumer->getBlock()) {
@@ -134,8 +134,8 @@ template <typename OpTy> MapOp findProducer(OpTy consumer, unsigned number) {
   return isWholeSpace && joins ? producer : MapOp();
 }
 
-/// Puts a copy of the code of `producer` into `consumer`, and its operands in place of operand
-/// `number`. The consumer reads that at the point it computes, so the producer's maps hold.
+/// Copies the code of `producer` into `consumer`, and its operands in place of operand `number`.
+/// The consumer reads that operand at the point it computes, so the producer's maps stay valid.
 template <typename OpTy> void fuse(MapOp producer, OpTy consumer, unsigned number) {
   Block &body = consumer.getBody().front();
   Block &code = producer.getBody().front();
@@ -181,7 +181,7 @@ struct FuseMapsPass : impl::FuseMapsPassBase<FuseMapsPass> {
     eraseDeadOps(getOperation());
   }
 
-  /// Maps come after what they read, so every producer has taken in its own producers already.
+  /// Visits ops in order, so that every producer has already taken in its own producers.
   template <typename OpTy> void fuseInto(OpTy consumer) {
     simplifyOperands(consumer);
     for (unsigned number = 0; number < consumer.getNumOperands();) {

@@ -1,4 +1,4 @@
-//===- Linearize.cpp - a section with its calls dissolved -----------------===//
+//===- Linearize.cpp - a section with its calls inlined -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Linearize.h - a section with its calls dissolved -------------------===//
+//===- Linearize.h - a section with its calls inlined ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Walks `@init`, `@step` or `@evaluate` through all calls and lists every use of an op in the
-// order it will run. One op of a layer function stands in the list as often as the
-// function is called. Values are numbered: each use of an op gives new numbers,
-// and all reads of a variable give the one number of its old value. A reshape gives the number of
-// what it reshapes.
+// order of execution. An op of a layer function is listed once for each call of the
+// function. Values are numbered: each use of an op gives new numbers, and all reads of a
+// variable give the one number of its old value. A reshape gives the number of its operand.
 //
 // Changes nothing; refers to the module's ops, and is valid as long as they are.
 //
@@ -39,24 +38,24 @@ struct ModuleSymbols {
 };
 
 struct FlatValue {
-  /// That of the op that gives it, before any reshape.
+  /// The type of the defining op's result, before any reshape.
   mlir::Type type;
   /// The variable whose old value this is, or -1.
   int32_t variable = -1;
-  /// Number of the op that gives it, or -1.
+  /// Number of the defining op, or -1.
   int32_t definedAt = -1;
-  /// Number of the last op that reads it, or -1; an assignment is no op.
+  /// Number of the last op that reads it, or -1; assignments do not count.
   int32_t lastRead = -1;
-  /// An index that is known.
+  /// The value of an index, if known.
   std::optional<int64_t> constant;
 };
 
-/// One use of an op that takes or gives tensors.
+/// One use of an op that has tensors as operands or results.
 struct FlatOp {
   mlir::Operation *op;
   /// Number of the path of call labels that leads to it.
   uint32_t path;
-  /// Where its operands, and after them its results, begin in `FlatSection::numbers`.
+  /// The index in `FlatSection::numbers` of its operands' numbers; its results' numbers follow.
   uint32_t begin;
 };
 

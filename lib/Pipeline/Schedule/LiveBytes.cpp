@@ -1,4 +1,4 @@
-//===- LiveBytes.cpp - how much memory a rank holds while an op runs ------===//
+//===- LiveBytes.cpp - memory in use while an op runs ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@ static double bytesOf(Type type) {
   return tensor && tensor.hasStaticShape() ? double(countBytes(tensor)) : 0;
 }
 
-/// What takes memory for `value`: what it is a reshape of; nothing if that is a variable's value,
-/// or an argument, which the caller holds.
+/// Returns the value that holds the memory of `value`: the source of a reshape; null for a
+/// variable's value, and for an argument, which the caller holds.
 static Value storageOf(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>()) {
     value = reshape.getInput();

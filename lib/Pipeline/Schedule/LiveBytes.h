@@ -1,4 +1,4 @@
-//===- LiveBytes.h - how much memory a rank holds while an op runs --------===//
+//===- LiveBytes.h - memory in use while an op runs -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,16 +14,17 @@
 
 namespace weft {
 
-/// Of a module whose tensors are local: variables, and at each op the values of its function that
-/// were computed before and are still needed, with those of the functions around it where most is
-/// needed. A guess from above: no value takes another's place yet. It is of the module as it was
-/// when this was made.
+/// Estimates the live bytes at each op of a module whose tensors are local: variables, the values
+/// of the op's function that were computed before and are still needed, and those of its callers,
+/// at the call where these are most. The estimate is an upper bound, as no value reuses another's
+/// place. It describes the module at the time of construction.
 class LiveBytes {
 public:
-  /// A function that calls itself is refused later, and counted once here.
+  /// Counts a function that calls itself once: a later pass refuses it.
   explicit LiveBytes(mlir::ModuleOp module);
 
-  /// While `op` runs, its operands and results among them. An op that was added since: 0.
+  /// Returns the bytes while `op` runs, including its operands and results; 0 for an op that was
+  /// added since.
   double at(mlir::Operation *op) const;
 
 private:
@@ -31,7 +32,7 @@ private:
   void measure(mlir::Block &block);
 
   double variables = 0;
-  /// Of each op, what its own function holds while it runs, with and without its results.
+  /// The bytes of an op's own function while the op runs, with and without the op's results.
   llvm::DenseMap<mlir::Operation *, double> during, before;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *>> callsOf;
   llvm::DenseMap<mlir::Operation *, double> outside;

@@ -24,7 +24,7 @@ using namespace weft;
 
 namespace {
 
-/// A dense tensor's dimensions of more than one element: letters, sizes and strides.
+/// The dimensions of a dense tensor that are longer than one: letters, sizes and strides.
 struct Term {
   Term(llvm::StringRef letters, llvm::ArrayRef<int64_t> sizeOfLetter) {
     int64_t stride = 1;
@@ -44,29 +44,29 @@ struct Term {
   llvm::SmallVector<int64_t> strides;
 };
 
-/// Letters that one can see as a single dimension.
+/// Letters that form a single dimension.
 struct Group {
   std::string names;
   int64_t size = 1;
 
-  /// Whether they lie together in `term`, in order.
+  /// Returns true if they are contiguous in `term`, in order.
   bool isDenseIn(const Term &term) const { return term.names.find(names) != std::string::npos; }
 
-  /// Distance from one index to the next; 0 if there is only one, or the term is the same for all.
+  /// Returns the stride of the group's last letter; 0 if the group is empty or not in `term`.
   int64_t strideIn(const Term &term) const {
     bool isConstant = names.empty() || !term.has(names.back());
     return isConstant ? 0 : term.strides[term.names.find(names.back())];
   }
 };
 
-/// One matrix operand or result as stored: which of its two groups varies fastest, and how far
-/// the other's indices lie apart.
+/// One matrix operand or result as stored: which of its two groups varies fastest, and the stride
+/// of the other.
 struct Matrix {
   bool isTransposed = false;
   int64_t leading = 0, batchStride = 0;
 };
 
-/// `term` as a matrix with `rows` and `columns`, or nothing if the batch varies fastest.
+/// Returns `term` as a matrix with `rows` and `columns`, or nothing if the batch varies fastest.
 std::optional<Matrix> asMatrix(const Term &term, const Group &rows, const Group &columns,
                                const Group &batch) {
   Matrix matrix;
@@ -86,8 +86,8 @@ struct Groups {
   Group batch, m, n, k;
 };
 
-/// Sorts the letters, where `outer` (or 0) counts the matmuls of a batch; nothing if one occurs in
-/// a single operand only.
+/// Sorts the letters into groups, where `outer` (or 0) counts the matmuls of a batch; nothing if a
+/// letter occurs in a single operand only.
 std::optional<Groups> sortLetters(const Term &lhs, const Term &rhs, const Term &result, char outer,
                                   llvm::ArrayRef<int64_t> sizeOfLetter) {
   Groups groups;
@@ -136,7 +136,7 @@ bool fitsLibrary(const rt::Matmul &matmul) {
 
 using Sizes = std::array<int64_t, 256>;
 
-/// Whether each group lies together in each term that has it.
+/// Returns true if each group is contiguous in each term that has it.
 bool areDense(const Term &lhs, const Term &rhs, const Term &result, const Groups &groups) {
   const auto &[batch, m, n, k] = groups;
   for (const Term *term : {&lhs, &rhs, &result}) {
@@ -150,7 +150,7 @@ bool areDense(const Term &lhs, const Term &rhs, const Term &result, const Groups
   return true;
 }
 
-/// The matmul, or one for each index of `outer` if that is a letter.
+/// Returns the matmul, or one for each index of `outer` if that is a letter.
 std::optional<MatmulForm> makeForm(Term lhs, Term rhs, Term result, char outer,
                                    const Sizes &sizeOfLetter, rt::ElementType type) {
   std::optional<Groups> groups = sortLetters(lhs, rhs, result, outer, sizeOfLetter);
@@ -186,7 +186,7 @@ std::optional<MatmulForm> makeForm(Term lhs, Term rhs, Term result, char outer,
   return form;
 }
 
-/// The letter that is outermost in two of the terms and not in the third, or 0.
+/// Returns the letter that is outermost in two of the terms and absent from the third, or 0.
 char findOuter(const Term &first, const Term &second, const Term &third) {
   bool isOuter = !first.names.empty() && !second.names.empty() &&
                  first.names.front() == second.names.front() && !third.has(first.names.front());
@@ -243,7 +243,7 @@ rt::ElementType weft::toElementType(mlir::Type type) {
   return type.isInteger(64) ? rt::ElementType::I64 : rt::ElementType::I32;
 }
 
-/// The matmul of `lhs` and `rhs`; for devices, where `hasF64`, also of float64.
+/// Returns the matmul of `lhs` and `rhs`; `hasF64` also allows float64, for devices.
 static std::optional<MatmulForm> classify(llvm::ArrayRef<llvm::StringRef> terms, mlir::Value lhs,
                                           mlir::Value rhs, mlir::Value output, bool hasF64) {
   mlir::Type element = mlir::getElementTypeOrSelf(lhs);
@@ -295,7 +295,7 @@ std::optional<MatmulForm> weft::classifyMatmul(MatmulOp op) {
   auto [lhs, rhs] = operands.split(',');
   std::optional<MatmulForm> form =
       classify({lhs, rhs, result}, op.getLhs(), op.getRhs(), op.getOutput(), /*hasF64=*/true);
-  // The library adds to each matmul of a batch, and does more for a single one.
+  // For a batch the library supports additions only, for a single matmul all epilogues.
   bool isMore = op.getBias() || op.getPreactivation() || op.getGelu() || op.getSums();
   bool isOpen = form && !form->matmul.isSum() && (form->matmul.batch == 1 || !isMore);
   if (!isOpen || (op.getBias() &&
@@ -336,7 +336,7 @@ uint64_t weft::workspaceBytes(const rt::Matmul &matmul) {
   double bytes = parts * double(matmul.m) * double(matmul.n) *
                  double(matmul.isSum() ? 1 : matmul.batch) *
                  double(std::max(rt::sizeOf(matmul.type), sizeof(float)));
-  // Its makers recommend this at least, and sums of an operand do not go by C's size.
+  // The library's makers recommend at least this; sums of an operand do not depend on C's size.
   double least = matmul.epilogue.isMore() ? double(4 << 20) : 0;
   return uint64_t(std::min(kMost, std::max(least, bytes)));
 }

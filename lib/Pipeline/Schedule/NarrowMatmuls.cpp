@@ -18,8 +18,8 @@ namespace weft {
 
 namespace {
 
-/// The cast of `matmul`, perhaps of another shape, to its operands' type that is all that reads
-/// it, or null.
+/// Returns the only reader of `matmul`, perhaps behind a reshape, if that casts to the type of the
+/// matmul's operands; else null.
 MapOp findRounding(ContractOp matmul) {
   Value output = matmul.getOutput();
   while (output.hasOneUse() && isa<ReshapeOp>(*output.getUsers().begin())) {

@@ -1,4 +1,4 @@
-//===- OpKinds.cpp - what becomes of an op --------------------------------===//
+//===- OpKinds.cpp - kinds of ops in the schedule -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

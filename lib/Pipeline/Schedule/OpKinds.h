@@ -1,4 +1,4 @@
-//===- OpKinds.h - what becomes of an op ----------------------------------===//
+//===- OpKinds.h - kinds of ops in the schedule ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,19 +17,20 @@ namespace weft {
 
 inline bool isKernel(mlir::func::FuncOp function) { return function->hasAttr(kTiedAttrName); }
 
-/// Moves data between ranks: an instruction of its own.
+/// Returns true if `op` moves data between ranks: it becomes an instruction of its own.
 bool isCommunication(mlir::Operation *op);
 
-/// A matmul that a library does, of a contraction or with more: an instruction of its own.
+/// Returns true if a library's matmul, perhaps with an epilogue, computes `op`: it becomes an
+/// instruction of its own.
 bool isMatmul(mlir::Operation *op);
 
-/// Computes tensors by code that the compiler generates: becomes a kernel.
+/// Returns true if the compiler generates code for `op`: it becomes a kernel.
 bool isKernelWork(mlir::Operation *op);
 
-/// Only puts elements of its operands in other places: a kernel that copies.
+/// Returns true if `op` only moves elements of its operands to other places: a kernel that copies.
 bool isRearrangement(mlir::Operation *op);
 
-/// Erases ops without effect whose results nobody uses.
+/// Erases ops without effect whose results are unused.
 void eraseDeadOps(mlir::Block &block);
 void eraseDeadOps(mlir::func::FuncOp function);
 

@@ -21,7 +21,7 @@ namespace weft {
 
 namespace {
 
-/// What a kernel takes from around one op: first numbers, then tensors, each tensor once.
+/// The inputs of the kernel for one op: first numbers, then tensors, each tensor once.
 struct KernelInputs {
   SmallVector<Value> numbers;
   llvm::SetVector<Value> tensors;
@@ -33,8 +33,8 @@ bool isNumberInput(Value value) {
   return isa<BlockArgument>(value) || value.getDefiningOp<arith::ConstantOp>();
 }
 
-/// Adds the arithmetic that `value` comes from, down to arguments of the function, which become
-/// inputs. Constants inside of it move along.
+/// Adds the arithmetic that computes `value`, back to the function's arguments, which become
+/// inputs. Constants of this arithmetic move along.
 void collectArithmetic(Value value, KernelInputs &inputs) {
   Operation *op = value.getDefiningOp();
   if (!op) {
@@ -57,8 +57,8 @@ public:
   KernelTable(ModuleOp module)
       : symbols(module), builder(OpBuilder::atBlockEnd(module.getBody())) {}
 
-  /// Replaces `op` by a launch of the kernel that does its work. `tied` has one entry for each
-  /// result: a number of an operand of `op`, or -1.
+  /// Replaces `op` by a launch of its kernel. `tied` has one entry for each result: the number of
+  /// an operand of `op`, or -1.
   void launch(Operation *op, ArrayRef<int64_t> tied);
   unsigned size() const { return count; }
 
@@ -73,7 +73,7 @@ private:
   llvm::StringMap<unsigned> countOf;
 };
 
-/// Equal for equal kernels; looks at no operands.
+/// Returns a hash that is equal for equal kernels; ignores operands.
 llvm::hash_code hashKernel(func::FuncOp kernel) {
   llvm::hash_code hash =
       llvm::hash_combine(kernel.getFunctionType(), kernel->getAttr(kTiedAttrName));
@@ -86,7 +86,7 @@ llvm::hash_code hashKernel(func::FuncOp kernel) {
   return hash;
 }
 
-/// Whether two kernels differ at most in their names and in locations.
+/// Returns true if two kernels differ at most in their names and in locations.
 bool areEqual(func::FuncOp a, func::FuncOp b) {
   return a.getFunctionType() == b.getFunctionType() &&
          a->getAttr(kTiedAttrName) == b->getAttr(kTiedAttrName) &&
@@ -113,15 +113,15 @@ func::FuncOp KernelTable::findOrInsert(func::FuncOp kernel, StringRef mnemonic) 
   return kernel;
 }
 
-/// The inputs of the kernel of `op`.
+/// Returns the inputs of the kernel of `op`.
 KernelInputs collectInputs(Operation *op) {
   KernelInputs inputs;
   for (Value operand : op->getOperands()) {
     if (!operand.getType().isIndex()) {
       inputs.tensors.insert(operand);
     } else if (isNumberInput(operand)) {
-      // Each has a place of its own: kernels that differ in numbers only are one kernel, also
-      // where two numbers happen to be the same value.
+      // Each number is an input of its own, so that kernels that differ only in numbers are equal,
+      // even where two numbers happen to be the same value.
       inputs.numbers.push_back(operand);
     }
   }
@@ -201,7 +201,7 @@ struct OutlineKernelsPass : impl::OutlineKernelsPassBase<OutlineKernelsPass> {
     createdKernels += table.size();
   }
 
-  /// Checks that no assignment needs a copy any more.
+  /// Checks that no assignment still needs a copy.
   FailureOr<Ties> findTies() {
     ModuleSymbols symbols(getOperation());
     FailureOr<SmallVector<FlatSection, 3>> sections = linearizeSections(getOperation(), symbols);
@@ -214,7 +214,7 @@ struct OutlineKernelsPass : impl::OutlineKernelsPassBase<OutlineKernelsPass> {
       for (auto [assign, placing] : llvm::zip_equal(section.assigns, placings)) {
         AssignOp op = assign.op;
         if (placing == Placing::Copy) {
-          return op.emitOpError("needs a copy, which copy-assignments has to insert");
+          return op.emitOpError("needs a copy; run copy-assignments first");
         }
       }
     }

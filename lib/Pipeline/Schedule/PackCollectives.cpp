@@ -1,4 +1,4 @@
-//===- PackCollectives.cpp - shards of collectives put side by side -------===//
+//===- PackCollectives.cpp - makes shards of collectives contiguous -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,10 +20,10 @@ namespace weft {
 
 namespace {
 
-/// A collective that cuts or joins, and both its sides.
+/// A collective that cuts or joins shards, with its operand and result.
 class Packable {
 public:
-  /// Nothing, where `op` is something else or not of floats.
+  /// Returns nothing if `op` is another op or not of floats.
   static std::optional<Packable> get(Operation &op) {
     return TypeSwitch<Operation *, std::optional<Packable>>(&op)
         .Case([](AllGatherOp op) { return make(op, std::nullopt, op.getDim()); })
@@ -32,15 +32,15 @@ public:
         .Default(std::nullopt);
   }
 
-  /// Into how many calls of a library it falls that moves what lies together on both sides, and
-  /// into how many once it is packed.
+  /// Returns how many calls of a library the collective takes, if each call moves memory that is
+  /// contiguous on both sides; and how many it takes once packed.
   int64_t calls() const {
     int64_t shard = std::min(operand.elements(), result.elements());
     return packedCalls() * (shard / std::min({shard, operand.together(), result.together()}));
   }
   int64_t packedCalls() const { return isa<AllToAllOp>(op) ? operand.count : 1; }
 
-  /// Seconds that packing takes on `machine`, where each byte is read and written.
+  /// Returns the seconds for packing on `machine`, which reads and writes each byte.
   double packingSeconds(const cost::Predictor &machine) const {
     double seconds = 0;
     for (const Shares &side : {operand, result}) {
@@ -60,7 +60,7 @@ public:
     int64_t share = result.type.getNumElements() / result.count;
     SmallVector<int64_t> shape = {result.count, share};
     if (auto exchange = dyn_cast<AllToAllOp>(rows)) {
-      // Is cut along one dimension and joined along another: one of them is of length 1.
+      // Cut along one dimension and joined along another: one of them has length 1.
       packed = reshapeTo(builder, op->getLoc(), packed, {operand.count, 1, share});
       shape.insert(shape.begin(), 1);
       exchange.setSplit(0);

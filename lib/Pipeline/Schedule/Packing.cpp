@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace weft;
 
-/// The first two of the dimensions `shape`, which `value` is taken to have, exchanged.
+/// Returns `value`, viewed as `shape`, with its first two dimensions exchanged.
 static Value exchange(OpBuilder &builder, Location loc, Value value, std::array<int64_t, 3> shape) {
   value = reshapeTo(builder, loc, value, shape);
   std::swap(shape[0], shape[1]);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A rank's share of a tensor lies scattered in memory, unless it is cut along the outermost
+// A rank's share of a tensor is scattered in memory, unless the tensor is cut along the outermost
 // dimension that is longer than one. Packed, shares are rows, in the order of ranks.
 //
 //===----------------------------------------------------------------------===//
@@ -17,26 +17,26 @@
 
 namespace weft {
 
-/// How one side of a collective, operand or result, is cut: `count` shares along `dim` of `type`;
-/// one where all of it goes to, or comes from, every rank.
+/// How one side of a collective, its operand or result, is cut: into `count` shares along `dim` of
+/// `type`. `count` is 1 if every rank sends, or receives, all of it.
 struct Shares {
   mlir::RankedTensorType type;
   int64_t dim = 0, count = 1;
 
-  /// Elements of a share.
+  /// Returns the elements of a share.
   int64_t elements() const { return type.getNumElements() / count; }
-  /// Those of them that lie together.
+  /// Returns how many elements of a share are contiguous.
   int64_t together() const;
-  /// Whether a share does not lie together as a whole.
+  /// Returns true if a share as a whole is not contiguous.
   bool areScattered() const { return together() < elements(); }
 
-  /// `value`, which is of `type`, as [count, elements of a share]. New ops stand at `builder`.
+  /// Returns `value`, of type `type`, as [count, elements of a share]. Inserts ops at `builder`.
   mlir::Value pack(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value) const;
-  /// Its inverse: of `packed` with as many elements, whatever its shape, a value of `type`.
+  /// The inverse: returns a value of `type` with the elements of `packed`, whatever its shape.
   mlir::Value unpack(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value packed) const;
 };
 
-/// The same elements in the same order; `shape` has as many.
+/// Returns the same elements in the same order with `shape`, which has as many.
 mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value,
                       llvm::ArrayRef<int64_t> shape);
 

@@ -10,39 +10,39 @@
 using namespace mlir;
 
 void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
-  // First: what it copies and puts in order is work like any other, and merges with it.
+  // First, so that later passes merge its copies with other ops.
   BucketCollectivesPassOptions buckets;
   buckets.machine = options.machine;
   manager.addPass(createBucketCollectivesPass(buckets));
   if (options.target == TargetKind::Cuda) {
-    // Of what stays alone: buckets are packed.
+    // Only for collectives that stay alone: buckets are packed already.
     PackCollectivesPassOptions packs;
     packs.machine = options.machine;
     manager.addPass(createPackCollectivesPass(packs));
   }
-  // Makes matmuls, before anybody asks what is one.
+  // Makes matmuls, before other passes look for them.
   manager.addNestedPass<func::FuncOp>(createConvolutionsToMatmulsPass());
   // Makes maps, before maps are merged.
   manager.addNestedPass<func::FuncOp>(createContractionsToMapsPass());
-  // Makes consumers of maps: as the pass before, before these are merged.
+  // Makes sums that maps can join, also before maps are merged.
   manager.addNestedPass<func::FuncOp>(createContractionsToSumsPass());
-  // Before a rounding becomes part of a map that does more.
+  // Before a rounding becomes part of a larger map.
   manager.addNestedPass<func::FuncOp>(createNarrowMatmulsPass());
   if (options.encodesMatmuls) {
-    // Behind it: what is an FP8 matmul does not change its result's type any more.
+    // After it, since FP8 matmuls do not change the types of their results.
     EncodeMatmulsPassOptions encoding;
     encoding.machine = options.machine;
     manager.addPass(createEncodeMatmulsPass(encoding));
   }
-  // Before all that follows, since it decides what a kernel is.
+  // Before the passes that follow, since it determines the kernels.
   manager.addNestedPass<func::FuncOp>(createFuseMapsPass());
   if (options.fusesEpilogues) {
-    // Brings to matmuls what they may take in.
+    // Moves additions to the matmuls that can do them.
     manager.addPass(createAccumulateInMatmulsPass());
-    // After maps are merged, as what becomes of a matmul is then in one map that reads it.
+    // After maps are merged, so that a single map reads a matmul's result.
     manager.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
   }
-  // A map that works in place is another kernel: places are decided before there are kernels.
+  // A map that works in place is another kernel, so places are decided before kernels are made.
   manager.addPass(createCopyAssignmentsPass());
   manager.addPass(createOutlineKernelsPass());
   manager.addPass(createVerifySchedulePass());

@@ -1,4 +1,4 @@
-//===- Placement.cpp - how assigned values get where they belong ----------===//
+//===- Placement.cpp - places of assigned values --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -38,7 +38,7 @@ std::vector<int64_t> findOldValues(const FlatSection &section) {
   return oldValues;
 }
 
-/// What operand the result of an op takes over, by `ties` or by what a launch says.
+/// Returns the operand whose storage a result of the op takes over, by `ties` or by the launch.
 int64_t findTied(const FlatOp &flatOp, size_t position, const Ties &ties) {
   if (auto launch = dyn_cast<LaunchOp>(flatOp.op)) {
     return launch.getTied()[position];
@@ -82,8 +82,8 @@ std::vector<Placing> weft::placeAssignments(const FlatSection &section, const Ti
 
 namespace {
 
-/// Whether the kernel of `op` may write a result into the storage of an operand: for a map that
-/// is a matter of meaning, for other ops their lowering knows.
+/// Returns true if the kernel of `op` may write a result into the storage of an operand. For a map
+/// that follows from its semantics; for other ops their lowering decides.
 bool mayReuse(Operation *op, unsigned operand, unsigned result) {
   if (op->getOperand(operand).getType() != op->getResult(result).getType()) {
     return false;
@@ -122,7 +122,7 @@ public:
   }
 
 private:
-  /// Whether nobody needs `operand` after `time`, and its storage is where `result` belongs.
+  /// Returns true if `operand` is not read after `time`, and `result` belongs in its storage.
   bool mayTakeOver(uint32_t result, uint32_t operand, int32_t time) const {
     if (section.values[operand].lastRead != time || isAssigned[operand]) {
       return false;
@@ -182,7 +182,7 @@ FailureOr<SmallVector<FlatSection, 3>> weft::linearizeSections(ModuleOp module,
     }
     if (!function || function.getNumArguments() != 0 || function.getNumResults() != 0) {
       return emitError(module.getLoc())
-             << "expected a function @" << name << " that takes and gives nothing";
+             << "expected a function @" << name << " without arguments and results";
     }
     FailureOr<FlatSection> section = linearize(function, symbols);
     if (failed(section)) {

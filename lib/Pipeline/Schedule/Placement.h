@@ -1,4 +1,4 @@
-//===- Placement.h - how assigned values get where their variables lie ----===//
+//===- Placement.h - places of assigned values ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,10 +14,10 @@
 //   Kept     the value assigned is the variable's old value: nothing to do.
 //   Copy     otherwise.
 //
-// The decision is made on the list of all uses of ops, calls dissolved. An op is tied
-// for all its uses or for none. Where results are not assigned, a kernel may work in
-// place of any operand that nobody needs afterwards: that saves memory and its traffic.
-// Logits and their gradient, the largest of all values, share one place so.
+// The decision is made on the list of all uses of ops, with all calls inlined. An op is tied
+// in all its uses or in none. A kernel whose result is not assigned may work in place of any
+// operand that is not read afterwards: that saves memory and its traffic. Logits and their
+// gradient, the largest of all values, share one place in this way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,16 +33,16 @@ enum class Placing { Direct, Tied, Kept, Copy };
 /// For each result of an op, the number of the operand whose storage it takes over, or -1.
 using Ties = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int64_t>>;
 
-/// One entry for each assignment of the section, in order. `ties` says what is tied; launches
-/// say it themselves.
+/// Returns one entry for each assignment of the section, in order. `ties` names the ties of ops;
+/// launches have their own.
 std::vector<Placing> placeAssignments(const FlatSection &section, const Ties &ties);
 
-/// The ops that can be tied in all their uses in all sections, and how. An operand that an op
-/// has twice, or that is a variable's and not the one assigned, is never taken over.
+/// Returns the ops that can be tied in all their uses in all sections, and their ties. Never ties a
+/// result to an operand that an op has twice, or to a variable other than the assigned one.
 Ties decideTies(llvm::ArrayRef<FlatSection> sections);
 
-/// `@init`, `@step` and, where the module has it, `@evaluate`, linearized. Fails with an error if
-/// one of the first two is missing, or one cannot be.
+/// Linearizes `@init`, `@step` and, if present, `@evaluate`. Fails with an error if one of the
+/// first two is missing, or one cannot be linearized.
 mlir::FailureOr<llvm::SmallVector<FlatSection, 3>> linearizeSections(mlir::ModuleOp module,
                                                                      const ModuleSymbols &symbols);
 

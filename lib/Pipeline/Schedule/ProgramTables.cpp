@@ -1,4 +1,4 @@
-//===- ProgramTables.cpp - the tables that instructions point into --------===//
+//===- ProgramTables.cpp - the tables that instructions refer to ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ std::vector<uint32_t> toAxes(ArrayAttr axes, MeshAttr mesh) {
   return numbers;
 }
 
-/// The text of numbers, for use as a key.
+/// Returns the numbers as text, for use as a key.
 std::string join(char kind, ArrayRef<int64_t> numbers) {
   std::string key(1, kind);
   for (int64_t number : numbers) {
@@ -39,7 +39,7 @@ std::string join(char kind, ArrayRef<int64_t> numbers) {
   return key;
 }
 
-/// The ops in the regions of `op`, in order: "mulf addf tanh".
+/// Returns the ops in the regions of `op`, in order: "mulf addf tanh".
 std::string scalarOps(Operation &op) {
   std::string text;
   for (Region &region : op.getRegions()) {
@@ -52,7 +52,7 @@ std::string scalarOps(Operation &op) {
   return text;
 }
 
-/// Bytes of all tensors in `types`.
+/// Returns the bytes of all tensors in `types`.
 double bytesOf(TypeRange types) {
   double bytes = 0;
   for (Type type : types) {
@@ -68,7 +68,7 @@ std::optional<MatmulForm> formOf(Operation *op) {
       .Case<ContractOp, MatmulOp, Fp8MatmulOp>([](auto op) { return classifyMatmul(op); });
 }
 
-/// The name that a location carries, or "".
+/// Returns the name that a location carries, or "".
 StringRef findName(Location loc) {
   if (auto name = dyn_cast<NameLoc>(loc)) {
     return name.getName();
@@ -86,7 +86,7 @@ StringRef findName(Location loc) {
   return "";
 }
 
-/// Of what was joined, the first names, and how many there are more; else one name.
+/// For a bucket returns the first names and the number of the others; else returns one name.
 std::string findNames(Location loc) {
   constexpr size_t kShown = 2;
   auto bucket = dyn_cast<FusedLocWith<UnitAttr>>(loc);
@@ -125,7 +125,7 @@ weft::toLayout(Operation *op, Type type, std::optional<ArrayRef<int64_t>> unpadd
 FailureOr<ProgramTables::Target> ProgramTables::findTarget(Operation *op) {
   auto it = targets.find(op);
   auto observe = dyn_cast<ObserveOp>(op);
-  // Each observation stands for itself, but a limit holds for all micro-batches alike.
+  // Each observation has an entry of its own, but a limit has one for all micro-batches.
   if (it != targets.end() && (!observe || observe.getLimit())) {
     return it->second;
   }
@@ -166,7 +166,7 @@ rt::Cost ProgramTables::costOf(Operation *op) const {
   if (!isCommunication(op) && !isPure(op)) {
     return {}; // Looks at something, and neither computes nor moves it.
   }
-  // Moves data: writes its result, and reads as much, or between ranks all of a larger operand.
+  // Moves data: writes its result and reads as much; between ranks it reads a larger operand whole.
   double operand = bytesOf(op->getOperandTypes()), result = bytesOf(op->getResultTypes());
   return {0, (isCommunication(op) ? std::max(operand, result) : result) + result};
 }
@@ -184,7 +184,7 @@ FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
   if (isMatmul(op)) {
     return makeMatmul(op);
   }
-  return op->emitOpError("is no instruction; run verify-schedule before");
+  return op->emitOpError("does not become an instruction; run verify-schedule first");
 }
 
 ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
@@ -201,7 +201,7 @@ ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
 FailureOr<ProgramTables::Target> ProgramTables::makeMatmul(Operation *op) {
   std::optional<MatmulForm> form = formOf(op);
   if (!form) {
-    return op->emitOpError("is none that a library does, expected one matmul of two matrices");
+    return op->emitOpError("expected one matmul of two matrices, which a library computes");
   }
   rt::Matmul &p = form->matmul;
   p.workspaceBytes = isForDevices(op) ? workspaceBytes(p) : 0;
@@ -313,7 +313,7 @@ FailureOr<ProgramTables::Target> ProgramTables::makeObservation(ObserveOp op) {
 }
 
 std::string ProgramTables::describe(Operation *op) {
-  // A launch goes by the op that its kernel does.
+  // A launch is described by the op that its kernel computes.
   StringRef kind = op->getName().stripDialect();
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     kind = findWork(launch)->getName().stripDialect();

@@ -1,4 +1,4 @@
-//===- ProgramTables.h - the tables that instructions point into ----------===//
+//===- ProgramTables.h - the tables that instructions refer to ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,21 +16,21 @@
 
 namespace weft {
 
-/// How a whole value, of the shape `unpadded` where `type` is padded, lies on `mesh`. Fails with an
-/// error at `op` if `type` has no sharding on it, or is pending.
+/// Returns the layout on `mesh` of a whole value of type `type`; `unpadded` is its shape if `type`
+/// is padded. Fails with an error at `op` if `type` has no sharding on `mesh`, or is pending.
 mlir::FailureOr<rt::TensorLayout> toLayout(mlir::Operation *op, mlir::Type type,
                                            std::optional<llvm::ArrayRef<int64_t>> unpadded,
                                            MeshAttr mesh);
 
-/// Fills the tables of a program with distinct entries, in the order of their first use. What
-/// an op needs is made once for each op, not for each use of it.
+/// Fills the tables of a program with distinct entries, in the order of their first use. Makes the
+/// entries of an op once, not for each use.
 class ProgramTables {
 public:
   ProgramTables(rt::Program &program, MeshAttr mesh, const ModuleSymbols &symbols)
       : program(program), mesh(mesh), symbols(symbols) {}
 
-  /// The opcode and target of `op`, whether a matmul takes its operands the other way round, and
-  /// what `op` costs one rank, without a time.
+  /// The opcode and target of an op, whether a matmul swaps its operands, and the op's cost on one
+  /// rank, without a time.
   struct Target {
     rt::Opcode opcode = rt::Opcode::Kernel;
     uint32_t number = 0;
@@ -39,10 +39,10 @@ public:
   };
   mlir::FailureOr<Target> findTarget(mlir::Operation *op);
 
-  /// Whether what `op` gives is what it takes, elsewhere: a collective, or a kernel that copies.
+  /// Returns true if `op` only moves its operands' elements: a collective, or a kernel that copies.
   bool moves(mlir::Operation *op) const;
 
-  /// The label of a use of `op` on a path of calls (path 0 is the section called `section`).
+  /// Returns the label of a use of `op` on a path of calls (path 0 is the section named `section`).
   uint32_t findLabel(mlir::Operation *op, llvm::StringRef section, llvm::StringRef path);
 
 private:
@@ -52,10 +52,10 @@ private:
   mlir::FailureOr<Target> makeMatmul(mlir::Operation *op);
   Target makeKernel(LaunchOp op);
   rt::Cost costOf(mlir::Operation *op) const;
-  /// The op that the kernel does, which is its last, since before it stands only arithmetic on
-  /// numbers; the launch itself if there is none.
+  /// Returns the op that the kernel computes: its last, since the ops before are arithmetic on
+  /// numbers; the launch itself if the kernel has no body.
   mlir::Operation *findWork(LaunchOp op) const;
-  /// "attention.query (contract)" or "(contract)", of a bucket all its members, if they are few.
+  /// Returns "attention.query (contract)" or "(contract)"; for a bucket, all its members if few.
   std::string describe(mlir::Operation *op);
 
   rt::Program &program;
@@ -63,7 +63,7 @@ private:
   const ModuleSymbols &symbols;
   llvm::DenseMap<mlir::Operation *, Target> targets;
   llvm::DenseMap<mlir::Operation *, std::string> descriptions;
-  /// Entries by what they consist of, as text; the text begins with the kind of entry.
+  /// Entries by their contents as text, which begins with the kind of entry.
   llvm::StringMap<uint32_t> numbers;
   llvm::StringMap<uint32_t> labels;
 };

@@ -1,4 +1,4 @@
-//===- QuantizedValues.cpp - what values were scaled by -------------------===//
+//===- QuantizedValues.cpp - formats and scales of quantized values -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ using namespace weft;
 
 namespace {
 
-/// A result of a split, whose counterpart among what was joined is looked for.
+/// A result of a split, to be matched with an operand of a concat.
 struct Part {
   unsigned number;
   int64_t dim;
@@ -32,7 +32,7 @@ static SmallVector<int64_t> sizesOf(ValueRange values, int64_t dim) {
       values, [&](Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(dim); });
 }
 
-/// What `op` gives on, whole or a part of it, moved and nothing else; null if it does more.
+/// Returns the operand that `op` only moves, whole or in part; null if `op` does more.
 static Value findMoved(Operation *op) {
   auto contract = dyn_cast<ContractOp>(op);
   bool isMoved =
@@ -41,7 +41,7 @@ static Value findMoved(Operation *op) {
   return isMoved ? op->getOperand(0) : Value();
 }
 
-/// Whether along dimension `dim` what `op` gives has the elements that it gets, in their places.
+/// Returns true if `op` keeps all elements along dimension `dim` in their places.
 static bool keepsDim(Operation *op, int64_t dim) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<AllGatherOp, SliceOp>([&](auto op) { return int64_t(op.getDim()) != dim; })
@@ -55,16 +55,16 @@ static bool keepsDim(Operation *op, int64_t dim) {
       .Default(false);
 }
 
-/// The operand of `concat` that `part` is, or null: it is taken apart in another way.
+/// Returns the operand of `concat` that equals `part`, or null if the sizes differ.
 static Value findPart(ConcatOp concat, const Part &part) {
   bool isSame =
       int64_t(concat.getDim()) == part.dim && sizesOf(concat.getInputs(), part.dim) == part.sizes;
   return isSame ? concat.getInputs()[part.number] : Value();
 }
 
-/// Where `value`, or what it is a part of, comes from in its function, if it has only been moved.
-/// What was joined and is taken apart again, as collectives that became one are, is the part that
-/// it was; what is joined otherwise comes from nowhere else.
+/// Returns the value in the same function that `value` was moved from, perhaps as a part of it. A
+/// concat that is split again in the same way, as for buckets, is traced to the operand; the search
+/// stops at other concats.
 static Value findSource(Value value) {
   SmallVector<Part> parts;
   bool arePlacesKnown = true;
@@ -117,7 +117,7 @@ static Value returned(func::FuncOp function, unsigned number) {
 }
 
 std::optional<Float8> QuantizedValues::formatOf(Value value) {
-  // What goes around in calls has none while it is asked for, and so none at all.
+  // A value on a cycle of calls has no format while the search is at it, and therefore none at all.
   auto [known, isNew] = formats.try_emplace(value);
   if (!isNew) {
     return known->second;
@@ -216,7 +216,7 @@ void QuantizedValues::materialize() {
   for (auto &[port, number] : results) {
     number = port.first.getNumResults() + more[port.first]++;
   }
-  // Calls first, as one may give what another is to get.
+  // Calls first, since a call may return a value that another one takes.
   for (auto [function, count] : more) {
     for (CallOp call : calls.find(function)->second) {
       SmallVector<Type> types(call.getResultTypes());

@@ -1,4 +1,4 @@
-//===- VerifySchedule.cpp - closes the phase ------------------------------===//
+//===- VerifySchedule.cpp - checks the result of the phase ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,8 +33,8 @@ LogicalResult verifyLaunch(LaunchOp launch, const ModuleSymbols &symbols) {
   func::FuncOp kernel = symbols.functions.lookup(launch.getKernelAttr().getAttr());
   auto tied = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName) : nullptr;
   if (!tied || tied != launch.getTiedAttr() || kernel.isExternal()) {
-    return launch.emitOpError() << "expected a kernel with a body and '" << kTiedAttrName
-                                << "' as here, got @" << launch.getKernel();
+    return launch.emitOpError() << "expected a kernel with a body and the same '" << kTiedAttrName
+                                << "' as this launch, got @" << launch.getKernel();
   }
   return success();
 }

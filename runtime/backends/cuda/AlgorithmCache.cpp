@@ -1,4 +1,4 @@
-//===- AlgorithmCache.cpp - keeps how matmuls are computed, in a file -----===//
+//===- AlgorithmCache.cpp - a file of the algorithms chosen for matmuls --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ using namespace weft::rt;
 using namespace weft::rt::cuda;
 
 static constexpr char kHeader[] = "weft product ways 3\n";
-/// What is larger is no file of ours.
+/// The largest valid file.
 static constexpr std::uintmax_t kMostBytes = 64 << 20;
 
 std::string cuda::keyOf(const Matmul &p) {
@@ -55,7 +55,7 @@ static std::string digestOf(const std::string &text) {
   return digestText(checksum.digest());
 }
 
-/// One number at a time, as long as all are there.
+/// Parses the words of an algorithm. Returns false unless there are exactly as many as needed.
 static bool parseWay(const std::string &text, MatmulAlgorithm &way) {
   std::istringstream in(text);
   for (uint64_t &word : way.words) {
@@ -81,7 +81,7 @@ bool AlgorithmCache::parse(const std::string &text) {
     }
     read[{line.substr(0, first), line.substr(first + 1, second - first - 1)}] = way;
   }
-  ways.merge(read); // What is known already is newer.
+  ways.merge(read); // Existing entries are newer.
   return true;
 }
 
@@ -106,7 +106,7 @@ bool AlgorithmCache::read(const std::string &file, std::string &error) {
   std::uintmax_t bytes = std::filesystem::file_size(file, none);
   std::ifstream in(file, std::ios::binary);
   if (none || bytes > kMostBytes || !in) {
-    return fail(error, "'", file, "' cannot be read as a file of matmul ways");
+    return fail(error, "'", file, "' is not a file of matmul algorithms");
   }
   std::string content(std::istreambuf_iterator<char>(in), {});
   return parse(content) || fail(error, "'", file, "' is damaged, or of another version");
@@ -114,7 +114,7 @@ bool AlgorithmCache::read(const std::string &file, std::string &error) {
 
 namespace {
 
-/// Nobody else has it while this object lives; gone with a process that dies.
+/// Holds an exclusive lock on a file; the system releases it if the process dies.
 class FileLock {
 public:
   explicit FileLock(const std::string &path)
@@ -143,7 +143,7 @@ bool AlgorithmCache::write(const std::string &file, std::string &error) {
     return fail(error, "cannot make the folder '", folder.string(), "': ", code.message());
   }
   FileLock lock(file + ".lock");
-  std::string ignored; // What is damaged is replaced.
+  std::string ignored; // A damaged file is replaced.
   read(file, ignored);
   return writeFile(file, text(), error);
 }

@@ -1,13 +1,14 @@
-//===- AlgorithmCache.h - keeps how matmuls are computed, in a file -------===//
+//===- AlgorithmCache.h - a file of the algorithms chosen for matmuls -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A text: "weft product ways 2", a line for each matmul on each kind of device, and a checksum of
-// all before. What is damaged or of another version is not used, and replaced. One process writes
-// at a time, and readers see the old file or the new one.
+// The file is a text: the line "weft product ways 3", a line for each matmul on each kind of
+// device, and a checksum of the lines before. A damaged file, or one of another version, is
+// ignored and replaced. One process writes at a time; readers see either the old file or the new
+// one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,21 +23,23 @@
 
 namespace weft::rt::cuda {
 
-/// All fields of a matmul, as text.
+/// Returns a text of all fields of `matmul`.
 std::string keyOf(const Matmul &matmul);
 
-/// "XDG_CACHE_HOME/weft/product-ways", or below HOME/.cache; empty where neither is set.
+/// Returns "XDG_CACHE_HOME/weft/product-ways", or the same below HOME/.cache; empty if neither is
+/// set.
 std::string defaultCacheFile();
 
 class AlgorithmCache {
 public:
-  /// Adds what is in `file`; nothing if there is none. False, with why in `error`, where there is a
-  /// file that cannot be used.
+  /// Adds the entries of `file`; a missing file has none. Returns false and sets `error` if the
+  /// file cannot be used.
   bool read(const std::string &file, std::string &error);
-  /// Writes all to `file`, with what others have put there since.
+  /// Writes all entries to `file`, and keeps those that other processes have added to it.
   bool write(const std::string &file, std::string &error);
 
-  /// Null if there is none. `kind` is all that decides beside the matmul.
+  /// Returns the algorithm for `matmul`, or null. `kind` names the device and the library's
+  /// version.
   const MatmulAlgorithm *find(const std::string &kind, const Matmul &matmul) const;
   void set(const std::string &kind, const Matmul &matmul, const MatmulAlgorithm &way);
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// cuDNN's attention takes and gives bf16, and rows of log-sum-exp that follow each other.
-// What belongs elsewhere or is f32 it writes into the workspace, from where it is moved;
-// rows that it does not compute are filled here.
+// cuDNN's attention takes and gives bf16, and contiguous rows of log-sum-exp. Other results
+// (f32, or rows with gaps) are written to the workspace and then copied to their places.
+// Rows that cuDNN does not compute are filled here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ using namespace weft::rt::cuda;
 
 namespace weft::rt::cuda {
 
-/// What a device has of cuDNN.
+/// A device's objects of cuDNN.
 struct AttentionLibrary {
   cudnnHandle_t handle = nullptr;
   CUmodule module = nullptr;
@@ -55,13 +55,13 @@ struct Prepared {
 // Running
 //===----------------------------------------------------------------------===//
 
-/// One run: where all is, and what is to be moved after it.
+/// One run: the operands' places, and the copies after it.
 struct Run {
   const AttentionLibrary &library;
   Prepared &p;
   CUstream stream;
   const Address *operands;
-  /// By roles: where cuDNN reads or writes all of an operand.
+  /// By role, the address at which cuDNN reads or writes the operand.
   std::array<Address, Attention::ValueGradient + 1> places = {};
   Address lse = 0, rest = 0;
 
@@ -79,7 +79,7 @@ struct Run {
     }
   }
 
-  /// Rows of the lse that are computed, between the operand and where they follow each other.
+  /// Copies the computed rows of the lse between the operand and the contiguous workspace.
   Result moveLse(bool isOut) const {
     const Attention &a = p.attention;
     CUDA_MEMCPY2D copy = {};
@@ -96,7 +96,7 @@ struct Run {
     return resultOf(driver().copyRows(&copy, stream), "cuMemcpy2DAsync of an lse");
   }
 
-  /// Rows from `first` on that are not computed become zero.
+  /// Sets `count` rows from `first` on, which are not computed, to zero.
   Result clear(size_t role, int64_t first, int64_t count) const {
     AttentionRows rows = p.rowsOf(role);
     uint64_t position = uint64_t(rows.heads * rows.features) * 2;

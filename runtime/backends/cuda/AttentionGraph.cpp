@@ -1,12 +1,12 @@
-//===- AttentionGraph.cpp - a part of attention as cuDNN does it ----------===//
+//===- AttentionGraph.cpp - a part of attention in cuDNN -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// cuDNN is asked by cudnn_frontend, whose code is in this file alone, as it takes half a
-// minute to compile. It throws where a library lacks a function: no exception leaves.
+// Only this file includes cudnn_frontend, which takes half a minute to compile. It throws if
+// a library lacks a function; no exception leaves this file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,20 +24,20 @@ namespace fe = cudnn_frontend;
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-// Where cudnn_frontend finds the functions of cuDNN.
+// cudnn_frontend looks up cuDNN's functions by this handle.
 void *cudnn_frontend::cudnn_dlhandle = nullptr;
 
 namespace {
 
-/// The first without what others leave cuDNN out for: gradients that are not numbers, and reads
-/// beyond the keys (TransformerEngine#2344), and padding that has to be masked
+/// The first version without the errors for which other projects avoid cuDNN: gradients that are
+/// NaN and reads beyond the keys (TransformerEngine#2344), and padding that must be masked
 /// (cudnn-frontend#178).
 constexpr size_t kOldest = 91501;
 
 using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 using Graph = std::shared_ptr<fe::graph::Graph>;
 
-/// Of the lines that cuDNN says of each engine that it tries, the first that gives a reason.
+/// Returns the first reason in cuDNN's message, which has lines for each engine that it tried.
 std::string reasonOf(const std::string &message) {
   constexpr std::string_view kMark = "Reason: ";
   size_t mark = message.find(kMark);
@@ -45,7 +45,7 @@ std::string reasonOf(const std::string &message) {
   return message.substr(begin, message.find('\n', begin) - begin);
 }
 
-/// Runs what may throw, and gives a text if it fails.
+/// Runs `body` and returns its error, or the text of its exception.
 template <typename Body> std::string guarded(const Body &body) {
   try {
     return body();
@@ -58,7 +58,7 @@ template <typename Body> std::string guarded(const Body &body) {
 // Scores that count
 //===----------------------------------------------------------------------===//
 
-/// The last query sees the last key.
+/// Returns the alignment at which the last query sees the last key.
 fe::DiagonalAlignment_t alignmentOf(const AttentionPart &part) {
   return part.keys == part.queries ? fe::DiagonalAlignment_t::TOP_LEFT
                                    : fe::DiagonalAlignment_t::BOTTOM_RIGHT;
@@ -85,9 +85,10 @@ public:
   }
 
 private:
-  /// Not an infinity: a query may see none of the part's keys, where cuDNN would divide by 0. What
-  /// it computes there counts nothing, as e to this power is 0. A power of two: on sm_100 it takes
-  /// the greatest score off by a fused operation, where other numbers' products do not cancel.
+  /// The score of hidden keys. It is not infinite, since cuDNN would divide by 0 for a query that
+  /// sees none of the part's keys; such rows count nothing, as e to this power is 0. It is a power
+  /// of two, since on sm_100 cuDNN subtracts the greatest score by a fused operation, in which
+  /// products of other numbers do not cancel.
   static constexpr float kHidden = -0x1p100f;
 
   static fe::graph::Pointwise_attributes integers(const char *name) {
@@ -112,14 +113,14 @@ private:
     return result;
   }
 
-  /// Keys are in the query's document, or a later one. Key 0 would be at `position`.
+  /// Hides keys before the query's document. Key 0 is at `position`.
   Tensor fromStart(const Tensor &scores, const Tensor &key, int64_t position) const {
     Tensor at = graph->pointwise(key, number(position),
                                  integers("position").set_mode(fe::PointwiseMode_t::ADD));
     at->set_data_type(fe::DataType_t::INT32);
     return select(scores, hidden, isNotBelow(at, starts));
   }
-  /// What cudnn_frontend makes of a band, which cuDNN knows and leaves squares out for.
+  /// Hides keys outside a band as cudnn_frontend does: cuDNN recognizes this mask and skips tiles.
   Tensor upToOwn(const Tensor &scores) const {
     std::optional<int64_t> left;
     if (part.window > 0) {
@@ -135,7 +136,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// What cuDNN is told
+// The graph
 //===----------------------------------------------------------------------===//
 
 class CudnnGraph : public AttentionGraph {
@@ -288,7 +289,7 @@ std::string CudnnGraph::run(cudnnHandle_t handle, CUstream stream, const Places 
 // The library
 //===----------------------------------------------------------------------===//
 
-/// Loads a library that others then find by its name, wherever it lies.
+/// Loads a library from `file`, so that others then find it by its name.
 void *preload(const std::string &file, std::string &error) {
   void *found = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!found) {
@@ -297,8 +298,8 @@ void *preload(const std::string &file, std::string &error) {
   return found;
 }
 
-/// What `cudnn` compiles attention with, of the CUDA that it was built for. It would look for these
-/// later, and in fewer places.
+/// Loads the compiler libraries that `cudnn` needs, of the CUDA that it was built for. cuDNN would
+/// load them later, and look in fewer places.
 bool loadCompiler(void *cudnn, std::string &error) {
   auto builtFor =
       reinterpret_cast<decltype(&cudnnGetCudartVersion)>(dlsym(cudnn, "cudnnGetCudartVersion"));
@@ -314,7 +315,7 @@ bool loadCompiler(void *cudnn, std::string &error) {
   auto versionOf = reinterpret_cast<Version>(dlsym(compiler, "nvrtcVersion"));
   int numbers[2] = {};
   if (!versionOf || versionOf(&numbers[0], &numbers[1]) != 0) {
-    return fail(error, "cannot use libnvrtc.so.", major, ": it does not say its version");
+    return fail(error, "cannot use libnvrtc.so.", major, ": it does not report its version");
   }
   return preload(concat("libnvrtc-builtins.so.", numbers[0], ".", numbers[1]), error) &&
          preload("libcudart.so." + major, error);
@@ -388,7 +389,7 @@ std::unique_ptr<AttentionGraph> AttentionGraph::make(const Attention &attention,
                                                      const AttentionTarget &target,
                                                      bool isDeterministic, uint64_t workspace,
                                                      std::string &refusal) {
-  // The one that it prefers may have no engine for what the other does.
+  // cuDNN's preferred implementation may lack an engine that another one has.
   for (auto implementation :
        {fe::AttentionImplementation_t::AUTO, fe::AttentionImplementation_t::COMPOSITE}) {
     auto made = std::make_unique<CudnnGraph>(attention, part);

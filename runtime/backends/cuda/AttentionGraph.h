@@ -1,13 +1,13 @@
-//===- AttentionGraph.h - a part of attention as cuDNN does it ------------===//
+//===- AttentionGraph.h - a part of attention in cuDNN --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph of cuDNN and the plan for it. A plan is made for a device that is open, or, as
-// tests do, for one of which only the properties are known: cuDNN then compiles its
-// kernels and says what they need, and what it refuses, without a device.
+// A graph of cuDNN and its plan. A plan is made for an open device, or, in tests, for the
+// properties of a device that is absent: cuDNN then compiles its kernels, and tells their
+// workspace or refuses the graph, without a device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,52 +25,52 @@
 
 namespace weft::rt::cuda {
 
-/// Loads cuDNN and what it compiles attention with. Whether they are there and new enough is
-/// settled by the first success. Any thread may call it.
+/// Loads cuDNN and the libraries with which it compiles attention. Returns false and an error if
+/// one is missing or too old; a success is final. Any thread may call it.
 bool findCudnn(std::string &error);
 
-/// What cuDNN keeps for a device, the one that the thread is on. An error's text, else "".
-/// REQUIRES: cuDNN was found.
+/// Make and free cuDNN's handle for the thread's current device. Return an error, or "" for
+/// success. REQUIRES: `findCudnn` succeeded.
 std::string openCudnn(cudnnHandle_t *handle);
 std::string closeCudnn(cudnnHandle_t handle);
 
-/// Whom a plan is for: where there is no handle, a device that cuDNN knows by `properties`, JSON,
-/// of compute capability `architecture`, as 90.
+/// The device of a plan. Without a handle: a device with the `properties` that cuDNN has written as
+/// JSON, of compute capability `architecture` (for example 90).
 struct AttentionTarget {
   cudnnHandle_t handle = nullptr;
   std::string properties = {};
   int32_t architecture = 0;
 };
 
-/// A role's tensor as a part of attention sees it: positions from `first` on of `length`, each of
-/// so many heads and features.
+/// The rows of a role's tensor that a part of attention uses: `count` of its `length` positions,
+/// from `first` on, each with all heads and features.
 struct AttentionRows {
   int64_t heads, features, length, first, count;
   int64_t offset() const { return first * heads * features; }
 };
 AttentionRows rowsOf(const Attention &attention, const AttentionPart &part, size_t role);
 
-/// What an attention's workspace holds before cuDNN's own, in parts that begin at multiples of
-/// `kStagedPart`: the lse, rows one after another, then each staged result in the order of roles.
+/// The bytes of an attention's workspace before those for cuDNN. They hold the lse, in contiguous
+/// rows, then each staged result in the order of roles; each begins at a multiple of `kStagedPart`.
 inline constexpr uint64_t kStagedPart = 256;
 uint64_t stagedBytes(const Attention &attention);
 
-/// The rows of a part's roles, all of bf16 but the lse, which is f32 with rows that follow each
-/// other; and of documents where these start.
+/// The graph of one part of an attention. Its operands are rows of bf16, the lse in contiguous rows
+/// of f32, and the starts of documents.
 class AttentionGraph {
 public:
-  /// By roles, then the starts: where the first row of the part is.
+  /// The address of the part's first row by role, then that of the documents' starts.
   using Places = std::array<CUdeviceptr, Attention::ValueGradient + 2>;
   static constexpr size_t kStarts = Attention::ValueGradient + 1;
 
-  /// Nothing, and why, where cuDNN does not do it, or not with `workspace` bytes. REQUIRES: cuDNN
-  /// was found.
+  /// Makes the graph. Returns null and sets `refusal` if cuDNN does not support it, or needs more
+  /// than `workspace` bytes. REQUIRES: `findCudnn` succeeded.
   static std::unique_ptr<AttentionGraph> make(const Attention &attention, const AttentionPart &part,
                                               const AttentionTarget &target, bool isDeterministic,
                                               uint64_t workspace, std::string &refusal);
   virtual ~AttentionGraph() = default;
   virtual uint64_t workspaceBytes() const = 0;
-  /// Enqueues it on `stream`. An error's text, else "".
+  /// Enqueues it on `stream`. Returns an error, or "" for success.
   virtual std::string run(cudnnHandle_t handle, CUstream stream, const Places &places,
                           CUdeviceptr workspace) = 0;
 };

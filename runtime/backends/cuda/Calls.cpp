@@ -1,4 +1,4 @@
-//===- Calls.cpp - CUDA's functions, looked up when they are needed -------===//
+//===- Calls.cpp - functions of CUDA and its libraries, loaded on demand --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-// As the macro `function` of the headers is after it has been replaced.
+// The function's name after the headers' macros are expanded.
 #define WEFT_NAME_OF(function) #function
 #define WEFT_LOOK_UP(field, function)                                                              \
   if (!lookUp(library, WEFT_NAME_OF(function), calls.field, error)) {                              \
@@ -32,9 +32,9 @@ bool lookUp(void *library, const char *name, Function &found, std::string &error
 /// "13.0".
 std::string versionText(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
-/// Machine code that CUDA 13's assembler has made is for drivers of CUDA 13, and headers of it name
-/// functions that those before 12.8 lack. In words of versions, as a function that is missing or an
-/// image that is not taken tells nobody what to do.
+/// The oldest supported driver: machine code of CUDA 13's assembler needs a driver of CUDA 13, and
+/// its headers name functions that drivers before 12.8 lack. Checking the version gives an error
+/// that tells the user what to install.
 constexpr int kOldestDriver = 13000;
 constexpr const char *kOldestRelease = "580";
 
@@ -61,7 +61,7 @@ bool fill(CommunicationCalls &calls, void *library, std::string &error) {
   return true;
 }
 
-/// The first of `files` that can be loaded; it stays.
+/// Loads the first of `files` that can be loaded, and keeps it.
 template <typename Calls>
 bool load(std::initializer_list<const char *> files, const char *what, Calls &calls,
           std::string &error) {
@@ -79,7 +79,7 @@ bool load(std::initializer_list<const char *> files, const char *what, Calls &ca
   return fail(error, "cannot load ", *files.begin(), ", ", what, ": ", reasons);
 }
 
-/// Whether it is there is settled by the first success.
+/// A library that is loaded once; after a failure the next call tries again.
 template <typename Calls> struct Loaded {
   std::mutex mutex;
   Calls calls;
@@ -125,7 +125,7 @@ DriverTable::Result cuda::say(std::string text, bool mayLackMemory) {
   return told.c_str();
 }
 
-/// By the text, for NCCL has no code for it, and cuDNN's comes as text.
+/// Searches the text, since NCCL has no code for it and cuDNN's errors are texts.
 bool cuda::lacksMemory() {
   auto isIn = [](const char *words) { return told.find(words) != std::string::npos; };
   return mayTellOfMemory && (isIn("CUDA_ERROR_OUT_OF_MEMORY") || isIn("ALLOC_FAILED") ||

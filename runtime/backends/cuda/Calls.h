@@ -1,13 +1,13 @@
-//===- Calls.h - CUDA's functions, looked up when they are needed ---------===//
+//===- Calls.h - functions of CUDA and its libraries, loaded on demand ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The driver, cuBLASLt and NCCL are not linked with but loaded, so that a machine without
-// one of them says so in words of ours. Loaded once; what failed is tried again by the
-// next who asks. Safe from any thread.
+// The driver, cuBLASLt and NCCL are loaded at run time, not linked, so that Weft reports a
+// missing one with an error of its own. Each is loaded once; the next call repeats a load
+// that failed. Any thread may call these functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@
 
 namespace weft::rt::cuda {
 
-// FIELD, and the function as the headers know it: they say which version of it is meant.
+// X(FIELD, function): the function's name as in the headers, which define its version.
 #define WEFT_DRIVER_FUNCTIONS(X)                                                                   \
   X(errorName, cuGetErrorName)                                                                     \
   X(errorText, cuGetErrorString)                                                                   \
@@ -140,18 +140,19 @@ const DriverCalls *findDriver(std::string &error);
 const MatmulCalls *findMatmuls(std::string &error);
 const CommunicationCalls *findCommunication(std::string &error);
 
-/// The same, after they were found.
+/// Return the functions. REQUIRES: the `find` function above has succeeded.
 const DriverCalls &driver();
 const MatmulCalls &matmuls();
 const CommunicationCalls &communication();
 
-/// Keeps the text for the thread until its next. Only if `mayLackMemory` do its words tell whether
-/// memory was missing.
+/// Returns `text` as an error, which is valid until the thread's next one. `mayLackMemory` is false
+/// for texts whose words do not tell whether memory was missing.
 DriverTable::Result say(std::string text, bool mayLackMemory = true);
-/// Whether that tells of memory that was missing.
+/// Returns true if this thread's last error says that memory was missing.
 bool lacksMemory();
 
-/// "cuMemAlloc of 7.40 GiB: CUDA_ERROR_OUT_OF_MEMORY (out of memory)"; null for success.
+/// Returns null for success, else an error:
+/// "cuMemAlloc of 7.40 GiB: CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
 template <typename... Parts> DriverTable::Result resultOf(CUresult code, const Parts &...asked) {
   if (code == CUDA_SUCCESS) {
     return nullptr;

@@ -1,4 +1,4 @@
-//===- Check.h - what a call of the table has come to ---------------------===//
+//===- Check.h - reports errors of calls of the driver table --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,8 @@
 
 namespace weft::rt::cuda {
 
-/// Tells `link` what this thread's last call on device `number` says of what went wrong, and
-/// `advice`. Returns whether nothing did.
+/// Returns true if `result` is a success. Else fails `link` with the error of this thread's last
+/// call on device `number`, and `advice`.
 inline bool check(const DriverTable &library, int64_t number, Communicator &link,
                   DriverTable::Result result, const char *advice = "") {
   return !result ||

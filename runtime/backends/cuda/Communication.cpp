@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Communicators do not block: what a call begins goes on in a thread of the library, and
-// `ready` says how far it has come. So no call waits for another rank.
+// Communicators are non-blocking: calls begin operations that go on in a thread of the
+// library, and `ready` asks for their state. So no call waits for another rank.
 //
-// A call of the device's thread holds the lock of its communicators, for `giveUp` must
-// not free what it uses. Who gives up waits for that lock for a second only: if it is
-// held longer, the library is stuck, and an abort is what may free it.
+// A call of the device's thread holds the lock of its communicators, so that `giveUp` does
+// not free them meanwhile. `giveUp` waits for that lock for only a second: if the lock is
+// held longer, the library is stuck, and an abort may free it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,21 +30,21 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// The first version that has symmetric windows, and all else that is called.
+/// The first version with symmetric windows and all functions that are called.
 constexpr int kFirstVersion = NCCL_VERSION(2, 27, 3);
-/// Those that are refused.
+/// The faulty versions, which are refused.
 constexpr int kFirstWrong = NCCL_VERSION(2, 28, 3), kLastWrong = NCCL_VERSION(2, 28, 8);
 
 struct Communicator {
   Device *device = nullptr;
-  /// Written by the library's thread, once what is split off is there.
+  /// Written by the library's thread, once the communicator is made.
   std::atomic<ncclComm_t> handle = nullptr;
 };
 
 struct Registered {
   Communicator *communicator = nullptr;
   bool isWindow = false;
-  /// Written by the library's thread; null where it has none.
+  /// Written by the library's thread; null if it declined to make a window.
   ncclWindow_t window = nullptr;
   void *plain = nullptr;
 };
@@ -53,7 +53,7 @@ struct Registered {
 
 struct cuda::Communicators {
   std::timed_mutex mutex;
-  /// Whether the library has been found; asked once.
+  /// True once `findUsable` has succeeded.
   bool areUsable = false;
   std::vector<std::unique_ptr<Communicator>> all;
 };
@@ -75,7 +75,7 @@ std::string versionText(int version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-/// Finds the library, and fails if it is not to be used: by its version, or as it is set up.
+/// Finds the library. Fails if its version or its settings are not supported.
 Result findUsable() {
   std::string error;
   if (!findCommunication(error)) {
@@ -91,13 +91,12 @@ Result findUsable() {
                       versionText(kFirstVersion), " or later, as of nvidia-nccl-cu13"));
   }
   if (version >= kFirstWrong && version <= kLastWrong) {
-    return say(concat("NCCL is of version ", versionText(version), ", and those from ",
+    return say(concat("NCCL is of version ", versionText(version), ", and versions ",
                       versionText(kFirstWrong), " to ", versionText(kLastWrong),
-                      " are not to be relied on: expected 2.28.9 or later, as of "
-                      "nvidia-nccl-cu13"));
+                      " are faulty: expected 2.28.9 or later, as of nvidia-nccl-cu13"));
   }
-  // It comes before what communicators ask for. A call that waits would keep the lock that giving
-  // up wants, and no time limit could end it.
+  // This variable overrides the communicators' settings. A blocking call would hold the lock that
+  // `giveUp` needs, and no time limit could end it.
   const char *blocks = std::getenv("NCCL_COMM_BLOCKING");
   if (blocks && *blocks && std::strcmp(blocks, "0") != 0) {
     return say(concat("NCCL_COMM_BLOCKING is '", blocks,
@@ -107,7 +106,7 @@ Result findUsable() {
   return nullptr;
 }
 
-/// What a call of the device's thread holds.
+/// Holds a device's communicators during a call of its thread.
 struct Hold {
   std::unique_lock<std::timed_mutex> lock;
   Device *device = nullptr;
@@ -158,7 +157,7 @@ static_assert(sizeof(WorldId) == sizeof(ncclUniqueId));
 ncclConfig_t makeConfig() {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  // Connections and buffers of the world serve all that is split off it.
+  // Communicators split off the world share its connections and buffers.
   config.splitShare = 1;
   return config;
 }
@@ -240,8 +239,8 @@ Result freeCommunicator(Handle handle, Handle communicator) {
   });
 }
 
-/// One after another they may wait for each other: each for kernels that wait for a rank which
-/// aborts another one first.
+/// Aborts all communicators at the same time. One after another, ranks might wait for each other:
+/// each abort for kernels that wait for a rank which aborts another communicator first.
 Result abortAll(const Communicators &communicators) {
   Result failed = resultOf(communication().beginGroup(), "ncclGroupStart");
   if (failed) {
@@ -257,14 +256,14 @@ Result abortAll(const Communicators &communicators) {
   return failed ? failed : ended;
 }
 
-/// What waits for a kernel that does not end cannot be woken: it goes with the process.
+/// Threads that wait for a kernel which does not end cannot be woken; they end with the process.
 Result giveUp(Handle handle) {
   auto *device = fromHandle<Device>(handle);
   if (device->isGivenUp.exchange(true)) {
     return nullptr;
   }
-  // A thread without one would be given a context of device 0, with memory there. What fails with
-  // it is of no use to anyone, while the abort may still help.
+  // A thread without a context would get one of device 0, which takes memory there. The result is
+  // ignored, since the abort may still help.
   (void)driver().setCurrent(device->context);
   std::shared_ptr<Communicators> communicators = device->communicators;
   std::unique_lock lock(communicators->mutex, std::chrono::seconds(1));
@@ -303,7 +302,7 @@ ncclRedOp_t reductionOf(ReductionKind kind) {
 
 void *at(Address address) { return reinterpret_cast<void *>(address); }
 
-/// The libraries know streams of the driver by the same pointers.
+/// CUDA's libraries use the driver's pointers to streams.
 cudaStream_t streamOf(Handle stream) { return fromHandle<CUstream_st>(stream); }
 
 Result beginGroup(Handle handle) {
@@ -367,7 +366,8 @@ Result receive(Handle handle, Handle stream, Handle communicator, ElementType ty
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// Whether the device has not so much left. NCCL has one number for all that fails below it.
+/// Returns true if the device has less than `bytes` left. NCCL gives one code for all errors of the
+/// driver.
 bool isBeyondMemory(uint64_t bytes) {
   constexpr uint64_t kPage = 2 << 20; // It allocates whole ones.
   size_t unused = 0, all = 0;

@@ -10,9 +10,9 @@
 
 namespace weft::rt::cuda {
 
-/// weft_count(word), for one thread. The word has one stream that writes it, so that no atomic
-/// addition is needed, which host memory may not bear; what was written before it is seen by who
-/// sees the word.
+/// weft_count(word) adds 1 to a word, in one thread. Only one stream writes the word, so that no
+/// atomic addition is needed, which host memory may not support. A reader of the new value sees all
+/// writes before it.
 inline constexpr const char *kCountPtx = R"(.version 7.0
 .target sm_80
 .address_size 64

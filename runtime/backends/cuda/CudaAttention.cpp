@@ -1,4 +1,4 @@
-//===- CudaAttention.cpp - attention that a device's library does ---------===//
+//===- CudaAttention.cpp - attention by a device's library ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,12 +15,11 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-/// Known faults of cuDNN on sm_90: where scores are below -88, and no mask hides what lies behind
-/// the keys, it takes e to a power that float32 has not (cudnn-frontend#628), and of one query it
-/// gives no numbers for other reasons (cudnn-frontend#1072). Of the first a fix is announced, of
-/// the second none.
+/// Returns true for known errors of cuDNN on sm_90: with scores below -88 and no mask behind the
+/// last key, its exponential overflows (cudnn-frontend#628; a fix is announced); with a single
+/// query it gives NaN for other reasons (cudnn-frontend#1072; no fix is announced).
 static bool isMiscomputed(const Attention &attention, const AttentionPart &part) {
-  // A mask of documents may keep cuDNN from knowing the band behind which keys are hidden.
+  // With a mask of documents cuDNN may not recognize the band that hides later keys.
   bool hasBand = part.isCausal && !attention.starts;
   return attention.isBackward && (part.queries == 1 || (!hasBand && part.keys % 128 == 64));
 }
@@ -69,7 +68,7 @@ DriverTable::Result CudaAttention::make(DriverTable::Handle device, const Attent
   } else if (part->queries == 0) {
     return nullptr; // The compiler's code is done at once where none sees any.
   } else if (isMiscomputed(attention, *part)) {
-    refusal = "cuDNN's gradients of so many keys are not numbers where scores are small";
+    refusal = "cuDNN's gradients for this number of queries and keys are NaN if scores are low";
   } else if (auto failed = library.prepareAttention(device, &attention, &*part, isDeterministic,
                                                     &into.handle, &refusal)) {
     return failed;
@@ -112,7 +111,7 @@ DriverTable::Result CudaAttention::run(DriverTable::Handle device, DriverTable::
 }
 
 std::string CudaAttention::refusals() const {
-  // By reason: of how many instructions of a step, and the first.
+  // By reason: the number of instructions of a step, and the first of them.
   std::map<std::string, std::pair<size_t, const Instruction *>> counts;
   size_t all = 0;
   for (const Instruction &instruction : program.step) {
@@ -128,7 +127,7 @@ std::string CudaAttention::refusals() const {
   std::string text;
   for (const auto &[reason, found] : counts) {
     auto [count, first] = found;
-    text += concat("the compiler's code does ", count, " of ", all, " attentions of a step, ",
+    text += concat("the compiler's code runs ", count, " of ", all, " attentions of a step, ",
                    program.labels[first->label], count > 1 ? " the first" : "", ": ", reason, "\n");
   }
   return text;

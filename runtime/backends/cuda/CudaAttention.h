@@ -1,12 +1,12 @@
-//===- CudaAttention.h - attention that a device's library does -----------===//
+//===- CudaAttention.h - attention by a device's library ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Which instructions of a rank's program the library does in place of the compiler's
-// code is settled at the start, once for all that are alike.
+// Before a run, decides which instructions of a rank's program the library runs in place of
+// the compiler's code. Equal instructions share one prepared attention.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,13 +29,14 @@ public:
   CudaAttention(const Program &program, const DriverTable &library)
       : program(program), library(library) {}
 
-  /// Asks the library for each that a rank at `coordinates` does. It may refuse; gives a text if it
-  /// fails.
+  /// Prepares each attention of a rank at `coordinates`. The library may refuse any of them, which
+  /// is no error.
   DriverTable::Result prepare(DriverTable::Handle device, std::span<const int64_t> coordinates,
                               bool isDeterministic);
   void free(DriverTable::Handle device);
-  /// Runs each once, on the operands that `addressOf` gives for a buffer's number: a library
-  /// loads some of its code at the first run. What is in them does not matter, and changes.
+  /// Runs each prepared attention once, since a library loads some of its code at the first run.
+  /// `addressOf` returns the address of a buffer by its number. Operands may hold any values, and
+  /// are overwritten.
   template <typename AddressOf>
   DriverTable::Result runEach(DriverTable::Handle device, DriverTable::Handle stream,
                               const AddressOf &addressOf) const {
@@ -60,20 +61,20 @@ public:
     return nullptr;
   }
 
-  /// Of an instruction of that kernel with these immediates, which are the program's own; 0 where
-  /// the compiler's code does it.
+  /// Returns the prepared attention of an instruction, or 0 if the compiler's code runs it.
+  /// `immediates` must be the pointer to the program's own immediates.
   DriverTable::Handle find(uint32_t kernel, const int64_t *immediates) const;
-  /// `operands` are the instruction's.
+  /// Enqueues `prepared` on the instruction's `operands`.
   DriverTable::Result run(DriverTable::Handle device, DriverTable::Handle stream,
                           DriverTable::Handle prepared, uint32_t kernel,
                           void *const *operands) const;
 
-  /// A line for each reason why the compiler's code does an attention of the step, and how many; ""
-  /// if the library does all.
+  /// Returns a line for each reason why the compiler's code runs attentions of the step, with their
+  /// number; "" if the library runs all.
   std::string refusals() const;
 
 private:
-  /// What was made; 0 where it was not, and then why, where there is something to do.
+  /// A prepared attention, or 0 and the library's reason; the reason is empty for an empty part.
   struct Made {
     DriverTable::Handle handle = 0;
     std::string refusal;
@@ -87,10 +88,10 @@ private:
 
   const Program &program;
   const DriverTable &library;
-  /// By the kernel and the numbers of the part, none where there is no part: the turns of a ring
-  /// are few parts.
+  /// By kernel and the numbers of the part, which are none for an empty part. The turns of a ring
+  /// share a few parts.
   std::map<std::pair<uint32_t, std::vector<int64_t>>, Made> made;
-  /// The same by the instructions' own immediates.
+  /// By kernel and the address of the instruction's immediates.
   std::map<std::pair<uint32_t, const int64_t *>, const Made *> known;
 };
 

@@ -18,11 +18,11 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-/// Blocks that a multiprocessor gets of one launch: as many as keep it busy while the last ones
+/// The blocks of one launch for each multiprocessor; enough to keep all busy while the last ones
 /// end.
 static constexpr uint64_t kBlocksEach = 16;
 
-/// Where each observation that the host looks at has its value, and the bytes of all of them.
+/// Returns the offset of each observation's value, and the bytes of all of them.
 static std::vector<uint64_t> placeKept(const Program &program, uint64_t &bytes) {
   std::vector<uint64_t> places(program.observations.size());
   bytes = 0;
@@ -47,12 +47,12 @@ CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, in
       graphs(library) {}
 
 CudaExecutor::~CudaExecutor() {
-  // Where devices may still wait for each other this one is only given up: a call that frees may
-  // wait too, and the process ends.
+  // If devices may still wait for each other, free nothing: a call that frees may wait too, and the
+  // process ends soon.
   if (!device || std::this_thread::get_id() != owner || (communicates && !isEnded)) {
     return;
   }
-  // What fails here has failed before, and been told.
+  // Errors here were reported before.
   library.unseal(device);
   for (Handle which : {stream, side}) {
     if (done && which) {
@@ -142,7 +142,7 @@ const void *CudaExecutor::kept(const Prepared &instruction) const {
 }
 
 bool CudaExecutor::sendCoordinates() {
-  // Kernels take an address even where the mesh has no axes.
+  // Kernels take an address even if the mesh has no axes.
   uint64_t bytes = std::max<size_t>(coordinates().size(), 1) * sizeof(int64_t);
   if (!grow(lent, bytes) || !check(library.allocate(device, bytes, &place)) || !place) {
     return communicator().fail(concat("rank ", rank(), " cannot allocate ", bytesText(bytes)),
@@ -237,7 +237,7 @@ std::string CudaExecutor::noteOfMemory() const {
     return "";
   }
   uint64_t taken = facts.memoryBytes - unused, before = facts.memoryBytes - facts.freeBytes;
-  uint64_t context = 0; // Which was there when it was first asked what is free.
+  uint64_t context = 0; // It was taken before free memory was first asked for.
   for (const DeviceUse &use : program.deviceUses) {
     context += use.part == DevicePart::Context ? use.bytes.value_or(0) : 0;
   }
@@ -272,7 +272,7 @@ bool CudaExecutor::finish() {
       !check(library.record(device, done, stream))) {
     return false;
   }
-  // Another rank may have failed, for which this one's device would wait for ever.
+  // Another rank may have failed, and this one's device would wait for it forever.
   bool isReached =
       communicates && collectives ? collectives->await(done) : check(library.await(device, done));
   if (isReached) {
@@ -308,7 +308,7 @@ Outcome CudaExecutor::runKernel(const Prepared &instruction) {
     if (iterations == 0) {
       continue;
     }
-    // Where there are few iterations, smaller blocks let more multiprocessors take part.
+    // With few iterations, smaller blocks let more multiprocessors take part.
     uint64_t share = (iterations + facts.multiprocessors - 1) / facts.multiprocessors;
     uint64_t threads = std::clamp<uint64_t>((share + 31) / 32 * 32, 32, kBlockThreads);
     uint64_t blocks = std::min((iterations + threads - 1) / threads,
@@ -347,20 +347,21 @@ void CudaExecutor::zero(uint32_t buffer) {
 }
 
 std::span<char> CudaExecutor::lend(uint64_t bytes, bool &isGood) {
-  // Pinned memory is not made beside collectives: that may wait for the devices of all of them.
+  // Allocating pinned memory during collectives may wait for all their devices, so finish them
+  // first.
   isGood = (!isLentUnderWay && bytes <= lent.bytes) || finish();
   if (isGood && bytes > lent.bytes) {
     isGood = check(library.unseal(device)) && grow(lent, bytes) && check(library.seal(device));
   }
   if (!isGood) {
-    lost.resize(bytes); // Who asked for it must have some.
+    lost.resize(bytes); // The caller must get some memory.
     return lost;
   }
   return {lent.place, bytes};
 }
 
 BufferView CudaExecutor::view(uint32_t buffer, uint64_t begin, uint64_t count) const {
-  auto &self = const_cast<CudaExecutor &>(*this); // What it lends is no part of what it computes.
+  auto &self = const_cast<CudaExecutor &>(*this); // Lent memory does not change results.
   bool isGood = false;
   std::span<char> memory = self.lend(count, isGood);
   if (isGood && count > 0) {

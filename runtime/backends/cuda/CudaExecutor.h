@@ -6,18 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // The arena is one allocation of the device's memory. Instructions are enqueued on their
-// streams, which events order as the program says; the host goes on, until it has to see
-// what the device has come to: a value that is observed. All else that is enqueued is on the
-// compute stream, which at the end of a section is behind the others, as they are behind it
-// at the beginning: so views and drafts come after all. Inputs have a way of their own
-// (InputStage.h).
+// streams, which events order as the program says; the host waits only for values that it
+// observes. All other work is enqueued on the compute stream. At the beginning of a section
+// the other streams wait for it, and at the end it waits for them, so that views and drafts
+// come after all instructions. Inputs are copied separately (InputStage.h).
 //
-// Collectives go from device to device (DeviceCollectives.h), from and to the arena, which
-// is then memory that other ranks' devices may be given. Views and drafts are host memory
-// that the device reaches (BufferView.h).
+// Collectives go directly between the arenas of devices (DeviceCollectives.h); then the arena is
+// memory that other ranks' devices may access. Views and drafts are pinned host memory
+// (BufferView.h).
 //
-// All that a run needs is made in `prepare`. Memory for views that a run needs now and
-// then, as of a checkpoint, is made when the first of that size is asked for.
+// `prepare` allocates all memory of a run, except for large views that are rarely needed, as of
+// a checkpoint: the first such view allocates it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,28 +37,29 @@
 
 namespace weft::rt::cuda {
 
-/// What a run wants of its devices.
+/// Options of a run on devices.
 struct CudaOptions {
-  /// How long what begins between devices is waited for.
+  /// The longest time to wait for other devices when communicators or collectives are set up.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
-  /// Whether libraries are to give the same bits each time, also where that takes longer.
+  /// Makes libraries give the same bits in each run, even if that is slower.
   bool isDeterministic = false;
-  /// Keeps how matmuls are computed; empty for not to.
+  /// The file of algorithms chosen for matmuls (AlgorithmCache.h); empty for none.
   std::string cacheFile = {};
-  /// Whether what is between two places where the host looks is launched at once.
+  /// Launches all instructions between two points where the host needs values as one graph.
   bool usesGraphs = false;
-  /// Takes the times of steps on the device, for which all is on one stream and nothing a graph.
+  /// Takes the times of instructions on the device. Then all work is on one stream, without graphs.
   bool takesTimes = false;
-  /// For checks: ranks in processes of their own may have the same device.
+  /// For tests: ranks in different processes may share a device.
   bool sharesDevices = false;
 };
 
 class CudaExecutor : public Executor, BufferLender {
 public:
-  /// See Executor. Device number `device` is this rank's alone; `images` are those of the program's
-  /// kernels. All must outlive this. Calls of `library` are made by the thread that calls
-  /// `prepare`, which is also to end this: if another does, as after a failure, all that is on the
-  /// device is left to the end of the process, since the device may be stuck.
+  /// See Executor. Only this rank may use device number `device`; `images` hold the code of the
+  /// program's kernels. All arguments must outlive the executor. The thread that calls `prepare`
+  /// makes all calls of `library`, and should also destroy the executor. If another thread does, as
+  /// after a failure, nothing on the device is freed before the process ends, since the device may
+  /// be stuck.
   CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                const DriverTable &library, int64_t device, std::span<const DeviceImage> images,
                const CudaOptions &options = {});
@@ -82,13 +82,13 @@ private:
 
   /// A kernel on the device.
   struct Entries {
-    /// Of each phase; none where the library does all that is asked of it.
+    /// The entry of each phase; none if the library runs all instructions of this kernel.
     std::vector<Handle> phases;
     size_t immediates = 0, buffers = 0;
     bool isNeeded = false;
   };
 
-  /// Host memory that the device reaches.
+  /// Pinned host memory, which the device can copy from and to.
   struct Pinned {
     char *place = nullptr;
     uint64_t bytes = 0;
@@ -133,22 +133,24 @@ private:
   // See CudaStart.cpp.
 
   bool open();
-  /// Says what the rank needs of the device's memory, unless it is there, beside what has been
-  /// taken since the device was opened.
+  /// Fails the run if the program has FP8 matmuls and the device does not support them.
   bool canMultiply() const;
+  /// Fails the run unless the device has the memory that the rank needs, less the memory that the
+  /// executor has already taken.
   bool hasMemory(bool isLoaded) const;
-  /// What the run is predicted to take of what is free.
+  /// Returns the bytes of free device memory that the run is predicted to take.
   uint64_t neededBytes(bool isLoaded) const;
-  /// Makes the words by which streams tell how far they have come.
+  /// Allocates the progress words of the streams (see `words`).
   bool watchStreams();
   uint32_t *wordOf(Stream on) const {
     return reinterpret_cast<uint32_t *>(words.place) + size_t(on);
   }
   bool enqueueMark(Stream on, uint32_t mark) const;
-  /// Whether somebody looks at the words, and not all that they are to become has been reached.
+  /// Returns true if a monitor watches the progress words, and work is enqueued that they have not
+  /// reached.
   bool isBusy() const;
-  /// Loads them with all that they need of the device's memory: their code, what modules keep, and
-  /// what entries keep for their threads.
+  /// Loads the kernels and takes all device memory that they need: for code, for variables of
+  /// modules, and for the threads' local memory.
   bool loadKernels();
   bool loadEntries(size_t kernel, uint64_t &localBytes);
   const DeviceImage *chooseImage() const;
@@ -157,27 +159,27 @@ private:
   bool makeStreams();
   Handle handleOf(Stream on) const { return on == Stream::Compute || !side ? stream : side; }
   bool prepareCollectives();
-  /// Does once what is slow or takes memory when it is done first. The arena is zero before and
-  /// behind it.
+  /// Runs each operation once that is slow or allocates memory at its first run. The arena is zero
+  /// before and after it.
   bool warmUp();
   bool warmUpCollectives();
-  /// Bytes that sections ask to view while they run.
+  /// Returns the bytes of views that the program's sections use while they run.
   uint64_t viewedBytes() const;
   bool sendCoordinates();
   bool prepareCopies();
-  /// Has at least `bytes` in `pinned`.
+  /// Grows `pinned` to at least `bytes`.
   bool grow(Pinned &pinned, uint64_t bytes);
-  /// Waits until all that was enqueued on the compute stream is done.
+  /// Waits until the compute stream has done all enqueued work.
   bool finish();
   std::span<char> lend(uint64_t bytes, bool &isGood);
-  /// Tells the communicator of what went wrong, if anything. Returns whether nothing did.
+  /// Returns true if `result` is a success; else fails the run.
   bool check(DriverTable::Result result) const;
 
   const DriverTable &library;
   const int64_t number;
   const std::span<const DeviceImage> images;
   const CudaOptions options;
-  /// Whether this rank's device has others to talk to, and how that has come to an end.
+  /// True if the ranks' devices communicate.
   const bool communicates;
   bool isEnded = false;
   CudaAttention attention;
@@ -185,32 +187,32 @@ private:
   DeviceFacts facts = {};
   std::thread::id owner;
   Handle device = 0, stream = 0, done = 0, module = 0;
-  /// The communication stream, if this uses it, and what orders instructions.
+  /// The communication stream (0 if unused), and the events that order instructions across streams.
   Handle side = 0;
   std::vector<Handle> events;
   Address arena = 0, place = 0;
   std::vector<Entries> entries;
   std::vector<Handle> matmuls;
   std::optional<DeviceCollectives> collectives;
-  /// Of one launch.
+  /// The arguments of one launch.
   std::vector<uint64_t> arguments;
-  /// What is lent.
+  /// The memory of the view or draft that is lent now.
   Pinned lent;
-  /// Whether it still goes to the device.
+  /// True while the device still copies from `lent`.
   bool isLentUnderWay = false;
   InputStage stage;
-  /// Values that are observed and looked at later, and where each observation has its own.
+  /// Values of observations that the host reads later, and the place of each observation.
   Pinned keeping;
   uint64_t keepingBytes = 0;
   const std::vector<uint64_t> keepingPlaces;
   CudaGraphs graphs;
   static constexpr uint64_t kWordBytes = kStreams * sizeof(uint32_t);
-  /// How far each stream has come, and who looks at it; null where nobody does.
+  /// By stream, the last progress mark that it has passed, and the monitor's line for it, or null.
   Pinned words;
   std::array<Monitor::Line *, kStreams> lines = {};
-  /// In place of what is lent, when the device has failed.
+  /// Memory to lend after the device has failed.
   std::vector<char> lost;
-  /// What the draft that is lent is of; no bytes if it is lost.
+  /// The range of the draft that is lent; 0 bytes if the device has failed.
   struct Drafted {
     uint32_t buffer = 0;
     uint64_t begin = 0, bytes = 0;

@@ -1,4 +1,4 @@
-//===- CudaGraphs.cpp - parts of a program that a device launches at once --===//
+//===- CudaGraphs.cpp - parts of a program as CUDA graphs -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ DriverTable::Result CudaGraphs::end(Handle device, Handle stream, size_t number)
 void CudaGraphs::drop(Handle device, Handle stream) {
   if (isOpen) {
     isOpen = false;
-    (void)library.endCapture(device, stream, nullptr); // What fails has failed before.
+    (void)library.endCapture(device, stream, nullptr); // An error was reported before.
   }
 }
 

@@ -1,13 +1,13 @@
-//===- CudaGraphs.h - parts of a program that a device launches at once ----===//
+//===- CudaGraphs.h - parts of a program as CUDA graphs --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph is what a part of a section has enqueued between `begin` and `end`. It begins and
-// ends with all streams together, so an event that was recorded before has been waited for.
-// Addresses never change, so a graph is never either.
+// A graph holds the work that a part of a section enqueues between `begin` and `end`. At its
+// beginning and end all streams are joined, so that it need not wait for events recorded
+// before. Addresses never change, so a graph is never updated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,23 +30,24 @@ public:
 
   bool isRecording() const { return isOpen; }
   DriverTable::Result begin(Handle device, Handle stream);
-  /// Under this number; the same streams come together before.
+  /// Ends the recording and keeps the graph as `number`. REQUIRES: `stream` waits for all other
+  /// streams of the recording.
   DriverTable::Result end(Handle device, Handle stream, size_t number);
-  /// Forgets what was recorded, if it is not ended.
+  /// Discards a recording that has not ended.
   void drop(Handle device, Handle stream);
 
-  /// While one is recorded: that a stream comes to a mark, or an event is recorded, and whether
-  /// that was.
+  /// Record that a stream passes a mark or that an event is recorded; `hasEvent` returns true for
+  /// events of the current recording. REQUIRES: isRecording().
   void noteMark(Stream on, uint32_t mark) { open.marks.emplace_back(on, mark); }
   void noteEvent(uint32_t event) { events.push_back(event); }
   bool hasEvent(uint32_t event) const;
 
-  /// The marks that a launch comes to, in the order in which they were enqueued.
+  /// Returns the marks that a launch passes, in the order in which they were enqueued.
   const std::vector<std::pair<Stream, uint32_t>> &marks(size_t number) const {
     return graphs[number].marks;
   }
   DriverTable::Result launch(Handle device, Handle stream, size_t number) const;
-  /// To be called before collectives end, and when nothing runs.
+  /// Frees all graphs. Call it before the communicators end, while the device is idle.
   DriverTable::Result free(Handle device);
 
 private:
@@ -59,7 +60,7 @@ private:
   bool isOpen = false;
   Graph open;
   std::vector<uint32_t> events;
-  /// By number; some have none.
+  /// By number; a graph may be missing.
   std::vector<Graph> graphs;
 };
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a CudaExecutor does before the device is sealed, in the order of allocateArena and
+// The steps of a CudaExecutor before the device is sealed, in the order of allocateArena and
 // prepareDevice.
 //
 //===----------------------------------------------------------------------===//
@@ -35,8 +35,8 @@ bool CudaExecutor::open() {
          check(library.makeEvent(device, &done));
 }
 
-/// Of what is predicted the context is there already, and all but buffers of communicators and
-/// inputs once code is loaded.
+/// Subtracts from the prediction the memory that is already taken: the context, and, once code is
+/// loaded, all but the buffers of communicators and of inputs.
 uint64_t CudaExecutor::neededBytes(bool isLoaded) const {
   uint64_t bytes = saturatingAdd(program.arenaBytes, program.stagedBytes());
   bool isKnown = !communicates;
@@ -68,7 +68,7 @@ bool CudaExecutor::hasMemory(bool isLoaded) const {
       ExitCode::OutOfMemory);
 }
 
-/// What has no FP8 matmuls would refuse the first that it is to prepare, in other words.
+/// Checked here, since preparing the first FP8 matmul would fail with a less helpful error.
 bool CudaExecutor::canMultiply() const {
   bool isAsked = std::any_of(program.matmuls.begin(), program.matmuls.end(),
                              [](const Matmul &matmul) { return matmul.isFp8(); });
@@ -91,13 +91,13 @@ bool CudaExecutor::prepareCollectives() {
          (!communicates || collectives->registerMemory(arena, program.arenaBytes));
 }
 
-/// Ranks connect, and their library takes memory, when they first do what they do then. That of all
-/// ranks comes first: what is split off it has its buffers of it, and if that came first would make
-/// them too small (NVIDIA/nccl#2430).
+/// Runs each collective once, since the library connects ranks and takes memory at the first run.
+/// Collectives of the world come first: other communicators share its buffers, and would make them
+/// too small if they came first (NVIDIA/nccl#2430).
 bool CudaExecutor::warmUpCollectives() {
   struct Place {
     const Instruction *instruction = nullptr;
-    /// So that who waits for whom is known here too.
+    /// The progress mark behind the instruction, so that reports of a hang name it.
     uint32_t mark = 0;
   };
   std::vector<Place> first(program.collectives.size());
@@ -127,8 +127,8 @@ bool CudaExecutor::warmUpCollectives() {
 
 bool CudaExecutor::warmUp() {
   auto addressOf = [&](uint32_t buffer) { return address(buffer); };
-  // Loading code may wait for the device, and so for ranks that load theirs: not beside
-  // collectives, and ranks go on together.
+  // Loading code may wait for the device: finish collectives first, or ranks that load code would
+  // wait for each other.
   return warmUpCollectives() && finish() && check(attention.runEach(device, stream, addressOf)) &&
          check(library.zero(device, stream, arena, std::max<uint64_t>(program.arenaBytes, 1))) &&
          finish() && (!communicates || collectives->meet(0, "are ready for steps"));
@@ -142,7 +142,7 @@ void CudaExecutor::end() {
 bool CudaExecutor::allocateArena() {
   uint64_t bytes = std::max<uint64_t>(program.arenaBytes, 1);
   auto allocate = communicates ? library.allocateShared : library.allocate;
-  // Matmuls are tried with memory that the arena takes after.
+  // Measuring matmuls uses memory that the arena takes afterwards.
   return open() && canMultiply() &&
          prepareMatmuls(
              {program, library, device, facts, number, rank(), communicator(), options.cacheFile},
@@ -184,7 +184,7 @@ bool CudaExecutor::makeStreams() {
   return true;
 }
 
-/// The newest machine code that runs there; else the newest PTX.
+/// Returns the newest machine code that the device can run, else the newest PTX.
 const DeviceImage *CudaExecutor::chooseImage() const {
   const DeviceImage *best = nullptr;
   for (const DeviceImage &image : images) {

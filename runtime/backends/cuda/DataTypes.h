@@ -14,7 +14,7 @@
 
 namespace weft::rt::cuda {
 
-/// Of the types that matmuls have.
+/// Returns CUDA's name for an element type of matmuls.
 inline cudaDataType_t dataTypeOf(ElementType type) {
   return type == ElementType::F64      ? CUDA_R_64F
          : type == ElementType::F32    ? CUDA_R_32F

@@ -1,4 +1,4 @@
-//===- DeviceClock.cpp - how long a device takes for instructions -----------===//
+//===- DeviceClock.cpp - takes the times of instructions on a device -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,17 +1,16 @@
-//===- DeviceClock.h - how long a device takes for instructions -------------===//
+//===- DeviceClock.h - takes the times of instructions on a device ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The host's clock tells when an instruction was issued, not when it was done. So a timer is
-// recorded between any two instructions of a step, all of which are then on one stream, one after
-// another; what the times say of instructions that run beside each other otherwise is what each
-// takes alone. The time in which the host has given the device nothing to do is the next
-// instruction's, as is that in which other ranks are waited for.
+// The host's clock shows when an instruction was issued, not when it was done. So the device
+// records a timer between any two instructions of a step, and all instructions run one after
+// another on one stream: instructions that usually overlap get the times that they take alone.
+// Time in which the device is idle, or waits for other ranks, counts as the next instruction's.
 //
-// Belongs to its rank's thread.
+// Only its rank's thread may use it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,11 +36,11 @@ public:
   void free();
 
   Result begin(Handle stream) { return library.record(device, timers.front(), stream); }
-  /// Behind instruction `index`.
+  /// Enqueues a timer behind instruction `index`.
   Result lap(size_t index, Handle stream) {
     return library.record(device, timers[index + 1], stream);
   }
-  /// Records what the last step's instructions have taken, all of which are known to be done.
+  /// Records the times of the last step's instructions. REQUIRES: all of them are done.
   Result read(StepTimes &times) const;
 
 private:

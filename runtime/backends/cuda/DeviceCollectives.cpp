@@ -23,18 +23,18 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// For how long a state is asked for at once before the thread sleeps in between: a call that does
-/// not block goes on in a thread that is made for it, which takes about as long.
+/// The time for which a state is polled without sleep: about the time that the library takes to
+/// start a thread for a non-blocking call.
 constexpr auto kQuick = std::chrono::microseconds(200);
-/// Not by yielding: where others want the processor it is milliseconds until they give it back,
-/// while who has slept gets it soon.
+/// The sleep between polls. Yielding is worse: on a busy processor it takes milliseconds until this
+/// thread runs again, while a thread that has slept runs soon.
 constexpr auto kPause = std::chrono::microseconds(20);
-/// How often it is looked at what else may end the wait.
+/// The interval of checks for other reasons to end a wait.
 constexpr auto kLook = std::chrono::milliseconds(1);
-/// A communicator on which a window has failed is lost.
+/// The advice if making a window fails, after which the communicator is lost.
 constexpr const char *kWithoutWindows =
     "; with NCCL_WIN_ENABLE=0 in the environment collectives go without windows";
-/// How long giving up may take.
+/// The longest wait for `giveUp`.
 constexpr auto kGrace = std::chrono::seconds(5);
 
 uint64_t product(std::span<const int64_t> sizes) {
@@ -54,7 +54,7 @@ DeviceCollectives::~DeviceCollectives() {
   if (isEnded || made.empty()) {
     return;
   }
-  // What fails there has failed before, and been told. It may also never come back.
+  // Errors here were reported before. The call may never return, so a thread of its own makes it.
   auto isDone = std::make_shared<std::promise<void>>();
   std::thread([isDone, &library = library, device = device] {
     library.giveUp(device);
@@ -115,7 +115,7 @@ bool DeviceCollectives::settle(const Shared &communicator, const char *advice) c
         return now <= deadline ||
                link.fail(concat("rank ", link.rank(), " waited ",
                                 std::chrono::duration<double>(timeout).count(),
-                                " s for what began between the devices of ranks ",
+                                " s to set up communication between the devices of ranks ",
                                 shapeText(communicator.ranks)));
       },
       advice);
@@ -211,7 +211,8 @@ bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uin
   if (!refused) {
     registered.push_back(plain);
   } else if (link.rank() == 0) {
-    std::fprintf(stderr, "note: collectives go through memory of their library's: %s\n", refused);
+    std::fprintf(stderr, "note: collectives copy through their library's own memory: %s\n",
+                 refused);
   }
   return true;
 }
@@ -222,26 +223,27 @@ bool DeviceCollectives::registerMemory(Address at, uint64_t bytes) {
 }
 
 bool DeviceCollectives::end() {
-  // Others may still be in the last collective, or stop in it.
+  // Other ranks may still be in the last collective, or fail in it.
   bool isGood = meet(uint32_t(made.size()), "end their communicators") &&
                 std::all_of(registered.begin(), registered.end(),
                             [&](Handle one) { return check(library.unregister(device, one)); });
-  // The world comes last: others share what it has.
+  // The world comes last, since others share its buffers.
   for (auto shared = made.rbegin(); isGood && shared != made.rend(); ++shared) {
     Handle communicator = (*shared)->communicator;
     isGood = check(library.end(device, communicator)) && settle(**shared) &&
              check(library.freeCommunicator(device, communicator));
   }
   isEnded = isGood;
-  // Who frees what a rank of the same process still has mapped takes it away.
+  // Freeing memory unmaps it for other ranks of this process, which may still use it.
   return isGood && meet(uint32_t(made.size()) + 1, "free what they shared");
 }
 
 //===----------------------------------------------------------------------===//
-// What a collective consists of
+// Steps of collectives
 //===----------------------------------------------------------------------===//
 
-/// Gathers and scatters, of which the library does those along the leading dimension.
+/// Appends the calls of a reduction, gather or scatter: one for each index of the dimensions before
+/// the one that is joined or cut.
 void DeviceCollectives::appendWhole(const Collective &collective, uint64_t ranks,
                                     std::vector<Step> &steps) {
   std::span<const int64_t> shape = collective.shape;
@@ -260,8 +262,8 @@ void DeviceCollectives::appendWhole(const Collective &collective, uint64_t ranks
   }
 }
 
-/// Calls `visit` with where each run of `shard` begins, of which all dimensions before `inner` are
-/// counted: in an array of sizes `first` and in one of sizes `second`, in elements.
+/// Calls `visit` with the offsets, in elements, of each contiguous run of `shard` in an array of
+/// sizes `first` and in one of sizes `second`. Dimensions from `inner` on are contiguous.
 template <typename Visit>
 static void forEachRun(std::span<const int64_t> shard, size_t inner, std::span<const int64_t> first,
                        std::span<const int64_t> second, const Visit &visit) {
@@ -278,8 +280,8 @@ static void forEachRun(std::span<const int64_t> shard, size_t inner, std::span<c
   }
 }
 
-/// Permutes and all-to-alls. Every rank sends and receives, if only to and from itself, so that all
-/// ranks have issued the same.
+/// Appends the sends and receives of a collective that moves shards. Every rank sends and receives,
+/// if only to and from itself, so that all ranks issue the same calls.
 void DeviceCollectives::appendShards(const Collective &collective, uint64_t own, uint64_t ranks,
                                      std::vector<Step> &steps) {
   uint64_t size = sizeOf(collective.type);
@@ -297,7 +299,7 @@ void DeviceCollectives::appendShards(const Collective &collective, uint64_t own,
   size_t inner = std::max(collective.dim, collective.dim2);
   std::span<const int64_t> shards = shard, results = result;
   uint64_t count = product(shards.subspan(inner));
-  // How far apart shards of ranks are.
+  // The distance between the shards of consecutive ranks.
   uint64_t cut = uint64_t(shard[collective.dim]) * product(shape.subspan(collective.dim + 1));
   uint64_t join = uint64_t(shard[collective.dim2]) * product(results.subspan(collective.dim2 + 1));
   for (uint64_t peer = 0; peer < ranks; ++peer) {
@@ -385,7 +387,7 @@ bool DeviceCollectives::run(uint32_t number, Handle stream, Address operand, Add
   return settle(**shared);
 }
 
-/// A partner that is lost shows on a communicator, and not on a stream that waits for it.
+/// A lost rank shows as an error of a communicator, not of the stream that waits for it.
 bool DeviceCollectives::areWell() const {
   bool isReady = false;
   return std::all_of(made.begin(), made.end(), [&](const Shared *shared) {

@@ -5,17 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a rank does in a collective of a program is a list of calls of the library's, put
-// together when it is prepared: one call where it goes along the leading dimension, else
-// a group of them, each on what lies in one run.
+// A prepared collective is a list of calls of the library: one call if the collective joins
+// or cuts the leading dimension, else a group of calls, one for each contiguous run.
 //
-// There is one world of all ranks. Groups that are not all ranks get a communicator that
-// is split off it, one for all collectives over the same groups in the same order; groups
-// of one rank copy. All ranks prepare the same collectives in the same order, so that
-// communicators are made in one order too. That is where ranks wait for each other; the
-// host's communicator says who is missing then, and the time is limited.
+// One world communicator has all ranks. Smaller groups get a communicator that is split off
+// the world, one for all collectives over the same groups in the same order; groups of one
+// rank copy. All ranks prepare the same collectives in the same order, so that they make
+// communicators in the same order. Making them waits for other ranks, up to a timeout; then
+// the host's communicator names the missing ranks.
 //
-// Belongs to its rank's thread.
+// Only its rank's thread may use it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,44 +36,44 @@ public:
   using Handle = DriverTable::Handle;
   using Address = DriverTable::Address;
 
-  /// `device`, of that number, is open, and this rank's. What begins with other ranks is waited
-  /// for as long as `timeout`. All must outlive this.
+  /// `device` is this rank's open device, number `number`. Waits up to `timeout` for other ranks
+  /// when communicators are made. All arguments must outlive this.
   DeviceCollectives(const DriverTable &library, int64_t number, Handle device, Communicator &link,
                     std::vector<Axis> mesh, std::chrono::nanoseconds timeout);
-  /// Gives up the communicators, unless `end` has ended them; if that takes long, it goes on when
-  /// this is gone, and the device must stay open.
+  /// Aborts the communicators, unless `end` has ended them. An abort that takes long continues
+  /// after the destructor, so the device must stay open.
   ~DeviceCollectives();
 
-  /// `isBusy` says whether somebody watches that the device comes on, and it still has something to
-  /// do. What is enqueued then may have to wait for that, so its time is not counted.
+  /// `isBusy` returns true while a monitor watches the device's progress and the device has work.
+  /// That time does not count towards the timeout, since new work may have to wait for it.
   void watchBy(std::function<bool()> isBusy) { this->isBusy = std::move(isBusy); }
 
-  // All tell the communicator of what goes wrong, and return false then.
+  // On errors, all fail the communicator and return false.
 
-  /// Makes the world. To be called first, by all ranks, each with a device of its own, which
-  /// `facts` tell from others; if they do not, that is not looked at.
+  /// Makes the world communicator. All ranks call it first. Fails if `facts` show that two ranks
+  /// use one device; facts without an identity are not checked.
   bool join(const DeviceFacts &facts = {});
-  /// Makes ready number 0, 1 and so on. May make a communicator.
+  /// Prepares the next collective; they are numbered from 0. May make a communicator.
   bool prepare(const Collective &collective);
-  /// Lets communicators use memory of `allocateShared` where it lies: to be called once they are
-  /// all made. Where the library does not do that it uses memory of its own, and rank 0 says so.
+  /// Registers memory of `allocateShared`, so that communicators use it without copies. Call it
+  /// once all communicators are made. If the library refuses, it copies, and rank 0 prints a note.
   bool registerMemory(Address at, uint64_t bytes);
-  /// Whether all ranks take part in prepared collective `number`.
+  /// Returns true if all ranks take part in prepared collective `number`.
   bool isOfWorld(uint32_t number) const;
-  /// Enqueues prepared collective `number` on `stream`. Operand and result are as Program.h says.
+  /// Enqueues prepared collective `number` on `stream`. See Program.h for operand and result.
   bool run(uint32_t number, Handle stream, Address operand, Address result);
-  /// All ranks come here, on the host; who does not is missed by name.
+  /// Waits on the host for all ranks; a timeout names the missing ones.
   bool meet(uint32_t instruction, const std::string &what);
-  /// Waits until `event`, which has been recorded, is reached, or the run stops.
+  /// Waits until the recorded `event` is reached. Returns false if the run stops.
   bool await(Handle event) const;
-  /// Ends the communicators, of which nothing is under way any more: all ranks do, or none. Once
-  /// it is true no rank uses memory of another's.
+  /// Ends the communicators. All ranks call it, when no collective is under way. Once it returns
+  /// true, no rank accesses memory of another.
   bool end();
 
 private:
   enum class Call : uint8_t { AllReduce, AllGather, ReduceScatter, Send, Receive };
 
-  /// A call of the library's, in bytes from where operand and result begin.
+  /// One call of the library. `from` and `to` are byte offsets into operand and result.
   struct Step {
     Call call = Call::AllReduce;
     uint64_t from = 0, to = 0, count = 0;
@@ -82,12 +81,12 @@ private:
   };
 
   struct Prepared {
-    /// 0 for a copy.
+    /// 0 for a copy within this rank.
     Handle communicator = 0;
     ReductionKind reduction = ReductionKind::Sum;
     ElementType type = ElementType::F32;
     std::vector<Step> steps;
-    /// Of a copy.
+    /// The bytes of a copy.
     uint64_t bytes = 0;
   };
 
@@ -97,15 +96,16 @@ private:
   };
 
   bool check(DriverTable::Result result, const char *advice = "") const;
-  /// Asks, until `ask` says that it is done, which is true then; false if it fails, as `advice` may
-  /// say why, or `look`, which is called about once a millisecond, or if the run stops.
+  /// Calls `ask` until it reports that it is done, and returns true. Returns false if `ask` fails
+  /// (the error ends with `advice`), if `look` fails, which is called about once a millisecond, or
+  /// if the run stops.
   template <typename Ask, typename Look>
   bool poll(const Ask &ask, const Look &look, const char *advice = "") const;
-  /// Waits until what was begun on `communicator` has come to an end.
+  /// Waits until the operation that was begun on `communicator` is done.
   bool settle(const Shared &communicator, const char *advice = "") const;
-  /// Whether nothing has failed on any communicator.
+  /// Returns true if no communicator has failed.
   bool areWell() const;
-  /// The communicator of this rank's group over `axes`, in its order.
+  /// Returns the communicator of this rank's group over `axes`, with ranks in group order.
   const Shared *find(const std::vector<uint32_t> &axes);
   bool registerWith(const Shared &communicator, Address at, uint64_t bytes);
   bool call(const Prepared &prepared, const Step &step, Handle stream, Address operand,
@@ -122,7 +122,7 @@ private:
   const std::vector<Axis> mesh;
   const std::chrono::nanoseconds timeout;
   std::function<bool()> isBusy = [] { return false; };
-  /// By axes that have more than one coordinate; the world is of all, in their order.
+  /// By axes of more than one coordinate. The world's key is all such axes, in order.
   std::map<std::vector<uint32_t>, Shared> communicators;
   /// The order in which they were made.
   std::vector<const Shared *> made;

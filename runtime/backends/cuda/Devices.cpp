@@ -24,8 +24,8 @@ const DriverTable *weft::rt::cuda::loadLibrary(std::string &error) {
   void *handle = dlopen(file, RTLD_NOW);
   if (!handle) {
     fail(error, "a program for CUDA devices needs ", kFile,
-         ", which is built with the compiler's runtime where CUDA's headers are, where the "
-         "program's run path or LD_LIBRARY_PATH says, or WEFT_RT_CUDA: ",
+         ", which the compiler's build makes if CUDA's headers are installed, found by the "
+         "program's run path, LD_LIBRARY_PATH or WEFT_RT_CUDA: ",
          dlerror());
     return nullptr;
   }
@@ -33,8 +33,8 @@ const DriverTable *weft::rt::cuda::loadLibrary(std::string &error) {
                                 error);
 }
 
-/// For checks on machines with few devices: processes take turns at them. Threads cannot, as a
-/// device is its thread's alone.
+/// Returns true if processes may share devices, for tests on machines with few devices. Threads
+/// cannot share a device.
 static bool sharesDevices() {
   const char *wish = std::getenv("WEFT_SHARE_DEVICE");
   return wish && std::string_view(wish) == "1";
@@ -57,16 +57,16 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   }
   std::optional<mpi::Launcher> launcher = mpi::findLauncher();
   bool isAlone = !launcher || launcher->size == 1;
-  // A launcher may show each process but its own, as srun --gpus-per-task does. If it is one that
-  // others see too, ranks say so when they meet.
+  // A launcher may show each process only its own device, as srun --gpus-per-task does. If several
+  // processes see the same one, `DeviceCollectives::join` fails.
   bool isOwn = !isAlone && count == 1;
   if (!isAlone && !isOwn && !launcher->localRank) {
-    fail(error, launcher->name, " does not say which of this machine's ranks this is: expected ",
+    fail(error, launcher->name, " does not give this process's number on this machine: expected ",
          launcher->localRankName);
     return {};
   }
   int64_t own = isAlone || isOwn ? 0 : *launcher->localRank;
-  if (sharesDevices() && count > 0) { // What is short is only the devices.
+  if (sharesDevices() && count > 0) { // Processes take turns at devices.
     own %= count;
   }
   int64_t last = isAlone ? program.rankCount() - 1 : own;

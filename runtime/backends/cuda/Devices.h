@@ -19,14 +19,15 @@ namespace weft::rt::cuda {
 
 struct CudaOptions;
 
-/// The table of `libweft-rt-cuda.so.1`, or of the file that the environment variable WEFT_RT_CUDA
-/// names. Null and an error if it cannot be loaded or is of another version.
+/// Returns the table of `libweft-rt-cuda.so.1`, or of the file that the environment variable
+/// WEFT_RT_CUDA names. Returns null and an error if it cannot be loaded or has another version.
 const DriverTable *loadLibrary(std::string &error);
 
-/// What makes executors on devices: each rank of this process gets one of its own, by its number
-/// among the ranks of this machine. Empty and an error if there is no library, no driver, or fewer
-/// devices than ranks. Without a cache file in `options` takes the one in the user's cache folder,
-/// but not for a simulator. All arguments but `options` must outlive the executors.
+/// Returns a function that makes executors on devices. Each rank of this process gets a device of
+/// its own, by the rank's number on this machine. Returns an empty function and an error if there
+/// is no library, no driver, or fewer devices than ranks. If `options` name no cache file, uses the
+/// one in the user's cache folder, except with a simulator. All arguments but `options` must
+/// outlive the executors.
 MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
                            std::span<const DeviceImage> images, CudaOptions options,
                            std::string &error);

@@ -19,15 +19,15 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// Whose calls the thread's are.
+/// The context of this thread's calls.
 thread_local CUcontext current = nullptr;
 
 //===----------------------------------------------------------------------===//
 // Devices
 //===----------------------------------------------------------------------===//
 
-/// ", driver 580.159", by what the kernel's part says of itself: the library says only which CUDA
-/// it can do. Empty where that part is hidden.
+/// Returns ", driver 580.159", as the kernel module reports it, since the library reports only its
+/// version of CUDA. Empty if the module's file is hidden.
 std::string driverText() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string word;
@@ -39,7 +39,7 @@ std::string driverText() {
   return "";
 }
 
-/// Finds the driver and starts it; both may be done any number of times.
+/// Loads and initializes the driver. It may be called any number of times.
 Result start(bool &hasDevices) {
   std::string error;
   if (!findDriver(error)) {
@@ -115,7 +115,7 @@ Result open(int64_t number, Handle *opened, DeviceFacts *facts) {
   if (Result failed = readFacts(made->device, *facts)) {
     return failed;
   }
-  // The one context of the device that all libraries use.
+  // The device's primary context, which all libraries use.
   if (Result failed = resultOf(driver().retain(&made->context, made->device),
                                "cuDevicePrimaryCtxRetain of device ", number)) {
     return failed;
@@ -142,7 +142,7 @@ Result close(Handle handle) {
   }
   std::unique_ptr<Device> owned(device);
   Result failed = closeMatmuls(*device);
-  // The last text is the one that lives.
+  // Only the last error text is valid.
   if (Result also = closeAttention(*device)) {
     failed = also;
   }
@@ -178,7 +178,7 @@ Result allocate(Handle handle, uint64_t bytes, Address *address) {
     return failed;
   }
   CUdeviceptr made = 0;
-  // The driver has no address for nothing.
+  // The driver refuses to allocate 0 bytes.
   CUresult code = driver().allocate(&made, std::max<uint64_t>(bytes, 1));
   if (code == CUDA_ERROR_OUT_OF_MEMORY) {
     return nullptr;
@@ -219,7 +219,7 @@ Result freePinned(Handle handle, void *place) {
 
 Result makeStream(Handle device, Handle *stream) {
   CUstream made = nullptr;
-  // Otherwise what any library enqueues on the default stream would hold all others up.
+  // Otherwise work that a library enqueues on the default stream would block all other streams.
   Result failed =
       callDriver<&DriverCalls::makeStream>(device, "cuStreamCreate", &made, CU_STREAM_NON_BLOCKING);
   *stream = toHandle(made);
@@ -250,7 +250,7 @@ Result freeStream(Handle device, Handle stream) {
 
 Result makeEvent(Handle device, Handle *event) {
   CUevent made = nullptr;
-  // Times would make recording slower.
+  // Events with times are slower to record.
   Result failed =
       callDriver<&DriverCalls::makeEvent>(device, "cuEventCreate", &made, CU_EVENT_DISABLE_TIMING);
   *event = toHandle(made);
@@ -354,13 +354,13 @@ Result zero(Handle handle, Handle stream, Address at, uint64_t bytes) {
   return resultOf(code, "cuMemsetD8Async of ", bytesText(bytes));
 }
 
-/// The driver lets all writes before it be seen, by anybody, before it is.
+/// The driver makes all earlier writes visible to all before this one.
 Result writeProgress(Handle handle, Handle stream, uint32_t *word, uint32_t value) {
   Device *device = nullptr;
   if (Result failed = enter(handle, device)) {
     return failed;
   }
-  // Where addresses are unified, pinned memory has the same on the device.
+  // With unified addressing, pinned memory has the same address on the device.
   CUresult code =
       driver().writeWord(fromHandle<CUstream_st>(stream), reinterpret_cast<CUdeviceptr>(word),
                          value, CU_STREAM_WRITE_VALUE_DEFAULT);
@@ -377,7 +377,7 @@ Result load(Handle handle, const void *bytes, Handle *module) {
   if (Result failed = enter(handle, device)) {
     return failed;
   }
-  // What the assembler in the driver has to say of PTX; of cubins it says nothing.
+  // Errors of the driver's assembler for PTX; there are none for cubins.
   char log[4096] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void *values[] = {log, reinterpret_cast<void *>(sizeof log - 1)};
@@ -406,7 +406,7 @@ Result entry(Handle handle, Handle module, const char *name, Handle *found) {
                                "cuModuleGetFunction of '", name, "'")) {
     return failed;
   }
-  // Otherwise the driver may put it off until the first launch.
+  // Otherwise the driver may load the entry at its first launch.
   if (Result failed = resultOf(driver().loadEntry(function), "cuFuncLoad of '", name, "'")) {
     return failed;
   }
@@ -428,7 +428,7 @@ Result localBytes(Handle handle, Handle entry, uint64_t *bytes) {
   return failed;
 }
 
-/// The driver takes as much for a limit as for a kernel that needs it, but at once.
+/// Raising the driver's limit takes as much memory as a kernel that needs it, but at once.
 Result reserveLocal(Handle handle, uint64_t bytes, bool *isThere) {
   Device *device = nullptr;
   *isThere = false;
@@ -450,7 +450,7 @@ Result reserveLocal(Handle handle, uint64_t bytes, bool *isThere) {
 
 Result launch(Handle handle, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
               const uint64_t *arguments, size_t count) {
-  // Keeps its room, so that nothing is allocated in the long run.
+  // It keeps its memory, so that nothing is allocated in the long run.
   static thread_local std::vector<void *> places;
   Device *device = nullptr;
   if (Result failed = enter(handle, device)) {

@@ -1,4 +1,4 @@
-//===- Graphs.cpp - work that is put down once and launched often ---------===//
+//===- Graphs.cpp - work that is captured once and launched often ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// Before a capture, in which nothing may be loaded.
+/// Loads the kernel of `countProgress`; called before a capture, in which nothing may be loaded.
 Result loadCount(Device &device) {
   if (device.count) {
     return nullptr;
@@ -38,9 +38,9 @@ Result countProgress(Handle handle, Handle stream, uint32_t *word) {
     return failed;
   }
   if (!device->count) {
-    return say("expected a capture before words are counted up");
+    return say("expected beginCapture before countProgress");
   }
-  // Where addresses are unified, pinned memory has the same on the device.
+  // With unified addressing, pinned memory has the same address on the device.
   auto place = reinterpret_cast<CUdeviceptr>(word);
   void *arguments[] = {&place};
   return resultOf(driver().launch(device->count, 1, 1, 1, 1, 1, 1, 0,
@@ -48,7 +48,7 @@ Result countProgress(Handle handle, Handle stream, uint32_t *word) {
                   "cuLaunchKernel of 'weft_count'");
 }
 
-/// Other threads may go on as they like: those of the process's other devices, and the libraries'.
+/// Does not restrict other threads: those of the process's other devices, and the libraries'.
 Result beginCapture(Handle handle, Handle stream) {
   Device *device = nullptr;
   Result failed = enter(handle, device);
@@ -59,13 +59,13 @@ Result beginCapture(Handle handle, Handle stream) {
                            "cuStreamBeginCapture");
 }
 
-/// Makes ready that what was captured is launched.
+/// Prepares a captured graph for launches.
 Result instantiate(CUstream on, CUgraph captured, CUgraphExec &made) {
-  // Else the priority of the stream that launches would be everybody's.
+  // Else the priority of the launching stream would apply to all captured streams.
   Result failed =
       resultOf(driver().instantiate(&made, captured, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
                "cuGraphInstantiate");
-  // Otherwise the first launch would take what this takes.
+  // Otherwise the first launch would take this time and memory.
   return failed ? failed : resultOf(driver().upload(made, on), "cuGraphUpload");
 }
 
@@ -84,7 +84,7 @@ Result endCapture(Handle handle, Handle stream, Handle *graph) {
   }
   CUgraphExec made = nullptr;
   Result failed = graph ? instantiate(on, captured, made) : nullptr;
-  // One text lives at a time: what fails first is told.
+  // Only one error text is valid at a time: return the first error.
   CUresult code = driver().freeCaptured(captured);
   failed = failed ? failed : resultOf(code, "cuGraphDestroy");
   if (failed && made) {

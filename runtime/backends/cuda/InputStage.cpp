@@ -1,4 +1,4 @@
-//===- InputStage.cpp - inputs on their way to a device --------------------===//
+//===- InputStage.cpp - copies inputs to a device during the step before --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

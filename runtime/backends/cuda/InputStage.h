@@ -1,20 +1,19 @@
-//===- InputStage.h - inputs on their way to a device ----------------------===//
+//===- InputStage.h - copies inputs to a device during the step before -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Inputs of a step are given while the device may still be at work on the step before, which
-// reads the inputs' buffers to its end. So a large input goes to memory beside the arena first,
-// on a stream of its own while the step before goes on, and is copied from there, fast, when its
-// turn has come:
+// The host sets a step's inputs while the device may still run the step before, which reads the
+// input buffers until its end. So a large input is first copied to staging memory beside the arena,
+// on a stream of its own, during the step before, and then, fast, from there to the arena:
 //
-//   host memory, two in turn  --copy stream-->  staging memory  --compute stream-->  arena
+//   two slots of host memory  --copy stream-->  staging memory  --compute stream-->  arena
 //
-// A small one goes to the arena right away, behind the step before. The host waits for nothing:
-// memory that it gave two inputs ago has been copied when it has seen a later place of the
-// compute stream since, as it does in each step.
+// A small input is copied directly to the arena, behind the step before. The host never waits: it
+// reuses a slot once it has seen the compute stream pass a point behind the slot's copy, as it does
+// in each step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,39 +37,41 @@ public:
   InputStage(const Program &program, const DriverTable &library)
       : program(program), library(library) {}
 
-  /// What `prepare` allocates of the host's memory; of the device's it is `Program::stagedBytes`.
+  /// Returns the bytes of host memory that `prepare` allocates. It also allocates
+  /// `Program::stagedBytes` of device memory.
   uint64_t hostBytes() const;
 
-  /// Fails without an error where memory is missing, which `isReady` tells.
+  /// Allocates all memory. If memory is missing, returns no error but `isReady()` stays false.
   DriverTable::Result prepare(Handle device);
   bool isReady() const { return isPrepared; }
 
   bool has(uint32_t buffer) const { return numberOf(buffer) < program.inputs.size(); }
-  /// Memory for all of an input's bytes, which nothing reads; empty where the host first has to
-  /// wait for the compute stream.
+  /// Returns a free slot of host memory for an input's bytes; empty if the host must first wait for
+  /// the compute stream.
   std::span<char> take(uint32_t buffer);
-  /// Enqueues that `count` bytes of it from `begin` on go to the input at `to` of the arena.
+  /// Enqueues a copy of bytes [begin, begin + count) of the taken slot to the input's buffer, which
+  /// begins at `to` in the arena.
   DriverTable::Result send(Handle device, Handle compute, uint32_t buffer, uint64_t begin,
                            uint64_t count, Address to);
-  /// The host has seen all that was enqueued on the compute stream so far.
+  /// Records that the compute stream has done all work enqueued so far.
   void notePassed() { ++passed; }
 
-  /// Waits until nothing is under way, and frees what `prepare` has allocated.
+  /// Waits for all copies, and frees the memory of `prepare`.
   void free(Handle device);
 
 private:
   struct Slot {
     uint64_t offset = 0;
-    /// What `passed` was when it was sent last.
+    /// The value of `passed` when the slot was last sent.
     uint64_t sent = 0;
     bool isUsed = false;
   };
   struct Input {
     std::array<Slot, 2> slots;
     size_t turn = 0;
-    /// In the staging memory; only of large ones.
+    /// The input's offset in the staging memory; only for large inputs.
     uint64_t staged = 0;
-    /// That it has come there, and that it has gone on.
+    /// Events behind the copies to and from the staging memory.
     Handle came = 0, gone = 0;
     bool hasGone = false;
   };

@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// cuBLASLt reads matrices by columns. What is stored by rows is, read by columns, the
-// transposed; so it is asked for the transposed C = the transposed op(B) times the
-// transposed op(A): B comes first, and nothing is moved.
+// cuBLASLt's matrices are column-major. A row-major matrix is the transposed one when read by
+// columns; so the calls here compute transposed C = transposed op(B) times transposed op(A):
+// B comes first, and nothing is moved.
 //
-// All is summed in float32, float64 in itself, and rounded once, as on the host; TF32 is
-// only allowed where the matmul says so, and parts of a sum over k are never rounded before they
-// are added up. In FP8 each operand has a factor in memory.
+// Sums are taken in float32 (in float64 for float64) and rounded once, as on the host. TF32
+// is used only if the matmul allows it, and parts of a sum over k are never rounded before
+// they are summed. Each FP8 operand has a scale factor in memory.
 //
-// A bias is one number for each row of what the library sees, which are our columns, and of its
-// sums of operands those of its B are those of our A.
+// To the library, a bias has one number for each row, which is our column, and its sums over
+// operand B are our sums over A.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,12 +37,12 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// Ways to compute a matmul that are tried, of those that the library expects to be the fastest.
+/// The number of algorithms to measure, of those that the library expects to be the fastest.
 constexpr int kMostWays = 8;
-/// Each is run once, then timed so often, of which the shortest counts.
+/// The timed runs of each algorithm, after one untimed run; the shortest counts.
 constexpr int kTimedRuns = 3;
-/// A later way has to be faster by so much: for the same machine the choice, and with it the bits
-/// of sums, should be the same next time.
+/// A later algorithm must be faster by this factor, so that the choice, and with it the bits of
+/// sums, is mostly the same the next time on this machine.
 constexpr float kClearlyFaster = 0.97f;
 
 std::string textOf(const Matmul &p) {
@@ -55,7 +55,7 @@ std::string textOf(const Matmul &p) {
 
 bool isEmpty(const Matmul &p) { return p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0; }
 
-/// Of the library, freed with the object.
+/// An object of the library, freed with this one.
 template <typename T> using Owned = std::unique_ptr<T, cublasStatus_t (*)(T *)>;
 
 struct Layout {
@@ -72,13 +72,13 @@ struct Prepared {
   cublasLtMatmulAlgo_t way = {};
 
   bool isF64() const { return matmul.type == ElementType::F64; }
-  /// Matmuls that are added up go one after another.
+  /// Returns the number of library calls: matmuls that are summed run one after another.
   int64_t rounds() const { return matmul.isSum() ? matmul.batch : 1; }
   int64_t batch() const { return matmul.isSum() ? 1 : matmul.batch; }
 };
 
 //===----------------------------------------------------------------------===//
-// What the library is told
+// Descriptors for the library
 //===----------------------------------------------------------------------===//
 
 Result describe(const Prepared &prepared, const Layout &layout,
@@ -134,7 +134,7 @@ uint32_t epilogueOf(const Epilogue &epilogue) {
   return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/// Where factors, and the vector and the matrix of an epilogue are, which belongs to the operation.
+/// Sets the addresses of scale factors, and of the epilogue's vector and matrix, in the operation.
 Result setPlaces(const Prepared &prepared, const MatmulPlaces &at) {
   const Epilogue &epilogue = prepared.matmul.epilogue;
   Result failed = nullptr;
@@ -182,13 +182,13 @@ Result describeOperation(Prepared &prepared) {
   if (p.epilogue.hasAux && !failed) {
     failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.ldc);
   }
-  // Of these the library wants to know now that they are there, and how they are aligned.
+  // Only the alignment of these addresses, and that they are not null, matters to the heuristic.
   MatmulPlaces aligned = {};
   aligned.bias = aligned.sums = aligned.aux = aligned.factorA = aligned.factorB = kAlignment;
   return failed ? failed : setPlaces(prepared, aligned);
 }
 
-/// As read by columns: rows and columns of what is stored, the other way round.
+/// Return the layouts of operands as the library sees them, with rows and columns exchanged.
 Layout layoutOfA(const Matmul &p) {
   return {p.type, p.transposeA ? p.m : p.k, p.transposeA ? p.k : p.m, p.lda, p.strideA};
 }
@@ -205,14 +205,15 @@ Result describeAll(Prepared &prepared) {
   return failed ? failed : describe(prepared, layoutOfC(p), prepared.c);
 }
 
-/// Of an operand of which the matmuls of a sum read `stride` elements further each.
+/// Returns the alignment of an operand that the matmuls of a sum read at multiples of `stride`
+/// elements.
 uint32_t alignmentOf(const Matmul &p, int64_t stride) {
   uint64_t bytes = p.isSum() ? uint64_t(stride) * sizeOf(p.type) : 0;
   return uint32_t(std::gcd(kAlignment, bytes));
 }
 
 Result setWishes(cublasLtMatmulPreference_t wishes, const Matmul &p) {
-  // Parts of a sum are kept in float32 until they are added up.
+  // Parts of a sum are kept in float32 until they are summed.
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto &value) {
     return resultOf(matmuls().setWishes(wishes, attribute, &value, sizeof value),
@@ -231,9 +232,9 @@ Result setWishes(cublasLtMatmulPreference_t wishes, const Matmul &p) {
   return failed;
 }
 
-/// Whether a way cuts k into parts, and may lose the rest of it where it cannot read that 16 bytes
-/// at a time (github.com/facebookexperimental/triton, 2767): what is rounded to bf16 does not show
-/// it when the way is tried.
+/// Returns true if an algorithm splits k and may lose the rest of k that it cannot read in units of
+/// 16 bytes (github.com/facebookexperimental/triton, 2767); a trial rounded to bf16 does not show
+/// this.
 bool mayLose(const Matmul &p, const cublasLtMatmulAlgo_t &way) {
   int32_t parts = 1;
   size_t written = 0;
@@ -244,7 +245,7 @@ bool mayLose(const Matmul &p, const cublasLtMatmulAlgo_t &way) {
          parts > 1;
 }
 
-/// In the order of what the library expects of them.
+/// Finds algorithms, the fastest first, as the library expects.
 Result findWays(const Device &device, const Prepared &prepared,
                 std::vector<cublasLtMatmulAlgo_t> &ways) {
   cublasLtMatmulPreference_t raw = nullptr;
@@ -276,7 +277,7 @@ Result findWays(const Device &device, const Prepared &prepared,
 // Running
 //===----------------------------------------------------------------------===//
 
-/// The factors of a matmul and of what it is added to, as the library takes them.
+/// The factors alpha and beta of the library's call.
 struct Factors {
   float f32[2] = {1, 0};
   double f64[2] = {1, 0};
@@ -297,7 +298,7 @@ Result multiply(const Device &device, const Prepared &prepared, const cublasLtMa
     auto place = [&](Address base, int64_t stride) {
       return fromHandle<void>(base + uint64_t(i * stride) * sizeOf(p.type));
     };
-    // A sum has one C, which is wide (checkProgram): nothing is rounded on the way.
+    // A sum has one C, of a wide type (checkProgram), so that it is not rounded between calls.
     auto *c = fromHandle<void>(at.c);
     auto *before = p.epilogue.hasAddend ? fromHandle<void>(at.addend) : c;
     bool adds = i > 0 || p.epilogue.hasAddend;
@@ -313,7 +314,7 @@ Result multiply(const Device &device, const Prepared &prepared, const cublasLtMa
   return nullptr;
 }
 
-/// Sums of nothing, or none at all; what lies between the rows stays as it is.
+/// Sets the elements of C to 0, for a matmul with k = 0. Memory between rows keeps its values.
 Result clear(const Matmul &p, CUstream stream, Address c) {
   uint64_t size = sizeOf(p.resultType());
   for (int64_t i = 0; p.m > 0 && p.n > 0 && i < p.batch; ++i) {
@@ -330,7 +331,7 @@ Result clear(const Matmul &p, CUstream stream, Address c) {
 // Trying
 //===----------------------------------------------------------------------===//
 
-/// Runs a matmul on memory of its own, which goes with the object.
+/// Runs trials of a matmul on operands of its own.
 class Trial {
 public:
   Trial(const Device &device, const Prepared &prepared) : device(device), prepared(prepared) {}
@@ -376,8 +377,8 @@ public:
     return failed;
   }
 
-  /// The shortest of some runs; none where the library does not want to after all, or gives what
-  /// is wrong.
+  /// Measures the shortest of some runs; none if the library refuses after all or gives wrong
+  /// results.
   Result time(const cublasLtMatmulAlgo_t &way, std::optional<float> &shortest) {
     for (int run = 0; run <= kTimedRuns; ++run) {
       if (Result failed = record(begin)) {
@@ -413,7 +414,7 @@ private:
            sizeOf(layout.type);
   }
 
-  /// Whether the first and the last element are right.
+  /// Checks the first and the last element.
   Result look(bool &isRight) {
     const Matmul &p = prepared.matmul;
     Layout layout = layoutOfC(p);
@@ -469,7 +470,7 @@ private:
 
 Result choose(const Device &device, Prepared &prepared,
               const std::vector<cublasLtMatmulAlgo_t> &ways) {
-  // Of one way as well: the library loads its code at the first run, which is to be now.
+  // Also run a single algorithm: the library loads its code at the first run.
   Trial trial(device, prepared);
   if (Result failed = trial.start()) {
     return failed;
@@ -486,8 +487,9 @@ Result choose(const Device &device, Prepared &prepared,
     }
   }
   return best ? nullptr
-              : say(concat("cublasLtMatmul refuses, or computes wrongly in, each of the ways for ",
-                           textOf(prepared.matmul), ", which are ", ways.size()));
+              : say(concat("cublasLtMatmul refuses each of ", ways.size(),
+                           " algorithms, or gives wrong results with it, for ",
+                           textOf(prepared.matmul)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -518,7 +520,8 @@ Result nameMatmuls(Handle handle, const char **name) {
   return failed;
 }
 
-/// The ways to try: what the library proposes, or the one that is given, if it can be gone.
+/// Collects the algorithms to try: those that the library proposes, or only the given one, if the
+/// device supports it.
 Result collectWays(const Device &device, const Prepared &prepared, const MatmulAlgorithm &given,
                    std::vector<cublasLtMatmulAlgo_t> &ways) {
   const MatmulAlgorithm none = {};

@@ -1,11 +1,11 @@
-//===- NoAttention.cpp - in place of attention by cuDNN -------------------===//
+//===- NoAttention.cpp - replaces attention by cuDNN ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What libweft-rt-cuda.so.1 has where it was built without cudnn_frontend.
+// Used if libweft-rt-cuda.so.1 is built without cudnn_frontend: refuses all attention.
 //
 //===----------------------------------------------------------------------===//
 

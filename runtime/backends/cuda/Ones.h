@@ -1,11 +1,12 @@
-//===- Ones.h - numbers to try matmuls on ----------------------------------===//
+//===- Ones.h - operands for trials of matmuls -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A sum of ones is known exactly, and unlike zeros they make the device work.
+// Trials multiply ones: their sums are known exactly, and unlike zeros they take as long as other
+// numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,10 +22,10 @@
 
 namespace weft::rt::cuda {
 
-/// Enqueues that all numbers of `type` in `bytes` bytes, a multiple of 8, are 1.
+/// Enqueues setting all numbers of `type` in `bytes` bytes to 1. REQUIRES: bytes % 8 == 0.
 inline DriverTable::Result fillWithOnes(DriverTable::Address at, uint64_t bytes, ElementType type,
                                         CUstream stream) {
-  // Of float64 the upper half, as the lower one is zero; of fewer bits there are several in a word.
+  // The 32 bits to repeat: the upper half of a float64, whose lower half is 0, or several numbers.
   uint32_t one = type == ElementType::F64    ? 0x3ff00000
                  : type == ElementType::F32  ? 0x3f800000
                  : type == ElementType::BF16 ? 0x3f803f80
@@ -38,36 +39,35 @@ inline DriverTable::Result fillWithOnes(DriverTable::Address at, uint64_t bytes,
                            "cuMemsetD2D32Async of ", bytesText(bytes));
 }
 
-/// What FP8 operands are multiplied by: the result without one of them, or both, is
-/// another.
+/// The scale factors of FP8 operands in trials. A result that lacks one factor or both differs.
 inline constexpr float kTrialFactorA = 4, kTrialFactorB = 0.5;
 
-/// Enqueues that the number of f32 there is `factor`.
+/// Enqueues setting the f32 at `at` to `factor`.
 inline DriverTable::Result fillWithFactor(DriverTable::Address at, float factor, CUstream stream) {
   auto bits = std::bit_cast<uint32_t>(factor);
   return resultOf(driver().fillWords(at, sizeof bits, bits, 1, 1, stream),
                   "cuMemsetD2D32Async of a factor");
 }
 
-/// Whether an element of a matmul may be `value`: of ones it is k, of bytes times the factors, and
-/// what is added.
+/// Returns true if `value` is a correct element of matmul `p` of ones: k, times the factors for
+/// FP8, plus addend and bias.
 inline bool isOfOnes(const Matmul &p, double value) {
   double factor = p.isFp8() ? double(kTrialFactorA * kTrialFactorB) : 1;
   double expected = factor * double(p.k) * double(p.isSum() ? p.batch : 1) +
                     double(p.epilogue.hasAddend) + double(p.epilogue.hasBias);
-  // Float32 holds what it adds up here; half as much as a number of 8 bits is off.
+  // Sums below 2^24 are exact in float32; bf16 has 8 bits of precision.
   double allowed = p.resultType() == ElementType::BF16 ? expected / 256
                    : expected < (1 << 24)              ? 0
                                                        : expected / 1024;
   return std::abs(value - expected) <= allowed;
 }
 
-/// Whether `readNumber` knows the type.
+/// Returns true if `readNumber` supports the type.
 inline bool isReadable(ElementType type) {
   return type == ElementType::F64 || type == ElementType::F32 || type == ElementType::BF16;
 }
 
-/// The number whose bits are the lowest of `bits`.
+/// Returns the number of `type` in the lowest bits of `bits`.
 inline double readNumber(uint64_t bits, ElementType type) {
   return type == ElementType::F64   ? std::bit_cast<double>(bits)
          : type == ElementType::F32 ? std::bit_cast<float>(uint32_t(bits))

@@ -1,11 +1,12 @@
-//===- Parts.h - what the parts of the table share ------------------------===//
+//===- Parts.h - the parts of the driver table ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The functions of the table by the real libraries; DriverTable.h says what each does.
+// Each file implements some functions of the table with the real libraries. DriverTable.h
+// documents them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,17 +36,17 @@ struct Device {
   std::atomic<bool> isGivenUp = false;
   /// See Plugin.cpp.
   bool isSealed = false;
-  /// Had by the first matmul.
+  /// Made for the first matmul.
   cublasLtHandle_t matmuls = nullptr;
   std::shared_ptr<Communicators> communicators;
-  /// Had by the first attention.
+  /// Made for the first attention.
   AttentionLibrary *attention = nullptr;
-  /// Had by the first graph: an entry that counts a word up.
+  /// Loaded for the first graph: a kernel that adds 1 to a word.
   CUmodule counting = nullptr;
   CUfunction count = nullptr;
 };
 
-/// The device of a handle, on which the thread's calls of the driver are from here on.
+/// Finds the device of a handle, and makes it current for the thread's calls of the driver.
 Result enter(Handle handle, Device *&device);
 
 template <typename T> Handle toHandle(T *pointer) {
@@ -53,7 +54,7 @@ template <typename T> Handle toHandle(T *pointer) {
 }
 template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *>(handle); }
 
-/// What a function of the driver gives on the device of a handle; `name` is the driver's for it.
+/// Calls a function of the driver on the device of a handle; errors begin with `name`.
 template <auto function, typename... Arguments>
 Result callDriver(Handle handle, const char *name, Arguments... arguments) {
   Device *device = nullptr;
@@ -65,25 +66,26 @@ Result callDriver(Handle handle, const char *name, Arguments... arguments) {
 void addDriver(DriverTable &library);
 /// Matmuls.cpp: matmuls.
 void addMatmuls(DriverTable &library);
-/// Graphs.cpp: graphs, and what they need in place of a write of the host's.
+/// Graphs.cpp: graphs, and `countProgress`.
 void addGraphs(DriverTable &library);
 /// Communication.cpp: collectives between devices.
 void addCommunication(DriverTable &library);
 
-/// None so far.
+/// Makes an empty set of communicators.
 std::shared_ptr<Communicators> makeCommunicators();
-/// What NCCL may take of a device's memory for a world and what is split off it: connections and
-/// their buffers. Some 1 GB on eight H100 and 1.6 GB on A100 (NVIDIA/nccl#1685, #864); it is not
-/// told, and depends on what devices are connected by. All-to-alls of eight may take 3 GB more.
+/// The device memory that NCCL may take for a world and the communicators split off it: connections
+/// and their buffers. About 1 GB on eight H100 and 1.6 GB on A100 (NVIDIA/nccl#1685, #864); NCCL
+/// does not report it, and it depends on the links between devices. All-to-alls of eight ranks may
+/// take 3 GB more.
 inline constexpr uint64_t kCommunicationBytes = uint64_t(3) << 29;
-/// Attention.cpp, or where there is no cudnn_frontend NoAttention.cpp: attention.
+/// Attention.cpp, or NoAttention.cpp in builds without cudnn_frontend: attention.
 void addAttention(DriverTable &library);
 
-/// What a device keeps of the matmuls' library is given back.
+/// Frees the device's objects of the library of matmuls.
 Result closeMatmuls(Device &device);
-/// The same of cuDNN.
+/// Frees the device's objects of cuDNN.
 Result closeAttention(Device &device);
-/// The same of graphs.
+/// Frees the device's objects for graphs.
 Result closeGraphs(Device &device);
 
 } // namespace weft::rt::cuda

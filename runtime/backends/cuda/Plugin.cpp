@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the shared library exports, and all that it does; see DriverTable.h.
+// The exported function of the shared library, and its table; see DriverTable.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@
 
 using namespace weft::rt::cuda;
 
-/// Without what a sealed device refuses.
+/// Returns the table without the checks of sealed devices.
 static const DriverTable &plainLibrary() {
   static const DriverTable library = [] {
     DriverTable made = {};
@@ -27,8 +27,8 @@ static const DriverTable &plainLibrary() {
   return library;
 }
 
-/// A function that makes, loads, prepares or frees something, which may take long or wait for the
-/// device. None that a step calls comes through here.
+/// A function of the table that a sealed device refuses: it makes, loads, prepares or frees
+/// objects, which may take long or wait for the device. Steps call none of these.
 template <auto function> struct Unsealed;
 template <typename... Arguments, Result (*DriverTable::*function)(Handle, Arguments...)>
 struct Unsealed<function> {

@@ -1,4 +1,4 @@
-//===- PrepareMatmuls.cpp - the same ways for matmuls on all ranks --------===//
+//===- PrepareMatmuls.cpp - one algorithm for each matmul on all ranks ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -42,14 +42,14 @@ private:
   bool choose();
   bool share();
   bool follow();
-  /// A collective of all ranks.
+  /// Runs a collective of all ranks.
   bool run(Collective collective, const char *what, const void *operand, void *result);
 
   const MatmulSetup &setup;
   std::vector<DriverTable::Handle> &matmuls;
   std::vector<MatmulAlgorithm> ways;
   std::string kind;
-  /// The first rank with such a device, and how many kinds come before it and are there.
+  /// The first rank with this kind of device, the index of the kind, and the number of kinds.
   int64_t leader = 0;
   size_t ownKind = 0, kinds = 1;
 };
@@ -96,13 +96,15 @@ bool Preparation::findLeader() {
   return true;
 }
 
-/// By the file, where it knows a way that the device still can go, else by trying.
+/// Chooses algorithms: from the file, if it has one that the device still supports, else by
+/// measuring.
 bool Preparation::choose() {
   AlgorithmCache cache;
   std::string error;
   bool isNew = false;
   if (!setup.cacheFile.empty() && !cache.read(setup.cacheFile, error)) {
-    std::fprintf(stderr, "warning: how matmuls were computed is not known: %s\n", error.c_str());
+    std::fprintf(stderr, "warning: cannot use the algorithms kept for matmuls: %s\n",
+                 error.c_str());
   }
   for (size_t i = 0; i < ways.size(); ++i) {
     const Matmul &matmul = setup.program.matmuls[i];
@@ -120,12 +122,14 @@ bool Preparation::choose() {
     isNew = true;
   }
   if (isNew && !setup.cacheFile.empty() && !cache.write(setup.cacheFile, error)) {
-    std::fprintf(stderr, "warning: how matmuls are computed is not kept: %s\n", error.c_str());
+    std::fprintf(stderr, "warning: cannot keep the algorithms chosen for matmuls: %s\n",
+                 error.c_str());
   }
   return true;
 }
 
-/// What the leaders have chosen: each has a place of its own, where all others have zeros.
+/// Shares the leaders' choices by a sum: each leader has a place of its own, where all others have
+/// zeros.
 bool Preparation::share() {
   if (setup.program.rankCount() == 1) {
     return true;

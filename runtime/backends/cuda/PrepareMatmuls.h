@@ -1,13 +1,13 @@
-//===- PrepareMatmuls.h - the same ways for matmuls on all ranks ----------===//
+//===- PrepareMatmuls.h - one algorithm for each matmul on all ranks ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// How a matmul is computed decides its last bits, and ranks that hold the same parameters have to
-// keep the same. So of each kind of device one rank chooses, by a file of earlier choices or by
-// trying, and tells the others, who take over what it says.
+// A matmul's algorithm decides its last bits, and ranks that hold the same parameters must keep
+// the same bits. So for each kind of device one rank chooses the algorithms, from a file of earlier
+// choices or by measuring, and sends them to the others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,18 +27,18 @@ struct MatmulSetup {
   const DriverTable &library;
   DriverTable::Handle device;
   const DeviceFacts &facts;
-  /// The number of the device, for what is said of failures.
+  /// The numbers of device and rank, for errors.
   int64_t number, rank;
   Communicator &communicator;
-  /// Of earlier choices; empty for none.
+  /// The file of earlier choices; empty for none.
   const std::string &cacheFile;
 };
 
-/// Prepares all matmuls of the program, in `matmuls`, in their order; 0 for the one that failed.
-/// To be called by all ranks. On failure tells the communicator.
+/// Prepares all matmuls of the program and appends their handles to `matmuls` in order, 0 for one
+/// that failed. All ranks call it. On failure fails the communicator and returns false.
 bool prepareMatmuls(const MatmulSetup &setup, std::vector<DriverTable::Handle> &matmuls);
 
-/// Where the operands of an instruction are, by their order in the program.
+/// Returns the addresses of a matmul's operands from those of its instruction.
 MatmulPlaces placesOf(const Matmul &matmul, void *const *operands);
 
 } // namespace weft::rt::cuda

@@ -1,4 +1,4 @@
-//===- Widen.h - from bf16 to float32, on a device ------------------------===//
+//===- Widen.h - converts bf16 to float32 on a device ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +14,8 @@ namespace weft::rt::cuda {
 
 inline constexpr uint32_t kWidenThreads = 256;
 
-/// weft_widen(to, from, count): threads take turns at the numbers. A bf16 is the upper half of a
-/// float32.
+/// weft_widen(to, from, count) converts `count` numbers; threads take turns. A bf16 is the upper
+/// half of a float32.
 inline constexpr const char *kWidenPtx = R"(.version 7.0
 .target sm_80
 .address_size 64

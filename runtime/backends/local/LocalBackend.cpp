@@ -20,11 +20,11 @@ using namespace weft::rt::local;
 
 namespace {
 
-/// Looking for partners pays only while each rank has a core of its own.
+/// Spinning pays only while each rank has a core of its own.
 constexpr int kSpins = 2000;
 
-/// Everything that one run's threads share. They own it together: a rank that is
-/// abandoned after a failure keeps it alive.
+/// The shared state of one run's threads. They own it together: a rank that is abandoned
+/// after a failure keeps it alive.
 struct Run {
   Run(const std::vector<Axis> &mesh, int64_t ranks, std::chrono::nanoseconds timeout)
       : mesh(mesh),
@@ -34,9 +34,9 @@ struct Run {
   const std::vector<Axis> mesh;
   RunState state;
   std::mutex mutex;
-  /// By the ranks in group order. Guarded by `mutex`.
+  /// The rendezvous by the group's ranks, in group order. Guarded by `mutex`.
   std::map<std::vector<int64_t>, Rendezvous> groups;
-  /// Each rank's operations; here, and not with the rank, so that others can name them after it
+  /// Each rank's operations. They are kept here so that other ranks can name them after the rank
   /// has left. Only the rank itself adds to its own.
   std::vector<std::deque<Operation>> operations;
 };
@@ -67,7 +67,7 @@ public:
     return !stopped();
   }
 
-  /// Everything is done here, by the rank's own thread.
+  /// Does all work of the collective, in the rank's own thread.
   bool wait(Handle handle) override {
     auto isMeant = [&](const Issued &each) { return each.handle == handle; };
     auto last = std::find_if(issued.begin(), issued.end(), isMeant);
@@ -113,7 +113,7 @@ private:
     return prepare(nothing, {"control", 1, "rank 0 collects what ranks have for files"});
   }
 
-  /// Calls `work`, and lets the others see what the rank is in meanwhile.
+  /// Calls `work`; meanwhile reports of other ranks say that the rank is in `operation`.
   template <typename Work> bool inside(const Operation &operation, const Work &work) {
     progress.last.store(&operation, std::memory_order_release);
     progress.inside.store(true, std::memory_order_release);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The readable backend: no messages, no library, clean under every sanitizer.
+// The reference backend: no messages, no library, clean under every sanitizer.
 // Buffers given to `Communicator::run` must live until `Backend::run` returns,
-// since after a failure a partner may still be reading them.
+// since another rank may still read them after a failure.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +21,9 @@
 namespace weft::rt {
 
 struct LocalOptions {
-  /// How long a rank waits for its partners in one collective.
+  /// The longest time that a rank waits for the others in one collective.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
-  /// How long, after a failure, the others may take to return before they are abandoned.
+  /// The time that the other ranks have to return after a failure; then they are abandoned.
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
 };
 

@@ -18,11 +18,11 @@
 using namespace weft::rt;
 using namespace weft::rt::local;
 
-/// Bytes reduced at a time: operands of this length stay in the first-level cache until the
-/// last one has been added.
+/// The bytes reduced at a time: operands of this length stay in the first-level cache until
+/// the last one has been added.
 static constexpr int64_t kChunkBytes = 4096;
 
-/// Bytes in one run from which on it may be copied past caches.
+/// The shortest run, in bytes, that may be copied with stores that bypass caches.
 static constexpr size_t kLargeRun = 4096;
 
 Operation::Operation(const Collective &collective, const CallSite &site, Rendezvous *group,
@@ -33,7 +33,7 @@ Operation::Operation(const Collective &collective, const CallSite &site, Rendezv
     return;
   }
   int64_t members = int64_t(group->size());
-  std::vector<int64_t> shape = collective.shape; // of what one member takes from another
+  std::vector<int64_t> shape = collective.shape; // of the shard that one member copies from another
   std::vector<int64_t> sourceStrides = rowMajorStrides(shape);
   if (collective.kind != CollectiveKind::AllGather) {
     shape[collective.dim] /= members;
@@ -101,7 +101,7 @@ void Operation::moveElements(void *result) const {
   }
 }
 
-/// All members' results together mostly do not stay in a cache until they are read.
+/// Bypasses caches, since the results of all members rarely stay in a cache until they are read.
 void Operation::copyShard(void *to, const void *from, size_t bytes) const {
   bool gathers = collective.kind == CollectiveKind::AllGather;
   size_t result = size_t(count) * elementBytes * (gathers ? group->size() : 1);

@@ -11,7 +11,7 @@
 //   all-reduce      member i reduces slice i of all operands and writes it into
 //                   every result; n members share the work
 //   reduce-scatter  member i reduces its own shard of all operands
-//   all-gather,     member i copies what it needs from each operand
+//   all-gather,     member i copies its shard of each operand
 //   all-to-all
 //
 // With n members and operands of b bytes, a member reads and writes: all-reduce b
@@ -38,20 +38,20 @@ public:
   /// See Communicator::collect. The operation is a collective over all ranks that moves nothing.
   bool collect(std::span<const char> own, const Communicator::Receiver &take) const;
 
-  /// Whether partners may meet with these two.
+  /// Returns true if both are the same collective at the same place of the program.
   bool matches(const Operation &other) const;
 
   /// "all-reduce sum f32 [4, 8] (step instruction 12, layers.0.mlp)".
   std::string description() const;
 
 private:
-  /// What happens between `meet` and `part`; the operand is not empty.
+  /// Does the work between `meet` and `part`. REQUIRES: the operand is not empty.
   void moveElements(void *result) const;
   void allReduce() const;
   void reduceScatter(void *result) const;
   void copyShards(void *result) const;
   void copyShard(void *to, const void *from, size_t bytes) const;
-  /// Elements reduced at a time.
+  /// The number of elements that are reduced at a time.
   int64_t chunkLength() const;
   /// Reduces `length` elements of all operands, from byte `offset` on, into `sum`.
   void reduceChunk(void *sum, size_t offset, int64_t length) const;
@@ -66,8 +66,8 @@ private:
   const size_t elementBytes;
   /// Elements in the operand.
   int64_t count = 0;
-  /// What this member takes from each operand, and where it puts it: from `sourceStart` bytes
-  /// on in each operand, to `targetStep` bytes times the other's index in the result.
+  /// This member copies `shard` of each operand, from byte `sourceStart` on; in the result the
+  /// shard of member i begins at byte i * `targetStep`.
   std::optional<Box> shard;
   int64_t sourceStart = 0, targetStep = 0;
 };

@@ -1,4 +1,4 @@
-//===- Rendezvous.cpp - where the members of a group meet -------------------===//
+//===- Rendezvous.cpp - synchronizes the ranks of a group ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,8 +21,8 @@
 using namespace weft::rt;
 using namespace weft::rt::local;
 
-/// A sleeper looks this often whether the run has stopped. Waking up for a partner does not
-/// wait for it.
+/// The interval at which a sleeper checks whether the run has stopped. Other members wake it at
+/// once.
 static constexpr long kLookNanoseconds = 10'000'000;
 
 /// Sleeps while `word` is `value`, at most `kLookNanoseconds`.
@@ -119,7 +119,7 @@ bool Rendezvous::isMissing(size_t other, size_t member) const {
 
 bool Rendezvous::someoneLeft(size_t member) const {
   for (size_t other = 0; other < ranks.size(); ++other) {
-    // In this order: who has left has made all its arrivals visible before.
+    // In this order, since a rank's arrivals are visible before `left` is.
     bool left = run.progress[size_t(ranks[other])].left.load(std::memory_order_acquire);
     if (left && isMissing(other, member)) {
       return true;
@@ -132,7 +132,7 @@ std::chrono::nanoseconds Rendezvous::sinceMove(const Progress &progress) {
   return std::chrono::steady_clock::now() - progress.moved.load(std::memory_order_relaxed);
 }
 
-/// Who is missing may itself wait, for a rank of another group.
+/// Returns the code for a timeout: a missing rank may itself wait for a rank of another group.
 ExitCode Rendezvous::codeOfWait() const {
   bool someoneMoves = std::ranges::any_of(run.progress, [&](const Progress &progress) {
     return !progress.left && isMoving(sinceMove(progress), run.timeout);

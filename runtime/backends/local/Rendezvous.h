@@ -1,4 +1,4 @@
-//===- Rendezvous.h - where the members of a group meet ---------------------===//
+//===- Rendezvous.h - synchronizes the ranks of a group ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,15 +7,15 @@
 //
 // Each group of ranks has one Rendezvous for the whole run. A collective is:
 //
-//   meet    every member shows its buffers; all wait until all have come, and the
-//           last one checks that they came with the same operation
+//   meet    every member shares its buffers and waits for all members; the last
+//           one checks that all came with the same operation
 //   ...     members read each other's operands, write each other's results
 //   part    all wait until all are done, then buffers belong to their owners again
 //
-// Waiting looks a few times for the others, then sleeps in the kernel, so ranks
-// may outnumber cores. Nothing is allocated unless something goes wrong.
+// A waiting member spins a few times, then sleeps in the kernel, so ranks may
+// outnumber cores. Only failures allocate memory.
 //
-// Memory order: what a member wrote before `meet` or `part` is visible to every
+// Memory order: all writes of a member before `meet` or `part` are visible to every
 // member after its own `meet` or `part`.
 //
 //===----------------------------------------------------------------------===//
@@ -38,32 +38,32 @@ public:
 
   size_t size() const { return ranks.size(); }
 
-  /// Shows what `member` brings and waits for the others. False if the run stopped:
-  /// a partner brought another operation, did not come in time, or failed.
+  /// Shares the buffers of `member` and waits for the others. Returns false if the run stopped:
+  /// another member brought another operation, did not come in time, or failed.
   bool meet(size_t member, const Operation &operation, const void *operand, void *result);
 
-  /// Waits until every member is done with the others' buffers. False as above.
+  /// Waits until every member is done with the others' buffers. Returns false if the run stopped.
   bool part(size_t member) { return barrier(member, nullptr); }
 
-  /// Between `meet` and `part`: the buffers of `member`.
+  /// Return the buffers of `member`. REQUIRES: between `meet` and `part`.
   const void *operandOf(size_t member) const { return places[member].operand; }
   void *resultOf(size_t member) const { return places[member].result; }
 
 private:
-  /// A member's own place; on its own cache lines, since each writes its own.
+  /// The state of one member, which it alone writes; on cache lines of its own.
   struct alignas(128) Place {
     const Operation *operation = nullptr;
     const void *operand = nullptr;
     void *result = nullptr;
-    /// Barriers that the member has come to.
+    /// The number of barriers that the member has come to.
     std::atomic<uint64_t> arrivals = 0;
   };
 
-  /// `operation` is what to compare, or null for `part`.
+  /// `operation` is compared with those of the others; null for `part`.
   bool barrier(size_t member, const Operation *operation);
   bool wait(size_t member, uint32_t before);
   void checkSameOperation();
-  /// Whether a member that has not come yet never will.
+  /// Returns true if some other member has not come and has left the run.
   bool someoneLeft(size_t member) const;
   bool isMissing(size_t other, size_t member) const;
   void reportMissing(size_t member, bool timedOut);

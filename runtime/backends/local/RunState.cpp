@@ -1,4 +1,4 @@
-//===- RunState.cpp - what the threads of one local run share ---------------===//
+//===- RunState.cpp - shared state of the threads of one local run ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,12 +1,12 @@
-//===- RunState.h - what the threads of one local run share -----------------===//
+//===- RunState.h - shared state of the threads of one local run ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The first failure of a run, and how far each rank has come, for reports on who
-// is missing. Any thread may call anything here.
+// The first failure of a run, and the progress of each rank, for reports that name
+// missing ranks. Any thread may call any function here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +25,15 @@ namespace weft::rt::local {
 
 class Operation;
 
-/// How far a rank has come. Written by its own thread, read by whoever reports.
+/// The progress of a rank. The rank's thread writes it, any thread may read it for a report.
 struct alignas(64) Progress {
   /// The collective that the rank entered last; null before the first.
   std::atomic<const Operation *> last = nullptr;
   std::atomic<bool> inside = false;
   std::atomic<bool> left = false;
-  /// When its work has come on last. Other threads of the rank may write it too.
+  /// The last time at which the rank's work made progress. Other threads of the rank write it too.
   std::atomic<std::chrono::steady_clock::time_point> moved = std::chrono::steady_clock::now();
-  /// Only for the rank itself.
+  /// Only the rank's own thread may use it.
   double waitedSeconds = 0;
 };
 
@@ -44,20 +44,20 @@ public:
 
   bool stopped() const { return stop.load(std::memory_order_acquire); }
 
-  /// Keeps the failure if it is the first, stops the run. Returns false.
+  /// Keeps the failure if it is the first, and stops the run. Returns false.
   bool fail(Failure found);
 
-  /// A rank's thread is at its end.
+  /// Records that the rank's thread ends.
   void leave(int64_t rank);
 
-  /// Waits until every rank has left or, once one has failed, until `grace` has
-  /// passed. Gives the first failure and whether some rank has not left.
+  /// Waits until every rank has left or until `grace` has passed after a failure. Returns the first
+  /// failure, and whether some rank has not left.
   RunResult wait(std::chrono::nanoseconds grace);
 
   std::vector<Progress> progress;
-  /// How long a rank waits for its partners.
+  /// The longest time that a rank waits for the others.
   const std::chrono::nanoseconds timeout;
-  /// How often a rank looks for its partners before it sleeps.
+  /// How often a rank polls for the others before it sleeps.
   const int spins;
 
 private:

@@ -19,17 +19,17 @@ using namespace weft::rt::mpi;
 
 namespace {
 
-/// By which partners meet. The text of the sender's collective follows, then elements.
+/// The head of a greeting. The text of the sender's collective follows, then elements.
 struct Greeting {
   uint64_t fingerprint = 0;
   uint32_t textBytes = 0, elementBytes = 0;
 
-  /// Where elements begin, so that they can be read where they lie.
+  /// Returns the offset of the elements, aligned so that they can be used in place.
   size_t elementsAt() const { return (sizeof(Greeting) + textBytes + 15) / 16 * 16; }
 };
 constexpr size_t kMostText = 1024;
 
-/// Where a part is in a buffer, of which there may be none if it is empty.
+/// Returns the address of a part. The buffer may be null if the part is empty.
 template <typename Char> Char *placeOf(Char *buffer, const Exchange::Part &part) {
   return part.count == 0 ? buffer : buffer + part.offset;
 }
@@ -58,7 +58,7 @@ CollectiveExchange::CollectiveExchange(const Post &post, size_t members) : post(
 }
 
 CollectiveExchange::~CollectiveExchange() {
-  // Messages that have been sent are MPI's business; what they were copied from may be gone.
+  // Cancel all requests, since their memory may be freed now.
   for (uint64_t &request : requests) {
     if (request != post.library.idle) {
       post.library.cancel(&request);
@@ -167,7 +167,7 @@ void CollectiveExchange::begin(const Issued &next) {
   }
 }
 
-/// What `member` means to do must be the same.
+/// Fails the run unless `member` has begun the same collective.
 void CollectiveExchange::checkGreeting(size_t member) {
   const Operation &operation = *issued.operation;
   Greeting greeting;
@@ -293,7 +293,7 @@ void CollectiveExchange::endRound() {
   beginExchange(exchangeIndex + 1);
 }
 
-/// The member's own part: where it is wanted, if it is not reduced; else ready for that.
+/// Copies the member's own part: to the result, or to the buffers of the reduction.
 void CollectiveExchange::bringOwn(const Exchange &exchange, int64_t length) {
   const Operation &operation = *issued.operation;
   const char *from =
@@ -316,7 +316,7 @@ void CollectiveExchange::bringOwn(const Exchange &exchange, int64_t length) {
   }
 }
 
-/// `count` elements of every member, from `first` on, into the member's place in the result.
+/// Reduces `count` elements of every member, from `first` on, into the result.
 void CollectiveExchange::reduce(const Exchange &exchange, int64_t count) {
   const Operation &operation = *issued.operation;
   ElementType type = operation.collective.type;

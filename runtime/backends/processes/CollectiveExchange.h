@@ -5,17 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A collective begins with a message from each member to each: it says what the sender
-// means to do, with the elements themselves if they are few. If a partner means another
-// collective, the run fails at once and names both. Nothing else is sent before.
+// First each member sends each other member a greeting: it describes the sender's collective
+// and carries the elements themselves if they are few. If two members have begun different
+// collectives, the run fails at once and names both.
 //
-// Messages of a group of ranks have the group's number as their tag: the mesh's axes that
-// its members differ on, as bits, so that the same ranks always have the same.
+// Messages of a group of ranks have the group's number as their tag: the set of mesh axes
+// over which its members differ, as bits, so that the same ranks always use the same tag.
 //
-// Running a collective allocates nothing. What does not fit into `kRoom` at once is done in
-// rounds.
+// Running a collective allocates nothing. Elements that do not fit into `kRoom` at once are
+// exchanged in rounds.
 //
-// One thread at a time may use it, or anything else of MPI.
+// Only one thread at a time may use a CollectiveExchange or any function of MPI.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,14 +30,14 @@
 
 namespace weft::rt::mpi {
 
-/// What a rank's messages go by.
+/// Sends and receives the messages of a rank.
 struct Post {
   const TransportTable &library;
   uint64_t world;
   int64_t self;
   FailureDetector &detector;
 
-  /// Fails the run if MPI has failed. Returns whether all is well.
+  /// Returns true if `result` is a success; else fails the run.
   bool check(TransportTable::Result result) const;
 };
 
@@ -45,10 +45,10 @@ struct Post {
 struct Operation {
   Collective collective;
   CallSite site;
-  /// `describeCall` of it, and a number that is the same only for the same call.
+  /// The call as `describeCall` writes it, and its hash.
   std::string text;
   uint64_t fingerprint = 0;
-  /// Ranks in group order, and which of them this is.
+  /// The ranks in group order, and the index of this rank among them.
   std::vector<int64_t> ranks;
   size_t me = 0;
   int64_t group = 0;
@@ -63,19 +63,19 @@ struct Issued {
 
 class CollectiveExchange {
 public:
-  /// Of groups of up to `members`. `post` must outlive it.
+  /// Works for groups of up to `members` ranks. `post` must outlive it.
   CollectiveExchange(const Post &post, size_t members);
-  /// Takes back what is under way.
+  /// Cancels requests that are under way.
   ~CollectiveExchange();
 
-  /// Greets all members. REQUIRES: isOver().
+  /// Begins a collective: greets all members. REQUIRES: isOver().
   void begin(const Issued &next);
-  /// Does what can be done without waiting. Returns whether anything has happened; nothing does
-  /// any more once the run has failed.
+  /// Does all work that needs no waiting. Returns true if there was progress; there is none once
+  /// the run has failed.
   /// REQUIRES: !isOver().
   bool advance();
   bool isOver() const { return stage == Stage::Over; }
-  /// The ranks whose next message is still to come, or to be taken.
+  /// Returns the ranks with a message to or from this rank that is not done.
   std::vector<int64_t> missing() const;
 
 private:
@@ -102,13 +102,13 @@ private:
   char *greetingFrom(size_t member) { return greetings.get() + (2 * member) * kGreetingBytes; }
   char *greetingTo(size_t member) { return greetings.get() + (2 * member + 1) * kGreetingBytes; }
 
-  /// Bytes of parts that come, and of parts that go, that are kept at a time.
+  /// The bytes of received parts, and of parts to send, that are buffered at a time.
   static constexpr size_t kRoom = size_t(4) << 20;
-  /// Room for the text of a collective and for kFewBytes of elements.
+  /// The bytes of a greeting: the text of a collective and kFewBytes of elements.
   static constexpr size_t kGreetingBytes = 18432;
 
   const Post &post;
-  /// What it is about, or was last.
+  /// The collective under way, or else the last one.
   Issued issued;
   Stage stage = Stage::Over;
   size_t exchangeIndex = 0;
@@ -116,10 +116,10 @@ private:
   std::vector<uint64_t> requests;
   std::vector<Pending> pendings;
   std::vector<size_t> doneIndices, doneBytes;
-  /// Requests that are not done.
+  /// The number of requests that are not done.
   size_t open = 0;
   std::unique_ptr<char[]> greetings, arrivals, departures;
-  /// Of the round: by member, the elements that come from it, one after another.
+  /// By member, the elements of this round that it sent, packed.
   std::vector<const char *> sources;
 };
 

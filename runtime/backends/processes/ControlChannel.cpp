@@ -1,4 +1,4 @@
-//===- ControlChannel.cpp - how processes notice that one is gone ---------===//
+//===- ControlChannel.cpp - messages about failures, beside MPI ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,27 +29,27 @@
 using namespace weft::rt;
 using namespace weft::rt::mpi;
 
-/// How long the end of a process waits for the others to close their sides.
+/// The time that the end of a process waits for the others to close their sides.
 static constexpr std::chrono::seconds kLastWords(1);
-/// How long who has connected may take to say who it is, while the others wait.
+/// The seconds that a new connection has to send its greeting, while the others wait.
 static constexpr int kGreetingSeconds = 2;
 
 namespace {
 
-/// What goes before the text of a message.
+/// The head of a message, before its text.
 struct Head {
   uint32_t bytes = 0;
   uint32_t kind = 0;
 };
 constexpr size_t kMostText = 1 << 16;
 
-/// What a process says when it comes.
+/// The first bytes on a connection, from the process that connects.
 struct Greeting {
   uint64_t secret = 0;
   int64_t rank = 0;
 };
 
-/// Who is connected notices within this time that a machine has gone without a word.
+/// TCP keepalive: notices within 10 s + 4 * 5 s that a machine is gone.
 constexpr int kIdleSeconds = 10, kProbeSeconds = 5, kProbes = 4;
 
 void prepareSocket(int descriptor) {
@@ -61,7 +61,7 @@ void prepareSocket(int descriptor) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
 }
 
-/// Whether an address means the same machine to others: no loopback, none of a single link.
+/// Returns true if other machines can use the address: it is neither loopback nor link-local.
 bool isPublic(const sockaddr &address) {
   if (address.sa_family == AF_INET) {
     return ntohl(reinterpret_cast<const sockaddr_in &>(address).sin_addr.s_addr) >> 24 != 127;
@@ -70,7 +70,7 @@ bool isPublic(const sockaddr &address) {
   return !IN6_IS_ADDR_LOOPBACK(&six) && !IN6_IS_ADDR_LINKLOCAL(&six);
 }
 
-/// The addresses of this machine, those of IPv4 first and loopback last.
+/// Returns the addresses of this machine, IPv4 first and loopback last.
 std::vector<std::string> ownAddresses() {
   std::vector<std::string> addresses;
   ifaddrs *list = nullptr;
@@ -91,7 +91,8 @@ std::vector<std::string> ownAddresses() {
   return addresses;
 }
 
-/// A socket that is bound to a port of all addresses, of IPv6 too where the system has it, or -1.
+/// Returns a socket that is bound to a free port of all addresses (IPv6 too, if the system has it),
+/// or -1.
 int bindAnywhere() {
   int no = 0;
   sockaddr_in6 six = {};
@@ -121,7 +122,7 @@ bool waitFor(int descriptor, short events, int milliseconds) {
   return poll(&entry, 1, milliseconds) == 1 && (entry.revents & events);
 }
 
-/// A socket that is connected to the address, which is a number, or -1.
+/// Returns a socket that is connected to a numeric address, or -1.
 int connectTo(const std::string &address, const std::string &port) {
   addrinfo hints = {}, *target = nullptr;
   hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
@@ -145,8 +146,8 @@ int connectTo(const std::string &address, const std::string &port) {
 
 } // namespace
 
-/// What the others have said last is taken, though it comes too late: a connection that is closed
-/// before that is reset, and then they may lose what they were told last.
+/// Reads the others' last messages before closing: closing a connection with unread bytes resets
+/// it, and the other side may then lose the last messages to it.
 ControlChannel::~ControlChannel() {
   for (const Peer &peer : peers) {
     if (peer.descriptor >= 0) {
@@ -245,7 +246,7 @@ void ControlChannel::send(int64_t rank, uint8_t kind, const std::string &text) {
   bytes.append(text, 0, head.bytes);
   for (const Peer &peer : peers) {
     if (peer.rank == rank && peer.descriptor >= 0) {
-      // Half a message would spoil the next: then there is none.
+      // After half a message nothing more can be sent: close the connection.
       if (ssize_t sent = ::send(peer.descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
           sent > 0 && size_t(sent) < bytes.size()) {
         shutdown(peer.descriptor, SHUT_WR);

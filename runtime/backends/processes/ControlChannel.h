@@ -1,18 +1,18 @@
-//===- ControlChannel.h - how processes notice that one is gone -----------===//
+//===- ControlChannel.h - messages about failures, beside MPI -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A socket from every rank's process to that of rank 0, besides MPI. When a process
-// ends in whatever way, the system closes its socket, and the other side notices at
-// once; a process that is stuck in MPI or in a kernel can still be asked and told.
+// A socket from every rank's process to that of rank 0, beside MPI. However a process ends,
+// the system closes its socket, and the other side notices at once; a process that is stuck
+// in MPI or in a kernel can still get and answer messages.
 //
-// Short messages of a kind and some text go both ways, in order. To send never waits: a
-// process that does not read for so long that its socket is full misses messages.
+// Short messages, of a kind and a text, go both ways, in order. Sending never waits: a
+// process that does not read until its socket is full misses messages.
 //
-// Not safe for several threads, except that `wait` may run beside anything but `close`.
+// Not safe for several threads, except that `wait` may run beside any function but `close`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ class ControlChannel {
 public:
   static constexpr size_t kAddressBytes = 512;
 
-  /// Gets a message of `rank`, or with kind 0 that its socket is closed, which is the last.
+  /// Handles a message of `rank`. Kind 0 means that the socket is closed; no message follows it.
   using Handler = std::function<void(int64_t rank, uint8_t kind, const std::string &text)>;
 
   ControlChannel() = default;
@@ -39,21 +39,22 @@ public:
   ControlChannel &operator=(const ControlChannel &) = delete;
   ~ControlChannel();
 
-  /// Of rank 0: where the others find it, in less than `kAddressBytes`. Then lets the others in,
-  /// `ranks` with itself; who does not bring `secret` is sent away.
+  /// Rank 0 calls both. `listen` returns the `address` to connect to, shorter than `kAddressBytes`;
+  /// `accept` waits up to `patience` for all `ranks` (rank 0 included) to connect. It closes
+  /// connections that do not send `secret`.
   bool listen(std::string &address, std::string &error);
   bool accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds patience,
               std::string &error);
 
-  /// Of another rank.
+  /// Connects another rank to rank 0.
   bool connect(const std::string &address, int64_t rank, uint64_t secret, std::string &error);
 
-  /// To rank 0, or from rank 0 to `rank`. Kinds are above 0.
+  /// Sends to `rank`; all but rank 0 can only send to rank 0. REQUIRES: kind > 0.
   void send(int64_t rank, uint8_t kind, const std::string &text);
 
-  /// Waits until there is something to read, here or from `others`, or `limit` has passed.
+  /// Waits until a message can be read, or a descriptor of `others`, or `limit` has passed.
   void wait(std::chrono::milliseconds limit, const std::vector<int> &others) const;
-  /// Handles all that there is to read.
+  /// Handles all messages that have arrived. Does not wait.
   void read(const Handler &handle);
 
 private:

@@ -1,4 +1,4 @@
-//===- Coordinator.cpp - what rank 0 knows and decides --------------------===//
+//===- Coordinator.cpp - decides which failure of a run was the first ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -142,7 +142,7 @@ void Coordinator::waits(int64_t rank, const Waiting &waiting, Clock::time_point 
     return;
   }
   inquiry = Inquiry{rank, waiting, now + kPatience};
-  // All are asked, as those who are missing may wait for one that is stuck.
+  // Ask all ranks, since the missing ones may wait for one that is stuck.
   for (Rank &each : ranks) {
     each.answer.reset();
   }
@@ -155,7 +155,7 @@ void Coordinator::waits(int64_t rank, const Waiting &waiting, Clock::time_point 
   look(now);
 }
 
-/// What there is to say of a rank that is missing; nothing if it has not answered.
+/// Describes a missing rank; empty if it has not answered yet.
 std::string Coordinator::tell(int64_t rank) const {
   const Rank &who = ranks[size_t(rank)];
   if (who.leaving || !who.answer) {
@@ -190,14 +190,15 @@ void Coordinator::look(Clock::time_point now) {
     message += concat("; rank ", rank, " is missing: its ", places[size_t(rank)],
                       " does not answer, as when it is stopped");
   }
-  // Who is stopped gets it too: woken to be ended, it is not to take that for the reason.
+  // Stopped processes get the failure too: once the launcher wakes and ends them, they must not
+  // report that as the reason.
   failed({inquiry->rank, message, codeOfInquiry(!mute.empty())});
   for (int64_t rank : mute) {
-    ranks[size_t(rank)].gone = true; // Nobody need wait for its end.
+    ranks[size_t(rank)].gone = true; // Its end is not waited for.
   }
 }
 
-/// Who is missing may itself wait, for a rank of another group.
+/// Returns the code for a timeout: a missing rank may itself wait for a rank of another group.
 ExitCode Coordinator::codeOfInquiry(bool someAreMute) const {
   const Waiting &waiting = inquiry->waiting;
   bool someoneMoves = std::ranges::any_of(ranks, [&](const Rank &rank) {

@@ -1,15 +1,16 @@
-//===- Coordinator.h - what rank 0 knows and decides ----------------------===//
+//===- Coordinator.h - decides which failure of a run was the first -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Rank 0's process hears of everything: that a rank has failed, has left, waits too long,
-// or is gone. The Coordinator keeps that, and decides which failure is the first, and thus
-// the one that is reported. It knows no sockets: what it has to tell goes to a function.
+// All ranks report to the process of rank 0 that they failed, left or wait too long, and it
+// notices when one is gone. The Coordinator keeps these reports and decides which failure
+// was the first; only that one is printed. It knows no sockets: it sends messages by a
+// function that it is given.
 //
-// Belongs to one thread at a time.
+// Only one thread at a time may use it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,63 +27,63 @@
 
 namespace weft::rt::mpi {
 
-/// What processes tell each other on the ControlChannel.
+/// The kinds of messages on the ControlChannel.
 enum class Message : uint8_t {
-  /// The end of a socket.
+  /// The socket is closed.
   Gone = 0,
-  /// To rank 0: a failure; the end of a rank's part; a wait; an answer; to `agree`.
+  /// Messages to rank 0: a Failure, a Leaving, a Waiting, an Answer, a vote of `agree`.
   Failed,
   Left,
   Waits,
   Answers,
   Agrees,
-  /// From rank 0: the failure; how far are you; all is well and over; to
-  /// `agree`.
+  /// Messages from rank 0: the first Failure, a question that wants an Answer, the end of a run
+  /// without failures, the result of `agree`.
   Stop,
   Asks,
   Over,
   Agreed,
 };
 
-/// A failure as it is sent.
+/// Encodes a failure for a message.
 std::string encode(const Failure &failure);
 Failure decodeFailure(const std::string &text);
 
-/// How a rank waits in a collective.
+/// A report of a rank that waits in a collective.
 struct Waiting {
   /// "rank 1 waits in all-reduce ...", "rank 1 waited 2 s in all-reduce ...".
   std::string text;
-  /// Whether it will not wait longer; otherwise it only asks if who is missing can still come.
+  /// True if the rank gives up; else it only asks whether the missing ranks can still come.
   bool isTooLong = false;
-  /// In the place of a group: where a device waits, nobody knows who is missing, and all others
-  /// are to say where they are.
+  /// The `group` of a rank whose device waits: the missing ranks are unknown, so all others are
+  /// asked how far they are.
   static constexpr int64_t kDevice = -1;
-  /// The group, and how many collectives of it the rank has begun.
+  /// The group, and the number of its collectives that the rank has begun.
   int64_t group = 0, begun = 0;
   std::vector<int64_t> missing;
-  /// How long it has waited, if too long.
+  /// The time that the rank has waited, if `isTooLong`.
   std::chrono::milliseconds patience{0};
 
   std::string encode() const;
   static Waiting decode(const std::string &text);
 };
 
-/// What is left of a rank that has left.
+/// A report of a rank that leaves the run.
 struct Leaving {
   /// "has left the run after all-reduce ...".
   std::string text;
-  /// How many collectives of each group it has begun.
+  /// The number of collectives that it has begun, by group.
   std::map<int64_t, int64_t> begun;
 
   std::string encode() const;
   static Leaving decode(const std::string &text);
 };
 
-/// What a rank says when it is asked.
+/// A rank's answer to `Message::Asks`.
 struct Answer {
   /// "is in all-reduce ..." or "last finished all-reduce ...".
   std::string text;
-  /// How long ago its work has come on last.
+  /// The time since the rank's work last made progress.
   std::chrono::milliseconds moved{0};
 
   std::string encode() const;
@@ -94,10 +95,10 @@ public:
   using Clock = std::chrono::steady_clock;
   using Send = std::function<void(int64_t rank, Message message, const std::string &text)>;
 
-  /// How long a rank may take to answer.
+  /// The time that a rank has to answer.
   static constexpr std::chrono::milliseconds kPatience{500};
 
-  /// `places` says by rank where it runs: "process 12 on 'host'".
+  /// `places` describes by rank where it runs: "process 12 on 'host'".
   Coordinator(std::vector<std::string> places, Send send)
       : places(std::move(places)), ranks(this->places.size()), send(std::move(send)) {}
 
@@ -105,27 +106,27 @@ public:
   void left(int64_t rank, const Leaving &leaving, Clock::time_point now);
   void waits(int64_t rank, const Waiting &waiting, Clock::time_point now);
   void answers(int64_t rank, const Answer &answer, Clock::time_point now);
-  /// Its socket is closed.
+  /// Records that the socket of `rank` is closed.
   void isGone(int64_t rank);
-  /// To be called now and then.
+  /// Decides inquiries whose answers are complete or late. Call it regularly.
   void look(Clock::time_point now);
 
   const std::optional<Failure> &failure() const { return first; }
-  /// Whether a rank has failed or will not wait longer.
+  /// Returns true if a rank has failed or has given up waiting.
   bool hasReport() const { return first || inquiry; }
-  /// Whether all ranks have left or are gone.
+  /// Returns true if all ranks have left or are gone.
   bool allLeft() const;
-  /// Another run begins.
+  /// Forgets all reports, for another run.
   void beginAgain() { ranks.assign(ranks.size(), {}); }
 
 private:
   struct Rank {
     std::optional<Leaving> leaving;
-    /// Its process has ended, or does not answer.
+    /// True if its process has ended or does not answer.
     bool gone = false;
     std::optional<Answer> answer;
   };
-  /// A report that waits for answers.
+  /// A report that is decided once the other ranks have answered.
   struct Inquiry {
     int64_t rank = 0;
     Waiting waiting;

@@ -19,8 +19,8 @@ using namespace weft::rt::mpi;
 
 namespace {
 
-/// How long a rank looks for messages again and again; a look gives way to other threads. Asleep it
-/// would be late by more than a small collective takes, so that its partners fall asleep as well
+/// The time for which a waiting rank polls, and yields to other threads, before it sleeps. A rank
+/// that sleeps is late by more than a small collective takes; then the others fall asleep as well,
 /// and all are late from then on.
 constexpr std::chrono::milliseconds kAwake(2);
 
@@ -34,8 +34,7 @@ size_t rankCount(const std::vector<Axis> &mesh) {
   return count;
 }
 
-/// The same for the same call only, as good as certainly (FNV-1a over all that `isSameCall`
-/// compares).
+/// Returns a hash (FNV-1a) of all fields that `isSameCall` compares.
 uint64_t fingerprintOf(const Collective &collective, const CallSite &site) {
   std::string text = concat(int(collective.kind), " ", int(collective.reduction), " ",
                             int(collective.type), " ", collective.dim, " ", collective.dim2, " ",
@@ -75,7 +74,7 @@ Communicator::Handle Engine::prepare(const Collective &collective, const CallSit
   operation.ranks = groupOf(post.self, collective.axes, mesh);
   operation.me = size_t(std::ranges::find(operation.ranks, post.self) - operation.ranks.begin());
   for (uint32_t axis : collective.axes) {
-    // Those of one rank make no difference to the group.
+    // Axes of size 1 do not change the group.
     operation.group |= int64_t(mesh[axis].size > 1) << axis;
   }
   if (operation.ranks.size() > 1) {
@@ -132,13 +131,13 @@ bool Engine::wait(Communicator::Handle handle) {
   }
   isAttended.store(false, std::memory_order_relaxed);
   if (isMore) {
-    post.detector.wake(); // Who helps may have looked while there was no need.
+    post.detector.wake(); // The helping thread may have found no work before.
   }
   post.detector.leave();
   return !post.detector.stopped();
 }
 
-/// Others have not come yet, and nothing has happened for `idle`.
+/// Waits a little for other ranks, and reports missing ones if `idle` without progress is long.
 void Engine::keepWaiting(Clock::duration idle) {
   if (idle > timeout && !hasReported) {
     hasReported = true;
@@ -150,14 +149,14 @@ void Engine::keepWaiting(Clock::duration idle) {
   pauseFor(idle);
 }
 
-/// Nothing has happened for `idle`.
+/// Sleeps a little if `idle` without progress is long.
 void Engine::pauseFor(Clock::duration idle) {
   if (idle >= kAwake) {
     std::this_thread::sleep_for(std::min<Clock::duration>(idle / 8, std::chrono::milliseconds(1)));
   }
 }
 
-/// Tells rank 0 whom the rank waits for.
+/// Reports the missing ranks to rank 0.
 void Engine::report(bool isTooLong) {
   Waiting waiting;
   {
@@ -180,14 +179,13 @@ void Engine::report(bool isTooLong) {
 }
 
 bool Engine::help() {
-  // The rank's thread is at it, and MPI may give way to others in the midst of a test, with the
-  // lock held.
+  // The rank's thread advances the queue; MPI may yield within a test, with the lock held.
   if (isAttended.load(std::memory_order_relaxed)) {
     return false;
   }
   std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) {
-    return false; // Somebody is at it.
+    return false; // Another thread advances the queue.
   }
   if (!post.detector.stopped()) {
     advance();
@@ -195,7 +193,7 @@ bool Engine::help() {
   return !queue.empty() && !post.detector.stopped();
 }
 
-/// Does what can be done without waiting. Returns whether anything has happened.
+/// Does all work that needs no waiting. Returns true if there was progress.
 bool Engine::advance() {
   bool moved = false;
   while (!queue.empty() && !post.detector.stopped()) {
@@ -216,7 +214,7 @@ bool Engine::advance() {
   return moved;
 }
 
-/// Waits for one message that belongs to no collective of the queue.
+/// Waits for one message of `collect`.
 bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t request) {
   Clock::time_point begin = Clock::now();
   bool isTold = false;
@@ -248,7 +246,7 @@ bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t requ
   }
 }
 
-/// To rank 0, or at rank 0 from `partner`.
+/// Sends bytes to rank 0, or receives them at rank 0 from `partner`.
 bool Engine::transferAll(const Operation &operation, int64_t partner, char *bytes, size_t count) {
   for (size_t at = 0; at < count; at += kMostBytes) {
     size_t length = std::min(kMostBytes, count - at);
@@ -280,7 +278,7 @@ bool Engine::collect(std::span<const char> own, const Communicator::Receiver &ta
   uint64_t count = own.size();
   bool ok = true;
   if (post.self != 0) {
-    // MPI only reads what is sent.
+    // MPI only reads the sent bytes.
     ok = transferAll(operation, 0, reinterpret_cast<char *>(&count), sizeof count) &&
          transferAll(operation, 0, const_cast<char *>(own.data()), count);
   } else {

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A queue of collectives that the rank has issued, of which the first is under way, see
+// A queue of the collectives that the rank has issued. The first is under way, see
 // CollectiveExchange.h.
 //
-// `advance` does what can be done without waiting. The rank's thread calls it while it
-// waits, another one now and then while the rank computes; a lock lets one at a time in.
+// `advance` does all work that needs no waiting. The rank's thread calls it while it waits,
+// another thread calls it regularly while the rank computes; a lock lets one in at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,18 +31,20 @@ public:
   Engine(const TransportTable &library, uint64_t world, std::vector<Axis> mesh, int64_t rank,
          FailureDetector &detector, std::chrono::nanoseconds timeout);
 
-  // See Communicator. By the rank's thread.
+  // See Communicator. Only the rank's thread may call these.
   Communicator::Handle prepare(const Collective &collective, const CallSite &site);
   bool issue(Communicator::Handle handle, const void *operand, void *result);
   bool wait(Communicator::Handle handle);
   bool collect(std::span<const char> own, const Communicator::Receiver &take);
   double waitedSeconds() const { return waited; }
 
-  /// Any thread: goes on with what has been issued, if nobody else does. Returns whether there is
-  /// still something to do for it; when there is again, `FailureDetector::wake` is called.
+  /// Advances the issued collectives, unless another thread does. Returns true if it should be
+  /// called again soon; once it returned false, `FailureDetector::wake` tells when there is more to
+  /// do. Any thread may call it.
   bool help();
 
-  /// How many collectives of each group have begun. By the rank's thread, or after its end.
+  /// Returns the number of collectives that have begun, by group. Only the rank's thread may call
+  /// it, or any thread after its end.
   const std::map<int64_t, int64_t> &begun() const { return begunCounts; }
 
 private:
@@ -58,20 +60,20 @@ private:
   const std::vector<Axis> mesh;
   const std::chrono::nanoseconds timeout;
   double waited = 0;
-  /// Whether the rank's thread waits, and so goes on with the queue itself.
+  /// True while the rank's thread waits and thus advances the queue itself.
   std::atomic<bool> isAttended = false;
   Clock::duration nextAsk = {};
   bool hasReported = false;
 
-  /// One of a rank's own, for `collect`.
+  /// The operation that `collect` runs.
   Communicator::Handle collecting = 0;
-  /// Never shrinks, so operations stay where they are.
+  /// Never shrinks, so that pointers to operations stay valid.
   std::deque<Operation> operations;
 
-  /// Guards MPI and all below.
+  /// Guards calls of MPI and all members below.
   std::mutex mutex;
   std::vector<Issued> queue;
-  /// Of the first in the queue, once it has begun.
+  /// The exchange of the first collective in the queue, once it has begun.
   CollectiveExchange exchange;
   Clock::time_point lastMove;
   std::map<int64_t, int64_t> begunCounts;

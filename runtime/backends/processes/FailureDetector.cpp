@@ -1,4 +1,4 @@
-//===- FailureDetector.cpp - one process among others ---------------------===//
+//===- FailureDetector.cpp - reports failures between processes ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,13 +22,13 @@
 using namespace weft::rt;
 using namespace weft::rt::mpi;
 
-/// How long a rank waits for what rank 0 says of a failure.
+/// The time that a rank waits for rank 0's decision on a failure.
 static constexpr std::chrono::seconds kFirstPatience(2);
-/// How long a process that is to end looks for the reason, to report it. Rank 0 reports; it must
-/// not take the end of the others for the reason. mpirun waits a second before it kills.
+/// The time that a process takes after SIGTERM to learn the reason and report it. Rank 0 reports;
+/// it must not mistake the end of the others for the reason. mpirun waits a second before it kills.
 static constexpr std::chrono::milliseconds kLastLook(250), kLastLookOfOthers(500);
-/// How long a process that has reported in the place of rank 0 keeps the name by which others know
-/// that somebody has: they come as their own patience ends.
+/// The time for which a process that has reported in place of rank 0 keeps the socket name that
+/// tells the others so: they look for it when their own patience ends.
 static constexpr std::chrono::milliseconds kReporterStays(2500);
 
 FailureDetector::FailureDetector(ControlChannel &controlChannel, int64_t rank,
@@ -116,7 +116,7 @@ void FailureDetector::wake() {
   [[maybe_unused]] ssize_t written = write(wakeDescriptor, &one, sizeof one);
 }
 
-/// Hears and does what there is; waits for it at most `limit`.
+/// Handles messages and signals; waits for them up to `limit`.
 void FailureDetector::poll(std::chrono::milliseconds limit) {
   controlChannel.wait(limit, {wakeDescriptor, signalDescriptor});
   uint64_t count = 0;
@@ -130,7 +130,7 @@ void FailureDetector::poll(std::chrono::milliseconds limit) {
   bool wasAsleep = now > lastPoll + limit + kFirstPatience;
   lastPoll = now;
   if (self == 0) {
-    // After a sleep, as when it was stopped, others may have given it up and reported.
+    // While this process was stopped, others may have given it up and reported.
     wasMute = wasMute || (wasAsleep && !failure && coordinator.hasReport());
     coordinator.look(now);
     if (coordinator.failure()) {
@@ -153,7 +153,7 @@ void FailureDetector::stop(const Failure &found) {
   }
 }
 
-/// At rank 0.
+/// Handles a message at rank 0.
 void FailureDetector::handle(int64_t rank, uint8_t kind, const std::string &text) {
   switch (Message(kind)) {
   case Message::Gone:
@@ -174,7 +174,7 @@ void FailureDetector::handle(int64_t rank, uint8_t kind, const std::string &text
   }
 }
 
-/// Elsewhere, where all comes from rank 0.
+/// Handles a message of rank 0 at another rank.
 void FailureDetector::handleOther(uint8_t kind, const std::string &text) {
   switch (Message(kind)) {
   case Message::Gone:
@@ -203,7 +203,8 @@ void FailureDetector::handleOther(uint8_t kind, const std::string &text) {
   }
 }
 
-/// The launcher ends all processes when one has died. Whoever knows why may still say it.
+/// Handles SIGTERM: the launcher ends all processes when one has died. A process that knows the
+/// reason may still report it.
 void FailureDetector::handleSignal() {
   signalfd_siginfo information;
   if (read(signalDescriptor, &information, sizeof information) != sizeof information) {
@@ -229,7 +230,7 @@ void FailureDetector::handleSignal() {
 }
 
 bool FailureDetector::agree(std::string &text, std::string &error) {
-  // A letter says which of both it is.
+  // The first letter tells a text from an error.
   std::string own = error.empty() ? "t" + text : "e" + error;
   if (self != 0) {
     std::lock_guard lock(mutex);
@@ -237,7 +238,7 @@ bool FailureDetector::agree(std::string &text, std::string &error) {
   } else {
     votes[0] = own;
   }
-  // The answer counts even if rank 0 has ended since.
+  // The result counts even if rank 0 has ended since.
   while (!agreed && !failure) {
     if (self == 0 && std::ranges::all_of(votes, [](auto &vote) { return vote.has_value(); })) {
       auto bad = std::ranges::find_if(votes, [](auto &vote) { return vote->starts_with('e'); });
@@ -258,7 +259,7 @@ bool FailureDetector::agree(std::string &text, std::string &error) {
   agreed.reset();
   bool ok = result.starts_with('t');
   (ok ? text : error) = result.substr(1);
-  // Rank 0 tells the error and ends; who ends before may make the launcher kill it.
+  // Rank 0 reports the error and ends; if another process ends first, the launcher may kill rank 0.
   for (auto end = Clock::now() + grace; !ok && self != 0 && !firstIsGone && Clock::now() < end;) {
     poll(std::chrono::milliseconds(100));
   }
@@ -279,9 +280,9 @@ void FailureDetector::sendLeaving(const std::map<int64_t, int64_t> &begun) {
   hasLeft = true;
 }
 
-/// Whether this process need not wait any more.
+/// Returns true if this process need not wait any more.
 bool FailureDetector::isOver(bool isDone, Clock::time_point now) {
-  // Rank 0 reports and then ends; who ends before makes the launcher kill it.
+  // Rank 0 reports and then ends; if another process ends first, the launcher kills rank 0.
   bool isLate =
       failure && ((self == 0 && isHurried) ||
                   now > *heard + grace + (self == 0 ? Clock::duration() : kFirstPatience));
@@ -327,8 +328,8 @@ bool FailureDetector::reportsErrors() {
   if (firstTells || (!firstIsGone && !firstIsMute)) {
     return false;
   }
-  // Rank 0 does not speak for the others any more. On each machine the first to come takes a name
-  // that only one can have.
+  // Rank 0 does not report any more. On each machine the first process that binds this socket name,
+  // which only one can, reports in its place.
   sockaddr_un name = {};
   name.sun_family = AF_UNIX;
   std::string text = concat("weft-report-", secret);

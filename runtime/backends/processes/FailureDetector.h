@@ -1,17 +1,16 @@
-//===- FailureDetector.h - one process among others -----------------------===//
+//===- FailureDetector.h - reports failures between processes -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What a process does besides its rank's work: it hears of failures, tells of its own,
-// answers for its rank, and ends in good order. It uses the ControlChannel alone, so it works
-// while MPI does not.
+// Reports this process's failures, receives those of others, answers how far its rank is, and
+// ends the run in good order. It uses only the ControlChannel, so it works while MPI does not.
 //
 // The rank's thread may call `stopped`, `fail`, `tellBy`, `moved`, `waits`, `enter`, `leave` and
-// `wake`; all else belongs to the thread that made the FailureDetector, which is in `agree` or
-// `serve`, or prepares the run.
+// `wake`. Only the thread that made the FailureDetector may call the other functions; it prepares
+// the run, or is in `agree` or `serve`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,10 +29,10 @@ class FailureDetector {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// The ControlChannel is connected to all of `places`, which says by rank where it runs. `secret`
-  /// is the same in all processes of the run and no other's. From now on the signal that ends a
-  /// process is held back until the next call of `agree` or `serve`, which give a moment to report
-  /// first.
+  /// `places` describes by rank where it runs; the ControlChannel is connected to all of them.
+  /// `secret` is the same in all processes of this run, and differs from other runs. From now on
+  /// SIGTERM is blocked until the next call of `agree` or `serve`, which leave a moment for a
+  /// report before the process ends.
   FailureDetector(ControlChannel &controlChannel, int64_t rank, std::vector<std::string> places,
                   uint64_t secret, std::chrono::nanoseconds grace);
   ~FailureDetector();
@@ -41,14 +40,14 @@ public:
   bool stopped() const { return isStopped.load(std::memory_order_acquire); }
   /// See Communicator::fail.
   bool fail(const std::string &message, ExitCode code = ExitCode::Error);
-  /// See Communicator::tellBy. What is given must not call anything here.
+  /// See Communicator::tellBy. `describe` must not call any function of this class.
   void tellBy(std::function<std::string()> describe);
   /// See Communicator::moved.
   void moved() { movedAt.store(Clock::now(), std::memory_order_relaxed); }
-  /// The rank has begun to wait for others that it misses, or will not wait longer.
+  /// Reports that the rank waits for missing ranks, or gives up.
   void waits(const Waiting &waiting);
-  /// What to say of the rank from now on, until `serve` has returned: `text` must live as long,
-  /// and on if the run was abandoned.
+  /// Sets the description of the collective that the rank is in. `text` must live until `serve` has
+  /// returned, and forever if the run was abandoned.
   void enter(const std::string *text) {
     inside.store(true, std::memory_order_relaxed);
     last.store(text, std::memory_order_release);
@@ -58,17 +57,17 @@ public:
   /// See Backend::agree.
   bool agree(std::string &text, std::string &error);
 
-  /// Serves until `isDone`, and then until all ranks are. Calls `work` again and again, which says
-  /// whether it wants to be called soon. `leaving` tells what the rank has done. Also ends after a
-  /// failure, once the rank's part is over or has taken too long.
+  /// Handles messages until `isDone` on all ranks. Calls `work` repeatedly; it returns true to be
+  /// called again soon. `begun` returns the number of collectives that the rank has begun, by
+  /// group. After a failure returns once the rank's thread is done or `grace` has passed.
   RunResult serve(const std::function<bool()> &isDone, const std::function<bool()> &work,
                   const std::function<std::map<int64_t, int64_t>()> &begun);
-  /// Any thread: lets `serve` look now.
+  /// Wakes `serve`. Any thread may call it.
   void wake();
 
   /// See Backend::speaks.
   bool reportsErrors();
-  /// Whether the run ends by a failure, so that some processes may not wait for others.
+  /// Returns true if the run failed, so that some processes may end without waiting for others.
   bool isBroken() const { return failure.has_value() || hasDisagreed; }
 
 private:
@@ -92,24 +91,24 @@ private:
   std::atomic<Clock::time_point> movedAt = Clock::now();
   int wakeDescriptor = -1, signalDescriptor = -1;
 
-  /// Guards the ControlChannel's messages and all below.
+  /// Guards the ControlChannel's messages and all members below.
   mutable std::mutex mutex;
-  /// Only rank 0's is asked.
+  /// Used only at rank 0.
   Coordinator coordinator;
-  /// The first one, as rank 0 says; or that rank 0 does not say anything any more.
+  /// The first failure, as rank 0 decided it; or the failure that rank 0 is gone or silent.
   std::optional<Failure> failure;
-  /// What the rank's device does.
+  /// Describes the state of the rank's device.
   std::function<std::string()> describeDevice;
   bool hasDisagreed = false;
-  /// The launcher ends this process, and soon.
+  /// True once the launcher has sent SIGTERM and will soon kill this process.
   bool isHurried = false;
   bool firstIsGone = false, firstIsMute = false, firstTells = false, wasMute = false,
        hasLeft = false, isAllOver = false;
   Clock::time_point lastPoll = Clock::now();
-  /// When this rank has told rank 0 of a failure; when it has heard of one.
+  /// The times at which this rank has reported a failure to rank 0, and heard of one.
   std::optional<Clock::time_point> told, heard;
   Failure toldFailure;
-  /// Of `agree`: what has come of each rank, at rank 0; the answer, elsewhere.
+  /// The state of `agree`: the votes by rank (at rank 0), and the result (at other ranks).
   std::vector<std::optional<std::string>> votes;
   std::optional<std::string> agreed;
   int reporter = -1;

@@ -21,15 +21,15 @@ using namespace weft::rt::mpi;
 
 namespace {
 
-/// How long ranks may take to connect to rank 0.
+/// The time that ranks have to connect to rank 0.
 constexpr std::chrono::seconds kConnectPatience(30);
 
-/// What processes tell each other at first.
+/// The first message between processes.
 struct Introduction {
   char host[64] = "";
   int64_t process = 0;
   char program[256] = "", arguments[64] = "";
-  /// Of rank 0.
+  /// Set by rank 0.
   uint64_t secret = 0;
   char address[ControlChannel::kAddressBytes] = "";
   char problem[256] = "";
@@ -43,7 +43,7 @@ std::string placeOf(const Introduction &who) {
   return concat("process ", who.process, " on '", who.host, "'");
 }
 
-/// All processes have the same error: rank 0's keeps it. Returns false.
+/// Keeps an error that all processes have only at rank 0. Returns false.
 bool tellAtFirst(const World &world, std::string &error) {
   if (world.rank() != 0) {
     error.clear();
@@ -91,7 +91,7 @@ private:
   const int64_t self;
 };
 
-/// What the rank's thread uses, which may outlive the run if it hangs.
+/// The state that the rank's thread uses; the thread may outlive the run if it hangs.
 struct Part {
   Part(const TransportTable &library, uint64_t group, const std::vector<Axis> &mesh, int64_t rank,
        std::shared_ptr<FailureDetector> detector, const MpiOptions &options)
@@ -116,7 +116,7 @@ public:
     }
   }
 
-  /// Gets to know the other processes.
+  /// Exchanges introductions with the other processes.
   bool start(std::string &error) {
     Introduction own = introduce(error);
     std::vector<Introduction> all;

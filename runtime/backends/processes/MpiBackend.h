@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // One process for each rank, started by a launcher of MPI, on any number of machines.
-// Sums are taken by our own code in group order, so results have the bits of every other
+// The runtime's own code sums in group order, so results have the same bits as on every other
 // backend; MPI only carries messages. See Engine.h for collectives, FailureDetector.h for failures.
 //
 //===----------------------------------------------------------------------===//
@@ -22,18 +22,18 @@
 namespace weft::rt {
 
 struct MpiOptions {
-  /// How long a rank waits for its partners in one collective.
+  /// The longest time that a rank waits for the others in one collective.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
-  /// How long, after a failure, the others may take to return before they are abandoned.
+  /// The time that the other ranks have to return after a failure; then they are abandoned.
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
-  /// Must be the same in all processes: what program runs, what it was told to do.
+  /// Identify the program and its options. Must be the same in all processes.
   std::string program, arguments;
 };
 
-/// All processes of `world` call it at the same point. Fails, on all of them, if their number is
-/// not that of the mesh's ranks or if they do not run the same program: then only rank 0's gets an
-/// error to tell. With `mayIdle` there may be more of them, and those too many get no backend and
-/// no error. `world` must outlive it.
+/// Makes the backend of this process. All processes of `world` call it at the same point. Returns
+/// null in all processes if there are not as many as the mesh has ranks, or if their programs
+/// differ; only rank 0 gets an error to print. With `mayIdle` there may be more processes: the
+/// surplus ones get null and no error. `world` must outlive the backend.
 std::unique_ptr<Backend> makeMpiBackend(mpi::World &world, std::vector<Axis> mesh,
                                         const MpiOptions &options, std::string &error,
                                         bool mayIdle = false);

@@ -1,4 +1,4 @@
-//===- Route.cpp - which bytes of a collective go where -------------------===//
+//===- Route.cpp - the messages of each collective -----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ using namespace weft::rt::mpi;
 
 Strip::Strip(std::vector<int64_t> shape, const std::vector<int64_t> &strides, size_t elementBytes)
     : bytes(int64_t(elementBytes)) {
-  // Dimensions that follow each other without a gap become one.
+  // Contiguous dimensions are merged.
   for (size_t dim = shape.size(); dim-- > 0;) {
     if (shape[dim] == 1) {
       continue;
@@ -33,7 +33,7 @@ Strip::Strip(std::vector<int64_t> shape, const std::vector<int64_t> &strides, si
   }
 }
 
-/// Calls `visit(offset, length)` with the bytes of each run, or part of one, in order.
+/// Calls `visit(offset, length)`, in bytes, for each run or part of a run, in order.
 template <typename Visit>
 void Strip::forEachRun(int64_t first, int64_t count, const Visit &visit) const {
   while (count > 0) {
@@ -77,7 +77,8 @@ namespace {
 
 using Parts = std::vector<Exchange::Part>;
 
-/// An all-reduce: of everything by everyone, or of slices, which are then exchanged.
+/// Returns the exchanges of an all-reduce: either every member reduces all elements, or each
+/// reduces a slice and then sends it to all.
 std::vector<Exchange> routeAllReduce(int64_t count, size_t bytes, int64_t members, int64_t me) {
   Strip dense(count, bytes);
   if (count * int64_t(bytes) * (members - 1) <= kFewBytes) {
@@ -107,7 +108,7 @@ Exchange routePermute(const Collective &collective, int64_t count, size_t bytes,
   return {dense, dense, sends, comes, false, false};
 }
 
-/// A collective that cuts or joins along a dimension.
+/// Returns the exchange of a collective that cuts or joins along a dimension.
 Exchange routeParts(const Collective &collective, size_t bytes, int64_t members) {
   bool cuts = collective.kind != CollectiveKind::AllGather;
   bool joins = collective.kind != CollectiveKind::ReduceScatter;

@@ -1,21 +1,20 @@
-//===- Route.h - which bytes of a collective go where ---------------------===//
+//===- Route.h - the messages of each collective --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Every collective is one or two exchanges, in which each member of the group may send a
-// part to each, and does with the parts that come one of two things: it puts them where
-// they belong, or it reduces them, in group order, so that the bits are those of every
-// other backend.
+// Every collective is one or two exchanges. In an exchange each member of the group may send
+// one part to each member, and either copies the parts that it receives to their places, or
+// reduces them in group order, so that the bits are the same as on every other backend.
 //
-//   all-reduce      of few bytes: everyone sends all to all, at most kFewBytes in sum, and
-//                   reduces all
-//                   of more: member i gets slice i of all and reduces it (the first
-//                   exchange); then it sends the result to all (the second)
-//   reduce-scatter  member i gets its part of all and reduces it
-//   all-gather,     member i gets its part of each
+//   all-reduce      of few bytes: every member sends its operand to all members, at most
+//                   kFewBytes in sum, and reduces all operands
+//                   of more: member i gets slice i of all operands and reduces them (the
+//                   first exchange), then sends the result to all members (the second)
+//   reduce-scatter  member i gets its part of all operands and reduces them
+//   all-gather,     member i gets its part of each operand
 //   all-to-all,
 //   permute
 //
@@ -33,21 +32,21 @@
 
 namespace weft::rt::mpi {
 
-/// The elements of a part, counted row-major, and where they lie in a buffer.
+/// The layout of a part in a buffer. Its elements are numbered row-major.
 class Strip {
 public:
-  /// A part of `shape` in a buffer of `strides`, the last of which is 1. Elements are
-  /// `elementBytes` long.
+  /// A part of `shape` in a buffer of `strides`, the last of which is 1. Shape and strides count
+  /// elements of `elementBytes`.
   Strip(std::vector<int64_t> shape, const std::vector<int64_t> &strides, size_t elementBytes);
-  /// `count` elements, one after another.
+  /// A contiguous part of `count` elements.
   Strip(int64_t count, size_t elementBytes) : Strip({count}, {1}, elementBytes) {}
 
-  /// Whether the elements lie one after another.
+  /// Returns true if the part is contiguous.
   bool isDense() const { return outer.empty(); }
-  /// Bytes from the beginning of the part to element `index`, if it is dense.
+  /// Returns the bytes from the beginning of the part to element `index`. REQUIRES: isDense().
   int64_t offsetOf(int64_t index) const { return index * bytes; }
 
-  /// Copies elements `first` to before `first + count` from the part that begins at `part`.
+  /// Copy elements [first, first + count) of the part that begins at `part` to or from `packed`.
   void pack(const char *part, int64_t first, int64_t count, char *packed) const;
   void unpack(const char *packed, int64_t first, int64_t count, char *part) const;
 
@@ -58,37 +57,37 @@ private:
   template <typename Visit> void forEachRun(int64_t first, int64_t count, const Visit &visit) const;
 
   int64_t bytes;
-  /// Elements that lie together.
+  /// The number of elements in a contiguous run.
   int64_t run = 1;
-  /// Outermost first.
+  /// The loops over runs, outermost first.
   std::vector<Loop> outer;
 };
 
 /// One member's part of an exchange.
 struct Exchange {
   struct Part {
-    /// Bytes from the beginning of the buffer, and elements.
+    /// The bytes before the part in its buffer, and the number of its elements.
     int64_t offset = 0, count = 0;
   };
 
   Strip from, to;
-  /// By member: what it is sent, what comes from it. Those to and from the member itself too.
+  /// The parts that go to each member and come from each member, itself included.
   std::vector<Part> sends, comes;
-  /// Whether parts that come are reduced. All are then for the same place.
+  /// True if the received parts are reduced; then all have the same place.
   bool reduces = false;
-  /// Whether the result is sent and not the operand.
+  /// True if members send from their results, not from their operands.
   bool sendsResult = false;
 
-  /// Whether nothing needs to be packed or kept anywhere before it is in its place.
+  /// Returns true if parts can be sent and received in place, without packing.
   bool isDirect() const { return !reduces && from.isDense() && to.isDense(); }
-  /// The most elements that go from any member to any; the same for all members.
+  /// Returns the elements of the longest part between any two members; the same on all members.
   int64_t longest() const;
 };
 
-/// Parts of up to so many bytes go with the message by which members meet.
+/// Parts of up to this many bytes travel in the greeting (see CollectiveExchange.h).
 inline constexpr int64_t kFewBytes = 16384;
 
-/// The exchanges of member `me` of a group of `members`, at least two.
+/// Returns the exchanges of member `me`. REQUIRES: members >= 2.
 std::vector<Exchange> routeOf(const Collective &collective, int64_t members, int64_t me);
 
 } // namespace weft::rt::mpi

@@ -1,4 +1,4 @@
-//===- World.cpp - the processes of a run, and what carries messages ------===//
+//===- World.cpp - the processes of a run, and their transport -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -27,8 +27,8 @@ bool World::load(std::string &error) {
       return fail(error, "--backend mpi needs Open MPI 4 (of Debian: openmpi-bin): ", reason);
     }
     return fail(error, "--backend mpi needs ", kFile,
-                ", which is built with the compiler's runtime, where the program's run path or "
-                "LD_LIBRARY_PATH says, or WEFT_RT_MPI: ",
+                ", which the compiler's build makes, found by the program's run path, "
+                "LD_LIBRARY_PATH or WEFT_RT_MPI: ",
                 reason);
   }
   table = findTable<TransportTable>(handle, file, "weft_rt_mpi", "--backend mpi needs", error);

@@ -1,4 +1,4 @@
-//===- World.h - the processes of a run, and what carries messages --------===//
+//===- World.h - the processes of a run, and their transport --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,15 +17,15 @@
 
 namespace weft::rt::mpi {
 
-/// All processes that one launcher has started. There is at most one in a process. Ends MPI, which
-/// waits for the other processes, unless `abandon` has been called.
+/// All processes that one launcher has started. A process has at most one World. Its end finalizes
+/// MPI, which waits for the other processes, unless `abandon` was called.
 class World {
 public:
-  /// Where the launcher says a rendezvous point, processes meet there within `patience`, over TCP.
-  /// Otherwise loads the shared library from where the executable's run path says, or from the file
-  /// that the environment variable WEFT_RT_MPI names, and starts MPI. Fails, saying what is
-  /// missing, if nothing has started several processes, or if MPI is not there or is another one;
-  /// with an empty error where rank 0 says it.
+  /// Connects to the other processes: over TCP if the launcher gives a rendezvous point, where all
+  /// must arrive within `patience`; else by MPI, whose shared library is found by the executable's
+  /// run path or named by the environment variable WEFT_RT_MPI. Returns null and an error if there
+  /// is no launcher, or if MPI is missing or another implementation than the library needs; the
+  /// error is empty if rank 0 reports it.
   static std::unique_ptr<World> start(std::string &error,
                                       std::chrono::nanoseconds patience = std::chrono::seconds(60));
   ~World();
@@ -36,7 +36,7 @@ public:
   int64_t rank() const { return self; }
   int64_t size() const { return count; }
 
-  /// Other processes may be gone: the end is not to wait for them.
+  /// Lets the destructor not wait for other processes, since they may be gone.
   void abandon() { isAbandoned = true; }
 
 private:

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The same kernels as `weft_kernels`, for one kind of device. Phase p of a kernel is
-// the entry `<name>_phase_<p>`. It takes the address of the rank's coordinates, the
-// addresses of the instruction's operands, and its immediates; each is 8 bytes. Its
-// threads, on any number of blocks of up to kBlockThreads, share the phase's
-// iterations; or blocks do, each of as many threads as the table of kernels says.
+// The kernels of `weft_kernels`, compiled for one kind of device. Phase p of a
+// kernel is the entry `<name>_phase_<p>`. Its arguments, of 8 bytes each, are the
+// address of the rank's coordinates, the addresses of the instruction's operands,
+// and its immediates. The iterations of a phase are divided among threads, on any
+// number of blocks of up to kBlockThreads, or among blocks with the thread count in
+// the table of kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,17 +21,18 @@
 
 namespace weft::rt {
 
-/// The most threads of a block whose threads have iterations of their own.
+/// The most threads of a block if each thread takes iterations of its own.
 inline constexpr uint32_t kBlockThreads = 256;
-/// The most threads of a block that takes an iteration together.
+/// The most threads of a block if they share each iteration.
 inline constexpr uint32_t kMostBlockThreads = 512;
 
 struct DeviceImage {
-  /// Compute capability times ten of the devices that it is for. Machine code runs on those with
-  /// the same tens and no fewer ones; PTX, from which a driver makes it, on all that are not less.
+  /// The compute capability times ten, as 90. Machine code runs on devices with the same major
+  /// version and this minor version or a later one; PTX, which the driver compiles, runs on this
+  /// capability and all later ones.
   uint32_t architecture = 0;
   bool isPtx = false;
-  /// PTX ends with a 0, which counts.
+  /// PTX ends with a 0, which `size` includes.
   const char *bytes = nullptr;
   uint64_t size = 0;
 };

@@ -1,13 +1,13 @@
-//===- ExitCode.h - how an executable ends ----------------------------------===//
+//===- ExitCode.h - exit statuses of an executable ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What whoever has started a run can tell from its exit status alone: whether to look at
-// the input, at the numbers, at the memory, or at a machine. The same on the host and on
-// devices, for ranks as threads and as processes. docs/Running.md says it to users.
+// The exit status tells the launcher of a run where to look: at the input, the
+// numbers, the memory, or a machine. It is the same on the host and on devices, for
+// ranks as threads and as processes. docs/Running.md documents it for users.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,17 +18,17 @@ namespace weft::rt {
 
 enum class ExitCode : int {
   Success = 0,
-  /// Bad input, a file that cannot be written, a call of a device that fails.
+  /// Invalid input, a file that cannot be written, or a failed device call.
   Error = 1,
-  /// The loss or the gradient norm.
+  /// The loss or the gradient norm is not finite.
   NotFinite = 3,
-  /// Of the host or of a device.
+  /// The host or a device is out of memory.
   OutOfMemory = 4,
-  /// A rank's process has ended without a word.
+  /// A rank's process ended without a report.
   Dead = 5,
-  /// A rank is later than it may be, and does not move.
+  /// A rank exceeded the timeout and makes no progress.
   Stuck = 6,
-  /// A rank is later than others wait for it, but still moves.
+  /// A rank exceeded the timeout but still makes progress.
   Slow = 7,
 };
 

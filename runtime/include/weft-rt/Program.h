@@ -5,20 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A Program is what is left of a model after compilation: buffers with their
-// places in one arena, and three straight lists of instructions, one that runs
-// once (`init`), one that runs every step (`step`), and one that computes the loss
-// of a batch and changes nothing that outlives it (`evaluate`). The compiler's
-// Schedule phase writes it, the proof in `lib/Schedule` checks it, and the runtime
-// runs it. There is no control flow, no allocation and no name lookup in it: every
-// operand is a buffer number.
+// A Program is the result of compiling a model: buffers with their places in one
+// arena, and three straight lists of instructions. `init` runs once, `step` runs
+// every step, and `evaluate` computes the loss of a batch and leaves persistent
+// buffers unchanged. The compiler's Schedule phase writes a Program, the proof in
+// `lib/Schedule` checks it, and the runtime runs it. It contains no control flow,
+// allocation or name lookup: every operand is a buffer number.
 //
-// All ranks of one class run the same Program; what differs between them is the
-// rank's coordinate on each mesh axis, which kernels receive as an argument.
-// Ranks are numbered row-major over the mesh: the last axis varies fastest.
+// All ranks of one class run the same Program. They differ only in their
+// coordinates on the mesh axes, which kernels receive as an argument. Ranks are
+// numbered row-major over the mesh: the last axis varies fastest.
 //
-// A Program owns everything it names. It is immutable once loaded, so any number
-// of threads may read it.
+// A Program owns everything it names. It is immutable once loaded, so any thread
+// may read it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,27 +38,27 @@ namespace weft::rt {
 /// Type of one element of a buffer.
 enum class ElementType : uint8_t { F64, F32, I64, I32, BF16, F16, F8E4M3, F8E5M2 };
 
-/// Bytes that one element takes.
+/// Returns the bytes of one element.
 size_t sizeOf(ElementType type);
 /// "f64", "f32", "i64", "i32", "bf16", "f16", "f8e4m3" or "f8e5m2".
 const char *nameOf(ElementType type);
-/// Whether values are held so, but computed in f32: bf16 and f16.
+/// Returns true for types that are stored narrow but computed in f32: bf16 and f16.
 constexpr bool isNarrow(ElementType type) {
   return type == ElementType::BF16 || type == ElementType::F16;
 }
-/// Whether only kernels that round to it and matmuls know it.
+/// Returns true for FP8 types, which only matmuls and kernels that round to them support.
 constexpr bool isFloat8(ElementType type) {
   return type == ElementType::F8E4M3 || type == ElementType::F8E5M2;
 }
 
-/// What a buffer is for; memory is reported by this class.
+/// The purpose of a buffer; reports group memory by it.
 enum class BufferClass : uint8_t {
   Parameter,
   Optimizer,
   Input,
   Activation,
   Gradient,
-  /// What a library's code takes for itself while an instruction runs.
+  /// Scratch memory of a library while an instruction runs.
   Workspace,
 };
 const char *nameOf(BufferClass kind);
@@ -72,20 +71,19 @@ struct Axis {
 
 /// Every buffer starts at a multiple of this many bytes.
 inline constexpr uint64_t kAlignment = 64;
-/// A workspace at one of this many: cuBLASLt and cuDNN ask for it.
+/// The same for workspaces: cuBLASLt and cuDNN require it.
 inline constexpr uint64_t kWorkspaceAlignment = 256;
 
-/// A shard of the arena. Persistent buffers (parameters, optimizer state,
-/// inputs) live for the whole run; the others from their first write to their
-/// last use in the section that uses them.
+/// A part of the arena. Persistent buffers (parameters, optimizer state, inputs) live for the whole
+/// run, other buffers from their first write to their last use in a section.
 struct Buffer {
-  /// Exactly what the content takes, without padding: everything in it is data.
+  /// The size of the content, without padding.
   uint64_t bytes = 0;
   /// Byte offset in the arena, a multiple of `alignment()`.
   uint64_t offset = 0;
   BufferClass kind = BufferClass::Activation;
   bool persistent = false;
-  /// Type of every element; says how to look for values that are not finite.
+  /// The type of every element; the search for non-finite values needs it.
   ElementType type = ElementType::F32;
 
   uint64_t alignment() const {
@@ -93,17 +91,16 @@ struct Buffer {
   }
 };
 
-/// How a tensor that the outside knows by name lies in a rank's buffer: dimension
-/// d of the global tensor is cut over `dimAxes[d]` (axis numbers, major to
-/// minor) into equal shards. On an axis that no dimension uses, all ranks hold
-/// the same values.
+/// The layout of a named tensor over the ranks' buffers: dimension d of the global tensor is cut
+/// over the axes `dimAxes[d]` (axis numbers, major to minor) into equal shards. Ranks that differ
+/// only on other axes hold the same values.
 struct TensorLayout {
   ElementType type = ElementType::F32;
-  /// What the outside knows: of this shape it is saved, loaded and filled.
+  /// The shape in files and in inputs, without padding.
   std::vector<int64_t> globalShape;
   std::vector<std::vector<uint32_t>> dimAxes;
-  /// What is cut, where that is larger, so that shards are equal; else empty. Elements beyond
-  /// `globalShape` are zero in parameters and optimizer states.
+  /// The padded shape that is cut into equal shards; empty if `globalShape` needs no padding.
+  /// Elements beyond `globalShape` are zero in parameters and optimizer states.
   std::vector<int64_t> paddedShape = {};
 
   const std::vector<int64_t> &cutShape() const {
@@ -111,11 +108,11 @@ struct TensorLayout {
   }
 };
 
-/// A parameter, an optimizer state or a step input, by name.
-/// Inputs that the runtime fills before each step and each evaluation, where the program has them:
+/// A named parameter, optimizer state or step input. The runtime fills these inputs, as far as the
+/// program has them, before each step and each evaluation:
 ///   "tokens", "targets"  i32 [batch, sequence]
-///   "document_starts"    i32 [batch, sequence]   of the document that each token is of, the place
-///                        in the sequence of its first token
+///   "document_starts"    i32 [batch, sequence]   for each token, where its document begins in
+///                        the sequence
 ///   "images"             f32 or f64 [batch, ...], cut by the batch only
 ///   "labels"             i32 [batch]
 ///   "step_number"        i64 []   0 for the first step
@@ -128,106 +125,108 @@ struct NamedTensor {
 
 struct Instruction;
 
-/// A kernel that the compiler generated. `weft_kernels[i]` in the executable is
-/// the code of `kernels[i]`.
+/// A kernel that the compiler generated. Its code is `weft_kernels[i]` in the executable, i being
+/// its number in `Program::kernels`.
 struct Kernel {
   std::string name;
-  /// The op that it does: "attention", "map".
+  /// The op that it computes: "attention", "map".
   std::string kind = {};
-  /// What is computed for each element, where the op does not say it: "mulf addf tanh".
+  /// The scalar operations for each element, if `kind` does not imply them: "mulf addf tanh".
   std::string detail = {};
-  /// Where it is nothing but attention; hosts run its code all the same.
+  /// Set if the kernel computes only attention. Hosts run the kernel's code nonetheless.
   std::optional<Attention> attention = {};
 
-  /// How many of an instruction's operands its code gets.
+  /// Returns the number of `instruction`'s operands that the kernel's code gets.
   size_t operandCount(const Instruction &instruction) const;
 };
 
-/// Runs iterations `begin` to before `end` of one phase of a generated kernel.
-/// `buffers[i]` is the address of operand i, `immediates` the instruction's
-/// constants, `coordinates[a]` this rank's coordinate on mesh axis a.
+/// Runs iterations `begin` to `end - 1` of one phase of a generated kernel. `buffers[i]` is the
+/// address of operand i, `immediates` are the instruction's constants, and `coordinates[a]` is this
+/// rank's coordinate on mesh axis a.
 using KernelFunction = void (*)(void *const *buffers, const int64_t *immediates,
                                 const int64_t *coordinates, int64_t phase, int64_t begin,
                                 int64_t end);
 
-/// How a kernel runs on a device, where it may have phases of its own: entry p has `iterations[p]`
-/// iterations. A block of `threads[p]` threads takes one, or a thread alone if that is 0.
+/// The phases of a kernel on a device, which may differ from those on the host. Phase p has
+/// `iterations[p]` iterations. A block of `threads[p]` threads runs each iteration, or a single
+/// thread if `threads[p]` is 0.
 struct DevicePhases {
   int64_t phaseCount = 0;
   const int64_t *iterations = nullptr, *threads = nullptr;
 };
 
-/// The code of a kernel: phases that run one after another, phase p of
-/// `iterations[p]` iterations. The iterations of a phase are independent: any
-/// threads may run any ranges of them in any order. Where ranges begin may decide last bits, as
-/// vectorized code takes the rest of a range otherwise: so a program cuts them, never the machine.
+/// The code of a kernel: phases that run one after another, phase p with `iterations[p]`
+/// iterations. The iterations of a phase are independent: any threads may run any ranges of them in
+/// any order. The start of a range can change last bits, because vectorized code treats the rest of
+/// a range differently; therefore the program chooses the ranges, never the machine.
 struct KernelCode {
   KernelFunction function = nullptr;
   int64_t phaseCount = 0;
   const int64_t *iterations = nullptr;
-  /// Null in programs for the host, and where a device's phases are the host's.
+  /// Null in programs for the host, and if the device uses the host's phases.
   const DevicePhases *device = nullptr;
 };
 
-/// What becomes of the elements of a matmul before they are rounded, once: the addend is added,
-/// then the bias, then comes the activation, all in float32. What there is, the instruction has
-/// operands for.
+/// The computation that a matmul applies to its result in float32, before the only rounding: it
+/// adds the addend, then the bias, then applies the activation. The instruction has an operand for
+/// each of these that is present.
 struct Epilogue {
   enum class Activation : uint8_t {
     None,
-    /// GELU by tanh.
+    /// GELU by its tanh approximation.
     Gelu,
-    /// Times the derivative of that, at the elements of `aux`.
+    /// Multiplies by the derivative of Gelu at the elements of `aux`.
     GeluGradient,
   };
-  /// Which operand is also summed over k, one sum for each of its rows, or of B's columns.
+  /// The operand that is also summed over k: A (one sum for each row) or B (one for each column).
   enum class Sums : uint8_t { None, OfA, OfB };
 
-  /// Lies as C does, of its type.
+  /// The addend has C's layout and type.
   bool hasAddend = false;
-  /// n elements of C's type, for each row the same.
+  /// The bias has n elements of C's type, added to every row.
   bool hasBias = false;
   Activation activation = Activation::None;
-  /// Lies as C does, of its type: read for a gradient, else what the activation is taken of is
-  /// written there.
+  /// `aux` has C's layout and type. GeluGradient reads it; other activations write their input to
+  /// it.
   bool hasAux = false;
-  /// m or n elements of C's type, written.
+  /// The sums have m or n elements of C's type; the matmul writes them.
   Sums sums = Sums::None;
 
-  /// Whether there is more to do than to add.
+  /// Returns true if the epilogue does more than add the addend.
   bool isMore() const {
     return hasBias || hasAux || activation != Activation::None || sums != Sums::None;
   }
   bool isAny() const { return hasAddend || isMore(); }
 };
 
-/// A matmul for a library: C = op(A) op(B) on row-major matrices, C is
-/// m x n, the sum runs over k; `batch` matmuls whose operands lie `stride*`
-/// elements apart. Operands of the instruction: A, B, C, then, of those that there are, the
-/// epilogue's addend, bias, aux and sums, the factors of A and of B, and the workspace.
+/// A matmul for a library: C = op(A) op(B) on row-major matrices; C is m x n, the sum runs over k.
+/// There are `batch` matmuls, whose operands lie `stride*` elements apart. Operands of the
+/// instruction: A, B, C, then those present of the epilogue's addend, bias, aux and sums, the
+/// factors of A and of B (FP8), and the workspace.
 ///
-/// In FP8 what is multiplied are A and B times a factor each, one f32 in memory. In all
-/// of these A lies by rows and B by columns, so that what is summed lies together, and sizes and
-/// distances are multiples of 16: it is what all devices that have such matmuls do.
+/// In FP8, A and B are each multiplied by a factor, one f32 in memory. A is stored by rows and B by
+/// columns, so that the terms of a sum are contiguous, and sizes and strides are multiples of 16:
+/// all devices with FP8 matmuls support this form.
 struct Matmul {
-  /// A's type, and B's, unless these are in FP8.
+  /// The type of A and, except in FP8, of B.
   ElementType type = ElementType::F32;
   bool transposeA = false, transposeB = false;
   int64_t m = 0, n = 0, k = 0;
-  /// Elements from one row to the next as stored.
+  /// Elements from one stored row to the next.
   int64_t lda = 0, ldb = 0, ldc = 0;
   int64_t batch = 1;
-  /// A stride of 0 in A or B: all matmuls share it; in C: it is the sum of the matmuls, in order.
+  /// A stride of 0 for A or B: all matmuls share the operand. A stride of 0 for C: C is the sum of
+  /// all matmuls, in order.
   int64_t strideA = 0, strideB = 0, strideC = 0;
-  /// Of 16-bit and FP8 types only, which are summed in f32: C is f32, not rounded.
+  /// C is unrounded f32. Only for 16-bit and FP8 types, which are summed in f32.
   bool isResultF32 = false;
-  /// Of f32 only: A and B are rounded to 10 bits of fraction as they are multiplied, to the
-  /// nearest, at a tie away from zero; some devices cut the other bits off.
+  /// Only for f32: A and B are rounded to 10 fraction bits when multiplied, to nearest, ties away
+  /// from zero; some devices truncate instead.
   bool isTF32 = false;
-  /// In FP8 only: the type of B. That of C is bf16 or f32.
+  /// Only in FP8: the type of B. C is then bf16 or f32.
   ElementType fp8B = ElementType::F8E4M3;
   Epilogue epilogue = {};
-  /// Memory that the library's code may use while it runs, nobody else then; 0 for none.
+  /// The bytes of scratch memory that belong to the library while it runs; 0 for none.
   uint64_t workspaceBytes = 0;
 
   bool isFp8() const { return isFloat8(type); }
@@ -235,9 +234,9 @@ struct Matmul {
   ElementType resultType() const {
     return isResultF32 ? ElementType::F32 : isFp8() ? ElementType::BF16 : type;
   }
-  /// Whether C is the sum of several matmuls.
+  /// Returns true if C is the sum of several matmuls.
   bool isSum() const { return batch > 1 && strideC == 0; }
-  /// How many operands an instruction has, and which of them is the workspace, which is last.
+  /// Returns the number of operands of the instruction. The workspace, if any, is the last.
   size_t operandCount() const {
     return 3 + size_t(epilogue.hasAddend) + size_t(epilogue.hasBias) + size_t(epilogue.hasAux) +
            size_t(epilogue.sums != Epilogue::Sums::None) + (isFp8() ? 2 : 0) +
@@ -245,27 +244,27 @@ struct Matmul {
   }
 };
 
-/// Whether matrices lie so that all devices with FP8 matmuls take them.
+/// Returns true if sizes and layouts fit the FP8 matmuls of all devices.
 bool fitsFp8(const Matmul &matmul);
 
 enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
 enum class ReductionKind : uint8_t { Sum, Max };
 const char *nameOf(CollectiveKind kind);
 const char *nameOf(ReductionKind kind);
-/// Whether its operands are added up, or the largest taken.
+/// Returns true for collectives that add operands or take their maximum.
 bool isReduction(CollectiveKind kind);
-/// Whether it cuts or joins along `dim`: the others leave shards as they are.
+/// Returns true for collectives that cut or join along `dim`; the others keep the shape of shards.
 bool changesShape(CollectiveKind kind);
 
 /// A collective over the ranks that differ only in their coordinates on `axes`;
 /// a rank's index in its group counts those coordinates, first axis major.
 /// `shape` is the local shape of the operand; n is the group's size.
-///   all-reduce      result[..] = reduction over the group, in group order; that of bf16 and
-///                   f16 is taken in f32 and rounded once
+///   all-reduce      result[..] = reduction over the group, in group order; bf16 and f16 are
+///                   reduced in f32 and rounded once
 ///   all-gather      result is n times as long in `dim`, shard i from rank i
 ///   reduce-scatter  result is 1/n as long in `dim`: rank i's shard i, reduced
 ///   all-to-all      operand is cut in n along `dim`, shard i goes to rank i;
-///                   what arrives is joined along `dim2` in group order
+///                   received shards are joined along `dim2` in group order
 ///   permute         rank i's result is the operand of rank `sources[i]`; each rank is the
 ///                   source of one
 /// Operands of the instruction: operand, result (never the same buffer, except
@@ -277,32 +276,31 @@ struct Collective {
   std::vector<uint32_t> axes;
   std::vector<int64_t> shape;
   uint32_t dim = 0, dim2 = 0;
-  /// Of a permute one for each rank of the group, by their numbers in it; else empty.
+  /// For a permute: the source of each rank of the group, as numbers in the group; else empty.
   std::vector<uint32_t> sources = {};
 };
 
-/// A value that the outside may look at while the step runs, at the place in the
-/// step where the Observe instruction stands. Names:
-///   "loss", "gradient_norm"   scalars, printed each step; a value that is not
-///                             finite stops the run. A norm of -1: gradients were not finite, and
-///                             the step was skipped
-///   "loss_scale"              scalar, told each step
-///   "gradient/<parameter>"    before clipping; written out only on request
-///   "dropped/<layer>"         scalar: how often a token was dropped at an expert of the layer;
-///                             told each step
+/// A value that an Observer may read while a section runs, at the position of the Observe
+/// instruction. Names:
+///   "loss", "gradient_norm"   scalars, printed each step; the run stops if one is not finite. A
+///                             norm of -1: gradients were not finite, and the step was skipped
+///   "loss_scale"              scalar, reported each step
+///   "gradient/<parameter>"    before clipping; written only on request
+///   "dropped/<layer>"         scalar: how often an expert of the layer dropped a token; reported
+///                             each step
 ///   "load/<layer>"            [sample, expert]: how many tokens of a sequence an expert of the
-///                             layer got; more than `limit` stop the run
-///   "validation_loss"         scalar, in `evaluate`, which has no others but
-///   "validation_load/<layer>" as load, and
-///   "logits"                  [batch, sequence, vocabulary], in `evaluate` if the program was
-///                             compiled to show them; written out only on request
+///                             layer got; the run stops if one exceeds `limit`
+///   "validation_loss"         scalar, only in `evaluate`, which otherwise has only the next two
+///   "validation_load/<layer>" as "load/<layer>"
+///   "logits"                  [batch, sequence, vocabulary], if the program was compiled to show
+///                             them; written only on request
 /// Every rank holds its shard by `layout`.
 struct Observation {
   std::string name;
   TensorLayout layout;
-  /// The greatest that an element may be, and what that was said to be a multiple of; both are 0
-  /// where there is no limit. What is beyond it stops the run at the next scalar that must be
-  /// finite, one of which follows in the section.
+  /// The greatest value allowed for an element, and the average of which the user gave the limit as
+  /// a multiple; both are 0 without a limit. A greater value stops the run at the next scalar that
+  /// must be finite; the section has one.
   double limit = 0, mean = 0;
 };
 
@@ -310,7 +308,7 @@ enum class Opcode : uint8_t { Kernel, Matmul, Collective, Observe };
 
 enum class Access : uint8_t { Read, Write, ReadWrite };
 
-/// Where a device has several streams of work, on which of them an instruction is done.
+/// The stream of an instruction on devices with several streams.
 enum class Stream : uint8_t { Compute, Communication };
 inline constexpr size_t kStreams = 2;
 const char *nameOf(Stream stream);
@@ -320,28 +318,28 @@ struct Operand {
   Access access = Access::Read;
 };
 
-/// What one rank does in one instruction, as the ops of the IR say of themselves, and how long that
-/// takes on the machine that the program was compiled for. All are 0 or more, and 0 where nobody
-/// has said.
+/// The work of one rank in one instruction, as the IR's ops report it, and the predicted time on
+/// the machine that the program was compiled for. All are 0 or more; 0 if unknown.
 struct Cost {
   /// Floating-point operations; a multiply-add counts two.
   double flops = 0;
-  /// Bytes read and written in memory; of a collective, those that this rank moves.
+  /// Bytes read and written in memory; in a collective, bytes that this rank transfers.
   double bytes = 0;
-  /// Seconds, as `weft/Cost` predicts them.
+  /// Seconds, predicted by `weft/Cost`.
   double seconds = 0;
 };
 
-/// One step of the table. `target` numbers the kernel, matmul, collective or
-/// observation, by opcode.
+/// One instruction. `target` is the number of the kernel, matmul, collective or observation, by
+/// opcode.
 ///
-/// Instructions are issued in the order of their list, and those of one stream are done in it. One
-/// begins when what it waits for is done too. Sections begin and end with all streams together. To
-/// do one after the other in the order of the list, whatever their streams, is always right.
+/// Instructions are issued in the order of their list; those of one stream run in that order. An
+/// instruction begins when all in `waits` are done, too. Streams join at the beginning and end of
+/// each section. Running all instructions one after another in the order of the list is always
+/// correct.
 struct Instruction {
   Opcode opcode = Opcode::Kernel;
   uint32_t target = 0;
-  /// Number in `Program::labels`: where in the model this stands, for reports.
+  /// A number in `Program::labels`: the place in the model, for reports.
   uint32_t label = 0;
   std::vector<Operand> operands;
   std::vector<int64_t> immediates;
@@ -351,43 +349,43 @@ struct Instruction {
   std::vector<uint32_t> waits = {};
 };
 
-/// What takes a device's memory beside the arena.
+/// The uses of a device's memory besides the arena.
 enum class DevicePart : uint8_t {
-  /// What the driver has for a context.
+  /// The driver's context.
   Context,
   /// The code of libraries.
   Libraries,
-  /// What NCCL has for communicators.
+  /// NCCL's communicators.
   Communicators,
-  /// Inputs on their way.
+  /// Inputs that are being copied to the device.
   Inputs,
   /// The program's own code.
   Code,
-  /// The stacks of all threads that may run at a time, each as large as the largest.
+  /// The stacks of all threads that can run at a time, each of the largest size.
   Stacks,
 };
 inline constexpr size_t kDeviceParts = size_t(DevicePart::Stacks) + 1;
 const char *nameOf(DevicePart part);
 
-/// What one of these is predicted to take; none where nobody has said.
+/// The predicted bytes of one use; empty if unknown.
 struct DeviceUse {
   DevicePart part = DevicePart::Context;
   std::optional<uint64_t> bytes = {};
 };
 
 struct Program {
-  /// Written first, compared by the loader.
+  /// The format's version: written first, checked by the loader.
   static constexpr uint32_t kVersion = 10;
 
   std::string modelName;
-  /// The plan, as text, and its hash; equal on all ranks.
+  /// The plan as text, and its hash; equal on all ranks.
   std::string planText;
   std::string planHash;
 
   std::vector<Axis> mesh;
   std::vector<Buffer> buffers;
   uint64_t arenaBytes = 0;
-  /// In a program for CUDA devices each part, in order; else empty.
+  /// One entry for each DevicePart, in order, in programs for CUDA devices; else empty.
   std::vector<DeviceUse> deviceUses;
 
   std::vector<NamedTensor> parameters;
@@ -402,89 +400,89 @@ struct Program {
 
   std::vector<Instruction> init;
   std::vector<Instruction> step;
-  /// Writes to no persistent buffer. Empty in a program that cannot evaluate.
+  /// Writes to no persistent buffer. Empty if the program cannot evaluate.
   std::vector<Instruction> evaluate;
 
   /// Samples in the global batch, tokens in a sequence (0 for images), number of token values or
   /// classes.
   int64_t globalBatch = 0, sequenceLength = 0, vocabulary = 0;
-  /// The token that ends documents, where there is "document_starts".
+  /// The token that ends documents, in programs with "document_starts".
   std::optional<int64_t> documentEnd = {};
-  /// Parts of the batch that a step takes one after the other. Where there are several, inputs of
-  /// samples have two dimensions for the batch: the part and the sample in it.
+  /// The number of micro-batches. If there are several, inputs of samples have two dimensions for
+  /// the batch: the micro-batch, and the sample in it.
   int64_t microBatches = 1;
-  /// What the recipe says, each replaceable on the command line.
+  /// The recipe's values, which the command line can override.
   int64_t defaultSteps = 0;
   uint64_t defaultSeed = 0;
-  /// Floating-point operations of one step, all ranks together, by the model's
-  /// ops (recomputation not counted), and the peak of one rank's device per
-  /// second, in the recipe's precision.
+  /// Floating-point operations of one step, all ranks together, counted by the model's ops without
+  /// recomputation; and the peak of one rank's device per second, in the recipe's precision.
   double stepFlops = 0, peakFlopsPerRank = 0;
-  /// The same peak of FP8 matmuls, in programs with such; else 0.
+  /// The same peak for FP8 matmuls, in programs that have these; else 0.
   double peakByteFlopsPerRank = 0;
-  /// Bytes per second that one rank's device reads or writes in its memory; 0 if nobody has said.
+  /// Bytes per second that one rank's device reads or writes in its memory; 0 if unknown.
   double memoryBandwidthPerRank = 0;
-  /// Processor cores that a rank's device has: what kernels and matmuls are cut for, and the
-  /// most threads that a rank can use.
+  /// The processor cores of a rank's device: kernels and matmuls are cut for this number, and a
+  /// rank uses at most this many threads.
   int64_t threadsPerRank = 1;
 
   int64_t rankCount() const;
-  /// The peak in what `instruction` multiplies; 0 if it is not known.
+  /// Returns the peak for the type that `instruction` multiplies; 0 if unknown.
   double peakFlopsOf(const Instruction &instruction) const;
-  /// That of a rank's step, whose operations may have several: all of them over the seconds that
-  /// they take at the peak, each at its own. Of it a share is printed.
+  /// Returns the peak of a rank's whole step, whose operations may have different peaks: all
+  /// operations divided by the seconds that they take at their own peaks. Reports print the share
+  /// of it that a run reaches.
   double stepPeakFlopsPerRank() const;
-  /// All of a rank's memory, as far as it is predicted.
+  /// Returns the predicted bytes of a rank's device memory, arena included.
   uint64_t deviceBytes() const;
-  /// Of that what inputs take beside the arena, on their way to a device.
+  /// Returns the bytes that inputs take besides the arena while they are copied to a device.
   uint64_t stagedBytes() const;
-  /// Whether any of its collectives is between several ranks.
+  /// Returns true if any collective connects several ranks.
   bool communicates() const;
-  /// Coordinates of `rank`, one for each mesh axis.
+  /// Returns the coordinates of `rank`, one for each mesh axis.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
-  /// Ranks of the group of `rank` over `axes`, in group order.
+  /// Returns the ranks of the group of `rank` over `axes`, in group order.
   std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes) const;
 };
 
-/// What one input takes so: small ones go to the arena right away, and take nothing.
+/// Returns the bytes that one input takes besides the arena; 0 for small inputs, which go directly
+/// to the arena.
 uint64_t stagedBytes(const Buffer &input);
 
-/// The same for a mesh alone: ranks that differ from `rank` only on `axes`, in group order.
+/// Returns the ranks of `mesh` that differ from `rank` only on `axes`, in group order.
 std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes,
                              std::span<const Axis> mesh);
 
-/// What an instruction does, in a word, for reports: "matmul", the kind of a collective,
-/// "observe", "optimizer" where a parameter or a state of the optimizer is written, else the
-/// kernel's kind.
+/// Returns the class of an instruction for reports: "matmul", the kind of a collective, "observe",
+/// "optimizer" if it writes a parameter or an optimizer state, else the kernel's kind.
 std::string classOf(const Program &program, const Instruction &instruction);
 
-/// Local shape of a rank's shard.
+/// Returns the shape of a rank's shard.
 std::vector<int64_t> localShape(const TensorLayout &layout, std::span<const Axis> mesh);
-/// First global index of that shard in each dimension, for a rank at `coordinates`.
+/// Returns the first global index, in each dimension, of the shard of the rank at `coordinates`.
 std::vector<int64_t> localOffset(const TensorLayout &layout, std::span<const Axis> mesh,
                                  std::span<const int64_t> coordinates);
 
-/// Whether every number in the program that names a buffer, kernel, label, axis or
-/// dimension exists, operands have the type and room that their instruction needs,
-/// layouts divide evenly, and `evaluate` changes nothing that lasts: all that keeps the
-/// runtime inside its arena, apart from the code of kernels. If not, says the first fault in
-/// `error`. Lifetimes and the order of communication are not looked at; that is the compiler's
-/// proof.
+/// Returns true if every buffer, kernel, label, axis and dimension that the program refers to
+/// exists, operands have the type and size that their instructions need, layouts divide evenly, and
+/// `evaluate` leaves persistent buffers unchanged. Together these keep the runtime inside its
+/// arena, except for the code of kernels. Otherwise puts the first fault into `error`. Lifetimes of
+/// buffers and the order of communication are not checked here; the compiler's proof covers them.
 bool isWellFormed(const Program &program, std::string &error);
 
-/// The bytes that an executable carries: little-endian, versioned, checked by
-/// length and checksum on the way back.
+/// Returns the bytes that an executable contains: little-endian, with a version, a length and a
+/// checksum that `deserialize` checks.
 std::vector<char> serialize(const Program &program);
 
-/// Reads what `serialize` wrote. On damage, on another version and on a program that
-/// is not well-formed returns false and says why in `error`; `program` is then
-/// unspecified. Safe on any bytes.
+/// Reads the bytes that `serialize` wrote. Safe on any bytes: returns false with the reason in
+/// `error` for damaged bytes, another version or a program that is not well-formed; `program` is
+/// then unspecified.
 bool deserialize(std::span<const char> bytes, Program &program, std::string &error);
 
-/// What an instruction runs, without its operands: "all-reduce sum f32 [8, 64] over {data}".
+/// Returns the target of an instruction, without operands: "all-reduce sum f32 [8, 64] over
+/// {data}".
 std::string targetText(const Program &program, const Instruction &instruction);
 
-/// The whole table as text, one instruction a line, for people and for tests.
+/// Returns the whole program as text, one instruction per line, for people and tests.
 std::string toText(const Program &program);
 
 } // namespace weft::rt

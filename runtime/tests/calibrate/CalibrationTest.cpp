@@ -57,7 +57,7 @@ TEST(MemoryKernels, ComputeWhatTheySay) {
   EXPECT_EQ(to, a);
 }
 
-/// Nothing is said of how long anything takes, only that all is there.
+/// Checks that all measurements exist, not their values.
 TEST(Measurements, CoverTheMachine) {
   Plan plan = {2, 1, 0.2};
   std::vector<std::string> progress;
@@ -92,7 +92,7 @@ TEST(Measurements, CoverTheMachine) {
   EXPECT_EQ(json["collectives"][0]["kind"], "all-reduce");
 }
 
-/// What one call says that measures devices of the simulator; empty where all went well.
+/// Measures simulated devices; returns the error, or "".
 std::string measureSimulator(Plan plan, Measurements &measurements) {
   std::string error;
   setenv("WEFT_RT_CUDA", SIMULATOR, 1);

@@ -32,8 +32,8 @@ public:
   void observe(int64_t, uint32_t, const void *) override {}
 };
 
-/// The small program's ranks. Element i of "table" is i, of its momentum 1000 + i. Elements from
-/// `length` on are padding, and zero.
+/// The ranks of the toy program. Element i of "table" is i, and of its momentum 1000 + i. Elements
+/// from `length` on are padding with zeros.
 class Cluster {
 public:
   explicit Cluster(int64_t data, int64_t model, int64_t length = kToyVocabulary)
@@ -60,7 +60,7 @@ public:
     });
   }
 
-  /// A rank's parts of the table and its momentum, and the values that belong there.
+  /// Visits a rank's parts of the table and its momentum, with the expected values.
   void forEachValue(Executor &executor,
                     const std::function<void(double &value, double expected)> &visit) {
     Region region = localRegion(program.parameters[0].layout, program.mesh, executor.coordinates());
@@ -107,7 +107,7 @@ protected:
     EXPECT_FALSE(result.failure) << result.failure->message;
   }
 
-  /// Reads it back on another mesh; gives the number of wrong values.
+  /// Reads the checkpoint on another mesh; returns the number of wrong values.
   int64_t wrongValues(const CheckpointReader &reader, int64_t data, int64_t model) {
     Cluster cluster(data, model, length);
     std::atomic<int64_t> wrong = 0;
@@ -123,13 +123,14 @@ protected:
   std::string path(const std::string &file) const { return folder.file("ck/" + file); }
   static std::string inside(const std::string &file) { return "ck/step-00000007/" + file; }
 
-  /// As a new file: some file systems wait for the disk when an old one is cut and filled again.
+  /// Writes a new file: some file systems wait for the disk when an old one is truncated and
+  /// refilled.
   void replace(const std::string &file, const std::string &content) {
     std::filesystem::remove(folder.file(inside(file)));
     folder.write(inside(file), content);
   }
 
-  /// Why the checkpoint of step 7 is not whole; empty if it is.
+  /// Returns why the checkpoint of step 7 is damaged; empty if it is not.
   std::string damage() {
     CheckpointReader reader;
     return reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error) ? ""
@@ -138,7 +139,7 @@ protected:
 
   TemporaryFolder folder;
   std::string error;
-  /// Of the table.
+  /// The elements of the table that are no padding.
   int64_t length = kToyVocabulary;
   const RunIdentity run = {"toy", 3, kToyBatch, kToySequence, {}, DataIdentity{"bytes", 4000}};
 };
@@ -227,7 +228,7 @@ TEST_F(Checkpointing, AnyTruncationIsFound) {
   }
 }
 
-/// Puts the right checksum before a manifest, as somebody who wants to deceive would.
+/// Puts the right checksum before a manifest, as a forger would.
 std::string sealed(const std::string &manifest) {
   std::string rest = manifest.substr(manifest.find('\n') + 1);
   Checksum checksum;
@@ -287,15 +288,15 @@ TEST_F(Checkpointing, LiesAreFound) {
       damaged + "a part of 'table' is in 'rank-00005.safetensors', which is no shard");
   EXPECT_EQ(lie("\"type\":\"F64\"", "\"type\":\"I64\""),
             "'F/rank-00000.safetensors' does not hold 'table' as its manifest says");
-  EXPECT_EQ(lie("\"seed\": 3", "\"seed\": 3"), ""); // That was none.
+  EXPECT_EQ(lie("\"seed\": 3", "\"seed\": 3"), ""); // No change, no error.
 
-  // The parts of two shards in each other's place: all sizes fit.
+  // Swaps the parts of two shards, whose sizes agree.
   json root = json::parse(good);
   root.erase("checksum");
   std::swap(root["tensors"][0]["pieces"][0]["file"], root["tensors"][0]["pieces"][1]["file"]);
   replace("manifest.json", sealed("\n" + root.dump().substr(1)));
   EXPECT_THAT(damage(), HasSubstr("does not hold 'table' as its manifest says"));
-  // A tensor that is passed over.
+  // A tensor that the program ignores.
   root = json::parse(good);
   root.erase("checksum");
   root["tensors"].erase(1);
@@ -303,7 +304,7 @@ TEST_F(Checkpointing, LiesAreFound) {
   EXPECT_THAT(damage(), HasSubstr("manifest.json' lists 2 parts of tensors, its shards hold 4"));
 }
 
-/// Every value in `root`, at any depth.
+/// Returns every value in `root`, at any depth.
 void collect(json &root, std::vector<json *> &values) {
   for (json &value : root) {
     values.push_back(&value);
@@ -353,7 +354,7 @@ TEST_F(Checkpointing, NoManifestLeadsAstray) {
       EXPECT_FALSE(error.empty());
       continue;
     }
-    // What is accepted gives the same values, unless the run is said to be another one.
+    // An accepted manifest gives the same values, unless it names another run.
     ++accepted;
     EXPECT_EQ(reader.manifest().step, kStep);
     if (reader.fits(makeToy(1, 2), error)) {
@@ -470,7 +471,7 @@ TEST_F(Folders, TheNewestWholeOnesStay) {
   ASSERT_TRUE(place.open(folder.file("ck"), error)) << error;
   EXPECT_EQ(place.latest(), "step-00000006");
   ASSERT_TRUE(place.prune(5, 2, {4}, error)) << error;   // 6 is not its business, 4 does not count.
-  EXPECT_THAT(steps(place), ElementsAre(6, 5, 4, 3, 1)); // 1 has something else in it.
+  EXPECT_THAT(steps(place), ElementsAre(6, 5, 4, 3, 1)); // Step 1 contains another file.
   ASSERT_TRUE(place.prune(5, 1, {}, error)) << error;
   EXPECT_THAT(steps(place), ElementsAre(6, 5, 1));
 }

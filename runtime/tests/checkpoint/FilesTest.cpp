@@ -96,7 +96,7 @@ TEST_F(OutputFiles, SameFileByAnyName) {
   EXPECT_FALSE(isSameFile(folder.file("new"), path));
 }
 
-/// Length and header, then data.
+/// Returns a file: the length, the header, the data.
 std::string tensorsFile(const std::string &header, const std::string &data) {
   uint64_t length = header.size();
   std::string bytes(8, 0);
@@ -148,7 +148,7 @@ TEST_F(Tensors, RefusesWhatIsNotTheFormat) {
   EXPECT_EQ(openError(tensorsFile(R"({"__metadata__":{"a":1}})", "")),
             "metadata 'a' is not a string");
   EXPECT_EQ(openError(tensorsFile(R"({"x":1})", "")),
-            "tensor 'x' does not have just dtype, shape and data_offsets");
+            "tensor 'x' needs exactly the fields dtype, shape and data_offsets");
   EXPECT_EQ(openError(tensorsFile(one(R"("dtype":"F7","shape":[],"data_offsets":[0,1])"), "a")),
             "tensor 'x' has the unknown dtype 'F7'");
   for (const char *numbers : {"[-1]", "[1.5]", "[\"1\"]", "1", "[18446744073709551615]"}) {
@@ -262,8 +262,8 @@ struct Deaf : Observer {
   void observe(int64_t, uint32_t, const void *) override {}
 };
 
-/// What two ranks, each with a half, get of a table whose elements are `bytes`. The program is of
-/// F64, or `narrow` and of F32.
+/// Returns the values that two ranks, each with a half, load from a table whose elements are
+/// `bytes`. The program is of F64, or of F32 if `narrow`.
 std::vector<double> loaded(const std::string &path, const std::string &dtype,
                            const std::string &bytes, bool narrow, std::string &note) {
   std::string header = R"({"table":{"dtype":")" + dtype + R"(","shape":[256],"data_offsets":[0,)" +
@@ -292,7 +292,7 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
   return values;
 }
 
-/// `count` numbers that all types have, as a file of `T` holds them.
+/// Returns `count` numbers that all types can represent, as stored in a file of `T`.
 template <typename T> std::string stored(T (*convert)(float)) {
   std::string bytes;
   for (int i = 0; i < 256; ++i) {

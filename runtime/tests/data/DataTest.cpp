@@ -148,7 +148,7 @@ TEST_F(Data, PaddingIsCopiesOfTheLastSample) {
 
 TEST_F(Data, DocumentsBeginBehindTheTokenThatEndsThem) {
   std::string error;
-  // Of the second sample the first token ends a document that began in the first.
+  // The first token of the second sample ends a document that began in the first sample.
   ASSERT_TRUE(
       data.open(folder.write("data", "ab.cd..e.fg.hi.jk"), std::nullopt, 8, 256, error, '.'))
       << error;
@@ -162,7 +162,7 @@ TEST_F(Data, DocumentsBeginBehindTheTokenThatEndsThem) {
   EXPECT_THAT(starts(0, {1, 8}, {0, 0}, {1, 8}), ElementsAre(0, 0, 0, 3, 3, 3, 6, 7));
   EXPECT_THAT(starts(1, {1, 8}, {0, 0}, {1, 8}), ElementsAre(0, 1, 1, 1, 4, 4, 4, 7));
   EXPECT_THAT(starts(0, {1, 3}, {0, 4}, {1, 3}), ElementsAre(3, 3, 6));
-  // Padding goes on with the last document, even where there is nothing else.
+  // Padding continues the last document, even in a shard of padding only.
   EXPECT_THAT(starts(1, {1, 5}, {0, 5}, {1, 3}), ElementsAre(4, 4, 7, 7, 7));
   EXPECT_THAT(starts(1, {1, 2}, {0, 10}, {1, 0}), ElementsAre(7, 7));
 }
@@ -218,7 +218,7 @@ TEST_F(Data, PartsOfAFileAreShuffledOrReadInOrder) {
 }
 
 TEST_F(Data, TokensOfALargeFileAreCheckedWhenTheyAreRead) {
-  // A hole of zeros with one bad token far behind; nothing of it is on the disk.
+  // A hole of zeros with one invalid token near the end; the hole takes no disk space.
   std::string path = folder.write("large.bin", "");
   uint64_t count = Dataset::kCheckedAtOpen + 1001, bad = count - 500;
   std::filesystem::resize_file(path, count * 2);

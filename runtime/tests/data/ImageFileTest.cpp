@@ -24,7 +24,7 @@ template <typename T> std::string bytesOf(const std::vector<T> &numbers) {
   return std::string(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(T));
 }
 
-/// A safetensors file of an entry for each of both tensors, and their bytes.
+/// Returns a safetensors file with header entries for both tensors, and their bytes.
 std::string fileOf(const std::string &images, const std::string &labels, const std::string &bytes) {
   std::string header = "{" + images + (labels.empty() ? "" : ",") + labels + "}";
   auto length = uint64_t(header.size());

@@ -42,7 +42,7 @@ protected:
     ASSERT_TRUE(data.open(program, options, 0, steps, error)) << error;
   }
 
-  /// What a rank should have of input `number` (0 tokens, 1 targets) of a batch.
+  /// Returns the expected values of a rank's input `number` (0 tokens, 1 targets) of a batch.
   std::vector<int32_t> expected(const BatchChoice &batch, const Executor &executor, size_t number) {
     const TensorLayout &layout = program.inputs[number].layout;
     InputShard shard = {number == 0 ? DataField::Tokens : DataField::Targets, layout.type,
@@ -107,8 +107,8 @@ TEST_F(Prefetch, EveryRankGetsItsShardOfEveryBatch) {
   EXPECT_TRUE(prefetcher.endsWithin(Prefetcher::Seconds(60)));
 }
 
-/// With two micro-batches of four samples, over two ranks: 0, 1, 4, 5 on one, 2, 3, 6, 7 on the
-/// other.
+/// Two micro-batches of four samples on two ranks: one rank gets samples 0, 1, 4, 5, the other 2,
+/// 3, 6, 7.
 TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsShard) {
   program.microBatches = 2;
   for (NamedTensor &input : program.inputs) {
@@ -165,7 +165,7 @@ TEST_F(Prefetch, ARankThatWaitsIsWokenByTheEnd) {
 TEST_F(Prefetch, NobodyWaitsForEver) {
   open(100);
   Prefetcher prefetcher(program, {0, program.rankCount()},
-                        Prefetcher::Seconds(0.05)); // Its thread never comes.
+                        Prefetcher::Seconds(0.05)); // Its thread never starts.
   onEveryRank([&](Executor &executor) {
     std::string error;
     EXPECT_FALSE(prefetcher.take(executor, error));
@@ -174,7 +174,7 @@ TEST_F(Prefetch, NobodyWaitsForEver) {
 }
 
 TEST_F(Prefetch, AnErrorComesWithItsBatchAndNotBefore) {
-  // In a file too large to be checked before, the first samples of the validation are bad.
+  // The first validation samples are invalid, in a file too large to be checked when opened.
   uint64_t count = Dataset::kCheckedAtOpen + 4096;
   options.data = folder.write("large.bin", "");
   std::filesystem::resize_file(options.data, count * 2);

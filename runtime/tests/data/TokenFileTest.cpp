@@ -16,7 +16,7 @@ using testing::ElementsAre;
 
 namespace {
 
-/// The bytes of `numbers`, one after another.
+/// Returns the bytes of `numbers`, concatenated.
 template <typename T> std::string bytesOf(std::initializer_list<int64_t> numbers) {
   std::string bytes;
   for (int64_t number : numbers) {
@@ -32,7 +32,7 @@ std::string llmcHeader(int32_t magic, int32_t version, int32_t count) {
   return header;
 }
 
-/// What an index says. As it stands: two documents of two sequences and one, 16-bit tokens.
+/// The fields of an index. By default: documents of two sequences and of one, and 16-bit tokens.
 struct Index {
   std::string magic = std::string("MMIDIDX\0\0", 9);
   int64_t version = 1, code = 8, sequences = 3, documents = 3;
@@ -58,7 +58,7 @@ protected:
     return tokens;
   }
 
-  /// What is said when the file is opened, without the name of its folder.
+  /// Returns the error on opening the file, without the name of its folder.
   std::string fault(const std::string &name, std::optional<DataFormat> format = std::nullopt) {
     read(name, format);
     EXPECT_EQ(source, nullptr) << name;
@@ -152,7 +152,7 @@ TEST_F(TokenFile, MegatronIsKnownByEitherNameOrTheirPrefix) {
   }
   EXPECT_THAT(read("m.bin", DataFormat::NanoGpt), ElementsAre(1, 2, 3, 4, 5, 60000));
   EXPECT_EQ(source->format(), DataFormat::NanoGpt);
-  // A file of that very name is what is meant.
+  // A file with exactly this name comes first.
   folder.write("m", "x");
   EXPECT_THAT(read("m"), ElementsAre('x'));
 }
@@ -184,7 +184,7 @@ TEST_F(TokenFile, MegatronRefusesALyingIndex) {
     const char *message;
   } cases[] = {
       {[](Index &i) { i.magic[0] = 'm'; },
-       "the index 'm.idx' is none of Megatron: it does not begin with MMIDIDX and two zeros"},
+       "the index 'm.idx' is not one of Megatron: it does not begin with MMIDIDX and two zeros"},
       {[](Index &i) { i.version = 2; }, "the index 'm.idx' has version 2, expected 1"},
       {[](Index &i) { i.code = 0; },
        "the index 'm.idx' has 0 as the type of tokens, expected 1 to 8"},
@@ -216,9 +216,9 @@ TEST_F(TokenFile, MegatronRefusesALyingIndex) {
       {[](Index &i) { i.entries = bytesOf<int64_t>({0, 2, 2}); },
        "the index 'm.idx' has 3 sequences, its documents end at 2"},
       {[](Index &i) { i.lengths = bytesOf<int32_t>({2, 3, 2147483647}); },
-       "the data file 'm.bin' has 12 bytes, by its index it has 4294967304"},
+       "the data file 'm.bin' has 12 bytes, expected by its index 4294967304"},
       {[](Index &i) { i.lengths = bytesOf<int32_t>({2, 3, 0}); },
-       "the data file 'm.bin' has 12 bytes, by its index it has 10"},
+       "the data file 'm.bin' has 12 bytes, expected by its index 10"},
   };
   for (const auto &broken : cases) {
     Index index;

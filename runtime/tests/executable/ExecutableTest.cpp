@@ -1,4 +1,4 @@
-//===- ExecutableTest.cpp - the small program as its user runs it -----------===//
+//===- ExecutableTest.cpp - runs of the toy program's executable ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -144,7 +144,7 @@ TEST_F(Executable, ValidatesOnAFileOfItsOwn) {
   EXPECT_THAT(out, HasSubstr("validation on 2 batches from '"));
   ASSERT_EQ(run(data + " --save b"), 0) << err;
   EXPECT_EQ(folder.read("a"), folder.read("b"));
-  // Without a step to train, the data to train on is not needed.
+  // Without a training step, training data is not needed.
   ASSERT_EQ(run(file + " --validation-steps 2 --steps 5 --load a --metrics n"), 0) << err;
   ASSERT_EQ(metrics("n").size(), 1u);
   EXPECT_EQ(metrics("n")[0]["validation_loss"], metrics("m")[5]["validation_loss"]);
@@ -192,7 +192,7 @@ TEST_F(Executable, GradientsAreThoseOfTheStep) {
     EXPECT_NEAR(m1[i] - 0.9 * m0[i], gradient[i], 1e-15);
   }
   EXPECT_EQ(run(data + " --steps 3 --save-gradients g --gradients-step 3"), 1);
-  EXPECT_EQ(err, "error: --gradients-step is 3, this run does the steps from 0 to before 3\n");
+  EXPECT_EQ(err, "error: --gradients-step is 3, expected a step of this run, from 0 to before 3\n");
 }
 
 TEST_F(Executable, PrintsInsteadOfTraining) {
@@ -217,7 +217,7 @@ TEST_F(Executable, WrongUseIsAnError) {
   EXPECT_EQ(run(data + " --load none"), 1);
   EXPECT_EQ(err, "error: cannot read 'none': No such file or directory\n");
   EXPECT_EQ(run(data + " --steps 9223372036854775807"), 1);
-  EXPECT_THAT(err, HasSubstr("which is too many to count the samples"));
+  EXPECT_THAT(err, HasSubstr("too many for the samples to be counted in 64 bits"));
 }
 
 TEST_F(Executable, OutputsAreTriedBeforeTraining) {
@@ -268,7 +268,7 @@ TEST_F(Executable, AValidationLossThatIsNotFiniteEndsTheRun) {
     return true;
   };
   ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, hugeAtZ, error));
-  folder.write("val", std::string(1000, 'Z')); // Which training never meets.
+  folder.write("val", std::string(1000, 'Z')); // Training data does not contain it.
   EXPECT_EQ(run(data + " --load huge --validation-data val --validation-every 2 --save end"), 3);
   EXPECT_THAT(out, HasSubstr("step 1/5  loss "));
   EXPECT_THAT(out, testing::Not(HasSubstr("step 2/5")));

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Does for the small program what the compiler does for a model: gives the symbols
-// that an executable needs beside the runtime library.
+// Does for the toy program what the compiler does for a model: emits the symbols
+// that an executable needs besides the runtime library.
 //
 //===----------------------------------------------------------------------===//
 

@@ -26,7 +26,7 @@ protected:
     return run(data + " --steps " + std::to_string(steps) + " --checkpoint-dir ck " + options);
   }
 
-  /// The lines of a metrics file, without what differs from run to run.
+  /// Returns the lines of a metrics file without fields that differ between runs.
   std::vector<nlohmann::json> metrics(const std::string &file) {
     std::vector<nlohmann::json> lines;
     std::istringstream stream(folder.read(file));
@@ -49,7 +49,7 @@ TEST_F(Resume, IsTheSameAsNeverStopped) {
   ASSERT_EQ(train(8, "--checkpoint-every 3 --metrics m2"), 0) << err;
   EXPECT_THAT(out, HasSubstr("checkpoint of step 3 is in 'ck/step-00000003'\n"));
   EXPECT_THAT(out, HasSubstr("checkpoint of step 8 is in 'ck/step-00000008'\n"));
-  std::filesystem::remove_all(folder.file("ck/step-00000008")); // As if it had been killed.
+  std::filesystem::remove_all(folder.file("ck/step-00000008")); // As after a kill.
   ASSERT_EQ(train(20, "--checkpoint-every 3 --metrics m2 --save rest"), 0) << err;
   EXPECT_THAT(err, HasSubstr("warning: 'ck/LATEST' names 'step-00000008', which is not there\n"));
   EXPECT_THAT(out, StartsWith("going on at step 6 from 'ck/step-00000006'\n"));
@@ -81,7 +81,7 @@ TEST_F(Resume, PassesOverDamage) {
                              "manifest.json': No such file or directory\n"));
   EXPECT_EQ(folder.read("whole"), folder.read("rest"));
   EXPECT_TRUE(folder.has("ck/step-00000010"));
-  EXPECT_FALSE(folder.has("ck/step-00000008")); // It has been replaced, and then removed.
+  EXPECT_FALSE(folder.has("ck/step-00000008")); // Replaced, then removed.
 }
 
 TEST_F(Resume, NeverStartsAnewWhereCheckpointsWere) {
@@ -118,7 +118,7 @@ TEST_F(Resume, AnotherRunIsRefused) {
   ASSERT_EQ(train(4, "--seed 9 --allow-changes"), 0) << err;
   EXPECT_THAT(out, StartsWith("going on at step 2 from 'ck/step-00000002'; changed: seed 7, now 9"
                               "\n"));
-  ASSERT_EQ(train(5, "--seed 9"), 0) << err; // The newest one was made with it.
+  ASSERT_EQ(train(5, "--seed 9"), 0) << err; // The newest checkpoint has this seed.
 }
 
 TEST_F(Resume, OnlyOneRunUsesAFolder) {
@@ -145,8 +145,7 @@ TEST_F(Resume, AWrongMetricsFileIsLeftAlone) {
   ASSERT_EQ(train(2), 0) << err;
   folder.write("m", "Dear diary\n");
   EXPECT_EQ(train(4, "--metrics m"), 1);
-  EXPECT_EQ(err,
-            "error: 'm' is not a metrics file to go on with: line 1 does not tell of a step\n");
+  EXPECT_EQ(err, "error: 'm' is not a metrics file to continue: line 1 is not a line of metrics\n");
   EXPECT_EQ(folder.read("m"), "Dear diary\n");
 }
 

@@ -1,4 +1,4 @@
-//===- ToyExecutable.h - runs the small program as its user does ------------===//
+//===- ToyExecutable.h - runs the toy program's executable ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@
 
 namespace weft::rt {
 
-/// The executable, which has 4 ranks, in a folder with data.
+/// The toy executable, which has 4 ranks, in a folder with data.
 class ToyExecutable : public testing::Test {
 protected:
   ToyExecutable() {
@@ -27,7 +27,7 @@ protected:
     data = "--data " + folder.write("data", content);
   }
 
-  /// Runs the executable; gives its exit status, keeps what it printed.
+  /// Runs the executable, stores its output and returns its exit status.
   int run(const std::string &arguments, const std::string &environment = "") {
     std::string command = "cd " + folder.path.string() + " && " + environment + " " + TOY + " " +
                           arguments + (arguments.find('>') == std::string::npos ? " >out" : "") +
@@ -42,7 +42,7 @@ protected:
   TemporaryFolder folder;
   /// "--data FILE".
   std::string data;
-  /// What the last run printed.
+  /// The output of the last run.
   std::string out, err;
 };
 

@@ -7,7 +7,8 @@
 
 #include "tests/Toy.h"
 
-// The name under which the runtime looks for it; the compiler's object files define the same.
+// The symbol that the runtime looks for; the compiler's object files define the
+// same.
 extern "C" const weft::rt::KernelCode weft_kernels[];
 const weft::rt::KernelCode weft_kernels[] = {
     weft::rt::kToyKernels[0], weft::rt::kToyKernels[1], weft::rt::kToyKernels[2],

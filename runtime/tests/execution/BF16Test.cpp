@@ -1,4 +1,4 @@
-//===- BF16Test.cpp - matmuls of few bits ------------------------------------===//
+//===- BF16Test.cpp - matmuls of narrow types --------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,8 @@ TEST(BFloat16, EveryNumberStaysItself) {
 }
 
 TEST(BFloat16, RoundsToTheNearestAndToEven) {
-  for (uint32_t bits = 0; bits < 0x7F80; ++bits) { // All finite ones, and what is above the last.
+  // All finite numbers, and the midpoint above the last.
+  for (uint32_t bits = 0; bits < 0x7F80; ++bits) {
     float half = std::bit_cast<float>(bits << 16 | 0x8000);
     uint32_t even = bits + (bits & 1);
     EXPECT_EQ(rounded(half), even);
@@ -60,7 +61,7 @@ template <typename T = BFloat16> std::vector<T> randomNumbers(size_t count, unsi
   return numbers;
 }
 
-/// What is multiplied of a number.
+/// Returns a number as the matmul rounds it.
 double multiplied(BFloat16 number, bool) { return double(number); }
 double multiplied(Float16 number, bool) { return double(number); }
 double multiplied(float number, bool isTF32) {
@@ -85,8 +86,9 @@ template <typename C, typename T = BFloat16> void expectMatmul(const Matmul &mat
   auto prepared = PreparedMatmul::make({matmul, 0, 0, 0}, error);
   ASSERT_TRUE(prepared) << error;
   ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
-  double unit =
-      sizeof(C) == 2 ? 0x1p-8 : 0x1p-20; // Half of the last bit, or what sums in f32 lose.
+  double unit = sizeof(C) == 2
+                    ? 0x1p-8
+                    : 0x1p-20; // Half of the last bit, or the rounding errors of f32 sums.
   for (int64_t i = 0; i < p.batch * p.m * p.n; ++i) {
     int64_t which = i / (p.m * p.n), row = i / p.n % p.m, column = i % p.n;
     double sum = 0, size = 0;
@@ -162,7 +164,7 @@ TEST(BF16Matmul, OfOneOperandForAll) {
   }
 }
 
-/// A sum of matmuls, in parts as threads take them, and without the space between rows of C.
+/// A sum of matmuls, in the parts of threads; memory between rows of C stays as it is.
 TEST(BF16Matmul, OfSums) {
   constexpr int64_t m = 130, n = 150, k = 170, batch = 3, ldc = 151;
   Matmul matmul = {ElementType::BF16, false, true, m, n, k, k, k, ldc, batch, m * k, n * k, 0};
@@ -246,7 +248,7 @@ TEST(BF16Matmul, RunsOnTheCallingThreadOnly) {
       prepared->run(a.data(), b.data(), c.data(), error);
     }
   };
-  size_t before = countThreads(); // Another library may have begun some when it was loaded.
+  size_t before = countThreads(); // Loading another library may have started some.
   std::vector<float> expected(count);
   run(expected);
   EXPECT_EQ(countThreads(), before);

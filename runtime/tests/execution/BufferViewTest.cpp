@@ -1,13 +1,13 @@
-//===- BufferViewTest.cpp - nobody relies on where buffers lie --------------===//
+//===- BufferViewTest.cpp - runs whose buffers are out of reach -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Whole runs on executors that lend copies (see FarExecutor.h), and on those for CUDA
-// devices with a simulator for these, which are to print, write and return what they do
-// on the host.
+// Whole runs on executors that lend copies (see FarExecutor.h), and on CUDA
+// executors with the simulator. They must print, write and return the same as on
+// the host.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,8 +44,8 @@ void shrink(void *const *buffers, const int64_t *immediates, const int64_t *, in
   }
 }
 
-/// The small program on four ranks, with an update that depends on the number of the step, and with
-/// a table that is padded, as its momentum is not.
+/// The toy program on four ranks, with an update that depends on the step number, and with a padded
+/// table but an unpadded momentum.
 Program makeProgram() {
   Program program = makeToy(2, 2);
   TensorLayout &layout = program.parameters[0].layout;
@@ -80,10 +80,10 @@ protected:
     data = folder.write("data", text);
   }
 
-  /// What a run leaves behind in a folder of its own: files by name, and how it ended.
+  /// The result of a run in a folder of its own: files by name, and the exit status.
   using Traces = std::map<std::string, std::string>;
 
-  /// Runs with `arguments`, in which '@' is that folder.
+  /// Runs with `arguments`, in which '@' stands for that folder.
   Traces traces(const MakeExecutor &makeExecutor, const std::vector<std::string> &arguments) {
     std::string home = folder.file("run");
     std::filesystem::create_directory(home);
@@ -105,7 +105,7 @@ protected:
     return all;
   }
 
-  /// The same on all kinds of executors; gives what the host's leave behind.
+  /// Runs on all kinds of executors and expects equal results; returns that of the host.
   Traces expectSame(const std::vector<std::string> &arguments) {
     Traces host = traces(makeHostExecutor, arguments);
     expectSame(host, traces(makeFarExecutor, arguments));
@@ -133,7 +133,7 @@ protected:
     };
   }
 
-  /// Writes a table with `value` at element 4, and nothing of the optimizer.
+  /// Writes a table with `value` at element 4, without optimizer state.
   std::string writeTable(double value) {
     std::vector<double> table(kToyVocabulary - 6, 0.25);
     table[4] = value;
@@ -170,7 +170,7 @@ private:
     return train(program, kernels.data(), options, [&](std::string &) { return makeExecutor; });
   }
 
-  /// Without times.
+  /// Returns the metrics without times.
   std::string metrics(const std::string &name) {
     std::istringstream stream(folder.read(name));
     std::string all;
@@ -225,7 +225,7 @@ TEST_F(Views, ARunThatEndsWithAnOverflow) {
   EXPECT_NE(traces["errors"].find("layers.1: expert "), std::string::npos) << traces["errors"];
 }
 
-/// Of a gradient that nobody asks for no copy is made.
+/// A gradient that no Observer wants is not copied.
 TEST_F(Views, OnlyOfWhatIsWanted) {
   auto viewsOf = [&](const std::string &arguments) {
     FarExecutor::views = 0;
@@ -238,7 +238,7 @@ TEST_F(Views, OnlyOfWhatIsWanted) {
   EXPECT_EQ(viewsOf("--steps 5 --save-gradients @/gradients"), 2 * 4 * 5 + 4);
 }
 
-/// Wherever a copy fails, the run ends with that, and leaves behind nothing that is wrong.
+/// Any failed copy ends the run with its error, and the run leaves no wrong files.
 TEST_F(Views, ThatFailEndTheRun) {
   const std::string table = writeTable(0.5);
   auto run = [&](const MakeExecutor &makeExecutor) {

@@ -21,8 +21,8 @@
 
 using namespace weft::rt;
 
-// Counts what every thread allocates, to show that the steady state allocates nothing.
-// Sanitizers bring operators of their own.
+// Counts the allocations of every thread, to show that the steady state has none.
+// Sanitizers have operators of their own.
 #ifndef WEFT_SANITIZED
 static std::atomic<uint64_t> allocations = 0;
 
@@ -170,14 +170,14 @@ TEST(Executor, SteadyStateAllocatesNothing) {
 }
 #endif
 
-/// The content of a buffer of F64.
+/// Returns the contents of a buffer of F64.
 std::vector<double> valuesOf(const Executor &executor, uint32_t buffer) {
   BufferView view = executor.view(buffer);
   const double *values = static_cast<const double *>(view.data());
   return {values, values + view.bytes().size() / sizeof(double)};
 }
 
-/// What all ranks find after a step from a table with `value` in place of element `token`.
+/// Returns the findings of all ranks after a step from a table with `value` in element `token`.
 std::string findingWith(int64_t token, double value) {
   Cluster cluster(makeToy(2, 2));
   std::vector<std::optional<Finding>> findings(4);
@@ -241,7 +241,7 @@ TEST(Overflow, StopsAllRanksBeforeTheUpdateAndIsToldOfOnce) {
   observed.name = "load/layers.1";
   observed.limit = 2.5;
   observed.mean = 2;
-  // In the place of a gradient, what the table held: element 131 is rank 1's and 3's number 3.
+  // The gradient's buffer holds the table: element 131 is number 3 on ranks 1 and 3.
   program.step[4].operands[0].buffer = 0;
   Cluster cluster(std::move(program));
   std::vector<std::optional<Overflow>> found(4);
@@ -325,7 +325,7 @@ TEST(Matmuls, OfDevicesAreRefused) {
                    "processor");
 }
 
-/// With strides between the operands of a batch, and with a stride of 0 in one of A, B and C.
+/// Operands of a batch with gaps, and with a stride of 0 in one of A, B and C.
 TEST(Matmuls, AreAsDefined) {
   for (int form = 0; form < 16; ++form) {
     bool transposeA = form & 1, transposeB = form & 2;

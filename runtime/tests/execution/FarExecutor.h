@@ -1,22 +1,22 @@
-//===- FarExecutor.h - an executor whose memory nobody reaches -------------===//
+//===- FarExecutor.h - an executor with memory out of reach ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Computes as the host does, but lends copies, as a device with memory of its own
-// would. Whoever relies on more than BufferView.h promises gets wrong numbers or a
-// failure of the test:
+// Computes on the host, but lends copies, like a device with memory of its own.
+// Users that rely on more than BufferView.h promises get wrong numbers or a failed
+// test:
 //
-//   - what has been given back is spoilt, so that an address that was kept shows
-//     something else than the buffer, and is looked at in the end, for writes
-//   - a draft is spoilt at first
-//   - a view is looked at when it ends, for writes
-//   - one view or draft at a time
-//   - only on the rank's thread
+//   - returned memory is overwritten, so that a stale address shows other values than
+//     the buffer, and is checked for writes at the end
+//   - a draft is filled with garbage at first
+//   - a view is checked for writes when it ends
+//   - only one view or draft may exist at a time
+//   - only the rank's thread may use them
 //
-// A test may have it fail, as a device does.
+// A test may make it fail like a device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,7 @@ public:
   using Executor::view;
   BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const override {
     ++views;
-    auto &self = const_cast<FarExecutor &>(*this); // Its loans are no part of what it computes.
+    auto &self = const_cast<FarExecutor &>(*this); // Loans do not change what it computes.
     Loan &loan = self.lend(buffer, begin, count);
     if (!loan.hasFailed) {
       std::copy_n(content(buffer, begin), count, loan.memory.begin());
@@ -62,9 +62,9 @@ public:
     return BufferDraft(lend(buffer, begin, count).memory, *this);
   }
 
-  /// Views and drafts that there have been of all buffers, on all ranks.
+  /// The number of views and drafts of all buffers so far, on all ranks.
   static inline std::atomic<int64_t> views = 0, drafts = 0;
-  /// Which of those to come fails, counted from 1 on; 0 for none.
+  /// The number, from 1, of the coming view or draft that fails; 0 for none.
   static inline std::atomic<int64_t> failing = 0;
 
 private:
@@ -74,7 +74,7 @@ private:
     std::vector<char> memory;
     bool hasFailed;
   };
-  /// As a double it is tiny, as a token no token.
+  /// A tiny number as a double, an invalid token as an integer.
   static constexpr char kSpoilt = char(0xA7);
   static bool isSpoilt(char byte) { return byte == kSpoilt; }
 
@@ -117,7 +117,7 @@ private:
     lent = nullptr;
   }
 
-  /// All that there have been; their memory stays where it is.
+  /// All loans so far; their memory stays in place.
   std::deque<Loan> loans;
   Loan *lent = nullptr;
   std::thread::id thread;

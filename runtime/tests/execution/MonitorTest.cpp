@@ -1,11 +1,11 @@
-//===- MonitorTest.cpp - devices that do not come on ------------------------===//
+//===- MonitorTest.cpp - devices that make no progress ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// There is no device here: the test writes the words, and lets time pass.
+// There is no device: the test writes the words and advances the time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,7 +68,7 @@ struct Link : Communicator {
   std::function<std::string()> describeDevice;
 };
 
-/// Time that passes only where the test says so, however slow or fast the machine is.
+/// A clock that only the test advances, so that the machine's speed does not matter.
 class HandClock {
 public:
   Monitor::Clock::time_point now() {
@@ -76,11 +76,11 @@ public:
     return Monitor::Clock::time_point(Milliseconds(elapsed));
   }
 
-  /// Returns when the Monitor has looked at all at the new time. Of more than a second it would
-  /// think that the process was stopped.
+  /// Advances the time and returns once the Monitor has looked at everything at the new time.
+  /// `time` must not exceed a second, or the Monitor assumes that the process was suspended.
   void pass(Milliseconds time) {
     skip(time);
-    // A look of up to three ranks, each of which reads the time, between parts of two others.
+    // A look at up to three ranks, each of which reads the time, between parts of two other looks.
     constexpr int kReads = 9;
     for (int before = reads, tries = 0; reads < before + kReads; ++tries) {
       ASSERT_LT(tries, 60000) << "the Monitor does not look";
@@ -88,7 +88,7 @@ public:
     }
   }
 
-  /// Without the Monitor.
+  /// Advances the time without waiting for the Monitor.
   void skip(Milliseconds time) { elapsed += time.count(); }
 
 private:
@@ -109,7 +109,7 @@ protected:
     }
   }
 
-  /// The mark at the first all-reduce of a step, and how many come before.
+  /// Returns the mark at the first all-reduce of a step, and the number of marks before it.
   uint32_t collectiveMark() const {
     const ProgressMarks &marks = monitor->marks();
     for (size_t i = 0; i < program.step.size(); ++i) {
@@ -176,13 +176,13 @@ TEST_F(MonitorTest, LetsWhoComesOnGoOn) {
   begin(Milliseconds(150));
   EXPECT_EQ(lines[0]->issue(1), 1);
   for (uint32_t i = 1; i <= 8; ++i) {
-    EXPECT_EQ(lines[0]->issue(1), i + 1); // There is always work.
+    EXPECT_EQ(lines[0]->issue(1), i + 1); // The device always has work.
     time.pass(Milliseconds(100));
     write(0, i);
     time.pass({});
   }
   write(0, 9);
-  time.pass(Milliseconds(300)); // Nobody has anything to do.
+  time.pass(Milliseconds(300)); // All devices are idle.
   EXPECT_FALSE(shared.hasFailed);
   EXPECT_EQ(first.moves, 9);
   EXPECT_EQ(second.moves, 0);
@@ -198,7 +198,7 @@ TEST_F(MonitorTest, TellsOfADeviceThatIsStuckAndGivesUpAll) {
   EXPECT_THAT(failed.message,
               MatchesRegex("rank 1 is stuck: its device has been for [0-9.]+ ms in "
                            "step instructions? [0-9]+.* \\(.*, .*\\), place 1 of its work"));
-  time.pass({}); // That it has stopped is seen.
+  time.pass({}); // The Monitor sees that the run has stopped.
   time.pass(Milliseconds(501));
   EXPECT_TRUE(monitor->endsWithin(kPatience));
   EXPECT_EQ(givenUp, 2);
@@ -208,9 +208,9 @@ TEST_F(MonitorTest, TheBudgetGrowsWithThePrediction) {
   for (Instruction &instruction : program.step) {
     instruction.cost.seconds = 0.02;
   }
-  begin(Milliseconds(100)); // And 200 ms for the prediction.
+  begin(Milliseconds(100)); // Plus 200 ms for the prediction.
   lines[0]->issue(monitor->marks().behind("step", 0));
-  time.pass({}); // The work is seen.
+  time.pass({}); // The Monitor sees the work.
   time.pass(Milliseconds(300));
   EXPECT_FALSE(shared.hasFailed);
   time.pass(Milliseconds(1));
@@ -238,14 +238,14 @@ TEST_F(MonitorTest, WorkThatComesWhileItLooksHasAllItsBudget) {
   EXPECT_FALSE(shared.hasFailed);
   time.pass(Milliseconds(1));
   EXPECT_TRUE(shared.hasFailed);
-  monitor.reset(); // Which reads what is here.
+  monitor.reset(); // It reads the members of this object.
 }
 
 TEST_F(MonitorTest, NamesPartnersOfACollective) {
   begin(Milliseconds(200));
   uint32_t mark = collectiveMark();
   ASSERT_GT(mark, 0u);
-  // Rank 1 has come to it, rank 0 has not.
+  // Rank 1 has reached the all-reduce, rank 0 has not.
   for (Monitor::Line *line : lines) {
     line->issue(mark - 1);
     line->issue(mark);
@@ -275,7 +275,7 @@ TEST_F(MonitorTest, NamesPartnersThatAreThereOrHaveNothingToDo) {
   }
 }
 
-/// Work that was issued to another line, and that the collective waits for.
+/// The collective waits for work on another line.
 TEST_F(MonitorTest, JudgesTheLineWhoseTurnComesFirst) {
   uint32_t others[2] = {};
   begin(Milliseconds(200));
@@ -297,7 +297,7 @@ TEST_F(MonitorTest, JudgesTheLineWhoseTurnComesFirst) {
   monitor.reset();
 }
 
-/// Its host may wait for another's device.
+/// An idle rank's host may wait for another rank's device.
 TEST_F(MonitorTest, LooksBehindARankThatHasNothingToDo) {
   program = makeToy(3, 1);
   Link third(2, shared);
@@ -339,7 +339,7 @@ TEST_F(MonitorTest, TellsWhoIsSlowFromWhoIsStuck) {
     lines[0]->issue(mark - 1);
     lines[1]->issue(mark);
   }
-  // Rank 1 is ahead and waits, as if in the collective; rank 0 comes on, but slowly.
+  // Rank 1 is ahead and waits, as if in the collective; rank 0 makes slow progress.
   write(1, 90);
   for (uint32_t i = 1; i < 60 && !shared.hasFailed; ++i) {
     write(0, i);

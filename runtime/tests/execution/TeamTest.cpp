@@ -52,7 +52,7 @@ TEST(TeamTest, WakesHelpersThatSleep) {
 TEST(TeamTest, SharesPartsAmongThreads) {
   Team team(2);
   std::atomic<int> arrived = 0;
-  // Each part waits for the other, so two threads must be at it.
+  // Each part waits for the other, so two threads must run them.
   team.run(2, [&](int64_t) {
     ++arrived;
     while (arrived != 2) {
@@ -74,7 +74,7 @@ TEST(TeamTest, CutsAllIterations) {
   EXPECT_EQ(cutIterations(1 << 20, 2).length % 64, 0);
 }
 
-/// `count` numbers from -0.5 to 0.5.
+/// Returns `count` numbers from -0.5 to 0.5.
 std::vector<float> randomMatrix(uint64_t seed, int64_t count) {
   std::vector<float> values(static_cast<size_t>(count));
   for (size_t i = 0; i < values.size(); ++i) {

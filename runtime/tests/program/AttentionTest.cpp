@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - attention that a library may do ----------------===//
+//===- AttentionTest.cpp - parts of attention for a library ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Keys that go round `shards` shards of `length` positions, on a mesh of one axis.
+/// Ring attention over `shards` shards of `length` positions, on a mesh of one axis.
 Attention makeRing(int64_t shards, int64_t length, bool isZigzag) {
   Attention ring;
   ring.batch = ring.keyHeads = ring.group = 1;
@@ -33,7 +33,7 @@ Attention makeRing(int64_t shards, int64_t length, bool isZigzag) {
   return ring;
 }
 
-/// The position that is stored at `index`, of `chunks` chunks.
+/// Returns the position stored at `index`, with `chunks` chunks.
 int64_t zigzag(int64_t chunks, int64_t length, int64_t index) {
   std::vector<int64_t> order;
   for (int64_t first = 0, last = chunks - 1; first < last; ++first, --last) {
@@ -57,7 +57,7 @@ bool sees(const AttentionPart &part, int64_t query, int64_t key) {
   return !part.isCausal || (j <= last && (part.window == 0 || j > last - part.window));
 }
 
-/// Compares a part with the definition; false where there is none.
+/// Compares a part with the definition of attention; false if there is no part.
 bool isRight(const Attention &a, int64_t rank, int64_t turn) {
   std::vector<int64_t> coordinates = {rank}, immediates = {turn};
   std::optional<AttentionPart> part = attentionPart(a, coordinates, immediates);
@@ -91,11 +91,11 @@ TEST(AttentionParts, ZigzagTurnsAreHalves) {
   };
   EXPECT_TRUE(part(2, 0).isCausal);
   EXPECT_EQ(part(2, 0).keys, 8);
-  // Keys of an earlier rank: the first chunk, by all.
+  // Keys of an earlier rank: all queries see the first chunk.
   EXPECT_FALSE(part(2, 1).isCausal);
   EXPECT_EQ(part(2, 1).queries, 8);
   EXPECT_EQ(part(2, 1).keys, 4);
-  // Of a later rank: both chunks, by the second half.
+  // Keys of a later rank: the second half of the queries sees both chunks.
   EXPECT_EQ(part(2, 3).firstQuery, 4);
   EXPECT_EQ(part(2, 3).queries, 4);
   EXPECT_EQ(part(2, 3).keys, 8);
@@ -130,11 +130,11 @@ TEST(AttentionParts, WindowsAreRightOrNone) {
       }
     }
   }
-  EXPECT_GT(found, 7 * 6); // At least the own shards and those that nobody sees.
+  EXPECT_GT(found, 7 * 6); // At least the own shards and those that no query sees.
   EXPECT_LT(found, 7 * 9);
 }
 
-/// Of the part's keys those with positions below a document's start are the first of its runs.
+/// The keys below a document's start are the first of the part's runs.
 TEST(AttentionParts, OfDocumentsSayWhereTheirKeysAre) {
   for (bool isZigzag : {false, true}) {
     Attention documents = makeRing(4, 8, isZigzag);
@@ -155,7 +155,8 @@ TEST(AttentionParts, OfDocumentsSayWhereTheirKeysAre) {
   }
 }
 
-/// The last four of 32 positions see chunks 1, 6 and 2, or 6 and 2, of which the later is first.
+/// The last four of 32 positions see chunks 1, 6 and 2, or chunks 6 and 2; of these the later one
+/// is stored first.
 TEST(AttentionParts, OfDocumentsAreTwoAscendingRunsOrNone) {
   Attention all = makeRing(1, 4, false);
   all.turn.reset();
@@ -261,26 +262,26 @@ TEST(AttentionPrograms, FaultsAreFound) {
   const std::pair<std::string, const char *> faults[] = {
       {faultAfter([](P &, A &, I &) {}), ""},
       {faultAfter([](P &, A &a, I &) { a.keys = 0; }), "has a size of 0, expected 1 to 2147483647"},
-      {faultAfter([](P &, A &a, I &) { a.scale = 1 / 0.0; }), "expected a finite one"},
+      {faultAfter([](P &, A &a, I &) { a.scale = 1 / 0.0; }), "expected a finite scale"},
       {faultAfter([](P &, A &a, I &) { a.isCausal = false, a.window = 3; }),
-       "has a window of 3, expected none where all keys are seen"},
+       "has a window of 3, expected none if queries see all keys"},
       {faultAfter([](P &, A &a, I &) { a.starts = 6; }), "has 6 operands, its attention has 8"},
       {faultAfter([](P &, A &a, I &) { a.starts = 4; }),
-       "does not only read operand 4, where its documents begin"},
+       "writes operand 4, the beginnings of documents, expected only reads"},
       {faultAfter([](P &, A &a, I &) { a.starts = 0; }), "needs i32 in buffer"},
       {faultAfter([](P &, A &a, I &) { a.isCausal = false, a.starts = 0; }),
-       "has documents, expected none where all keys are seen"},
+       "has documents, expected none if queries see all keys"},
       {faultAfter([](P &, A &a, I &) { a.chunks = 3, a.chunkLength = 2; }),
-       "is stored in 3 chunks of 2, expected an even number of some positions"},
+       "is stored in 3 chunks of 2, expected an even number of chunks of at least 1 position"},
       {faultAfter([](P &, A &a, I &) { a.firstKey.strides = {1}; }),
-       "moves along 1 mesh axes, the mesh has 2"},
+       "has offsets along 1 mesh axes, the mesh has 2"},
       {faultAfter([](P &, A &a, I &) { a.firstKey.strides = {1, -1}; }),
-       "moves along a mesh axis by [1, -1], expected 0 to 2147483647"},
+       "has the offsets [1, -1] along mesh axes, expected 0 to 2147483647"},
       {faultAfter([](P &, A &a, I &) { a.operands.pop_back(); }), "names 4 operands, expected 5"},
       {faultAfter([](P &, A &a, I &) { a.operands[2] = 5; }),
        "has 6 operands, its attention has 7"},
       {faultAfter([](P &, A &a, I &) { a.operands[3] = 2; }),
-       "does not access operand 2 as its attention does"},
+       "and its attention differ in the access to operand 2"},
       {faultAfter([](P &, A &a, I &) { a.keys = 5; }), "needs 80 bytes in buffer"},
       {faultAfter([](P &, A &a, I &) { a.isOutputWide = true; }), "needs f32 in buffer"},
       {faultAfter([](P &, A &a, I &) { a.workspaceBytes = 65; }), "needs 68 bytes in buffer"},

@@ -163,7 +163,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   EXPECT_EQ(error, "the program has version 99, this runtime reads version 10");
 }
 
-/// Damage that the checksum does not show must be noticed by the content, or do no harm.
+/// Damage that the checksum misses must be found in the content, or be harmless.
 TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
   constexpr size_t header = 28;
   const std::vector<char> good = serialize(makeToy(2, 2));
@@ -191,7 +191,7 @@ TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
   }
 }
 
-/// All parts, of which libraries and code are not known.
+/// All parts; the sizes of libraries and code are unknown.
 std::vector<DeviceUse> someDeviceUses() {
   return {{DevicePart::Context, 1000},      {DevicePart::Libraries, {}},
           {DevicePart::Communicators, 300}, {DevicePart::Inputs, 20},
@@ -267,7 +267,7 @@ TEST(Text, MatmulsAndCollectives) {
               HasSubstr("all-to-all f64 [4, 2] over {data, model} dim 0 to 1 %6 -> %0"));
 }
 
-/// A change to the program and the fault that it makes.
+/// A change to the program, and the error that it causes.
 struct Fault {
   void (*make)(Program &);
   const char *message;
@@ -345,20 +345,20 @@ const Fault kFaults[] = {
        p.matmuls = {{ElementType::F32}};
        p.matmuls[0].isResultF32 = true;
      },
-     "matmul 0 widens its result, which only one of bf16, f16 or FP8 may, got f32"},
+     "matmul 0 widens the result of f32 operands, expected bf16, f16 or FP8 operands"},
     {[](Program &p) {
        p.matmuls = {{ElementType::BF16}};
        p.matmuls[0].isTF32 = true;
      },
-     "matmul 0 rounds to tf32, which only one of f32 may, got bf16"},
+     "matmul 0 rounds bf16 operands to tf32, expected f32 operands"},
     {[](Program &p) {
        p.matmuls = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
      },
-     "matmul 0 adds up matmuls in bf16, expected to in f32"},
+     "matmul 0 adds up matmuls in bf16, expected f32"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F16, false, false, 1, 1, 1, 1, 1, 1, 2, 1, 1, 0}};
      },
-     "matmul 0 adds up matmuls in f16, expected to in f32"},
+     "matmul 0 adds up matmuls in f16, expected f32"},
     {[](Program &p) {
        p.matmuls = {{ElementType::BF16, false, false, 1, 1, 1, 1, 1, 1}};
        p.matmuls[0].isResultF32 = true;
@@ -371,7 +371,7 @@ const Fault kFaults[] = {
     {[](Program &p) { p.matmuls = {{ElementType::F32, false, false, 1, 1, 1, 1, 1, 1, 1, -1}}; },
      "matmul 0 has a negative stride"},
     {[](Program &p) { p.matmuls = {{ElementType::F32, false, false, 2, 2, 2, 1, 2, 2}}; },
-     "rows closer together than they are long"},
+     "rows that overlap: a row stride is less than the length of a row"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F32, false, false, 16, 16, 16, 16, 16, 16}};
        p.buffers.push_back({512, 0, BufferClass::Activation, false, ElementType::F32});
@@ -395,24 +395,24 @@ const Fault kFaults[] = {
        p.matmuls = {kToyBytes};
        p.matmuls[0].transposeB = false;
      },
-     "matmul 0 is in FP8, 16x16x16, expected one, B alone transposed, sizes and distances "
-     "multiples of 16"},
+     "matmul 0 is in FP8 and of size 16x16x16, expected a single matmul, only B transposed, sizes "
+     "and strides multiples of 16"},
     {[](Program &p) {
        p.matmuls = {kToyBytes};
        p.matmuls[0].m = 8;
      },
-     "matmul 0 is in FP8, 8x16x16, expected one"},
+     "matmul 0 is in FP8 and of size 8x16x16, expected a single matmul"},
     {[](Program &p) {
        p.matmuls = {kToyBytes};
        p.matmuls[0].epilogue.sums = Epilogue::Sums::OfA;
      },
-     "matmul 0 in FP8 does more than to add"},
+     "matmul 0 is in FP8 and has an epilogue of more than an addend and a bias"},
     {[](Program &p) {
        p.matmuls = {kToyBytes};
        p.matmuls[0].isResultF32 = true;
        p.matmuls[0].epilogue.hasBias = true;
      },
-     "matmul 0 in FP8 adds a bias to a result of f32, expected bf16"},
+     "matmul 0 is in FP8 and adds a bias to an f32 result, expected bf16"},
     {[](Program &p) {
        p.matmuls = {kToyBytes};
        p.buffers.push_back({256, 0, BufferClass::Activation, false, ElementType::F8E4M3});
@@ -421,40 +421,40 @@ const Fault kFaults[] = {
      },
      "needs bf16 in buffer 10, which holds f8e4m3"},
     {[](Program &p) { p.collectives[0].type = ElementType::F8E5M2; },
-     "collective 0 is of type f8e5m2, expected one that is not for matmuls alone"},
+     "collective 0 is of type f8e5m2, which only matmuls support"},
     {[](Program &p) { p.parameters[0].layout.type = ElementType::F8E4M3; },
-     "is of type f8e4m3, expected one that is not for matmuls alone"},
+     "is of type f8e4m3, which only matmuls support"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8, 2, 64, 64, 0}};
        p.matmuls[0].epilogue.hasAddend = true;
      },
-     "matmul 0 adds to what is a sum of matmuls already"},
+     "matmul 0 has an addend, but its result is already a sum of matmuls"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F64, false, false, 8, 8, 8, 8, 8, 8}};
        p.matmuls[0].epilogue.hasBias = true;
      },
-     "matmul 0 does more than to add, which only one matmul of f32 or bf16 may"},
+     "matmul 0 has an epilogue of more than an addend, expected a single matmul and not of f64"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
        p.matmuls[0].epilogue.hasAux = true;
      },
-     "matmul 0 has a matrix for an activation, expected one where there is the gradient of one"},
+     "matmul 0 has an activation operand, expected none without an activation"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
        p.matmuls[0].epilogue.activation = Epilogue::Activation::GeluGradient;
      },
-     "matmul 0 has no matrix for an activation, expected one where there is the gradient of one"},
+     "matmul 0 has no activation operand, expected one for the gradient of an activation"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
        p.matmuls[0].epilogue.hasBias = true;
        p.matmuls[0].epilogue.sums = Epilogue::Sums::OfA;
      },
-     "matmul 0 sums an operand and has a bias or an activation, expected one"},
+     "matmul 0 sums an operand and has a bias or an activation, expected only one of these"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F32, false, false, 8, 8, 0, 8, 8, 8}};
        p.matmuls[0].epilogue.hasAddend = true;
      },
-     "matmul 0 has an epilogue and nothing to sum"},
+     "matmul 0 has an epilogue, but a size of 0"},
     {[](Program &p) {
        p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
        p.matmuls[0].epilogue.hasBias = true;
@@ -534,8 +534,8 @@ const Fault kFaults[] = {
        p.observations[1].limit = p.observations[1].mean = 1;
        p.observations[2].name = "gradient/norm";
      },
-     "step instruction 4 observes 'gradient/table', which has a limit, and no loss or norm after "
-     "it"},
+     "step instruction 4 observes 'gradient/table', which has a limit, but no loss or gradient "
+     "norm after it"},
     {[](Program &p) { p.evaluate.pop_back(); }, "evaluate does not observe validation_loss"},
     {[](Program &p) { p.evaluate[1].operands.pop_back(); },
      "evaluate instruction 1 has 1 operands, expected 2"},

@@ -1,4 +1,4 @@
-//===- ProfileTest.cpp - times of steps, and what is told of them --------===//
+//===- ProfileTest.cpp - times of steps and their reports ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -93,7 +93,7 @@ TEST(Classes, ComeFromTheInstruction) {
   EXPECT_EQ(classOf(program, program.init[0]), "optimizer");
 }
 
-/// Two ranks of a program whose second takes three times as long as the first.
+/// Two ranks of a program; the second rank takes three times as long as the first.
 class TwoRanks : public testing::Test {
 protected:
   TwoRanks() : first(program.step.size(), true), second(program.step.size(), true) {

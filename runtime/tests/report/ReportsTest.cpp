@@ -343,7 +343,7 @@ TEST(Words, EditDistance) {
   EXPECT_EQ(editDistance("kitten", "sitting"), 3u);
 }
 
-/// Who ends at once has been read before, as a launcher may not read any more after.
+/// printError returns only after its output was read, as a launcher may stop reading afterwards.
 TEST(ErrorOutput, WaitsForWhoReads) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
@@ -356,7 +356,7 @@ TEST(ErrorOutput, WaitsForWhoReads) {
   });
   auto begun = std::chrono::steady_clock::now();
   printError("a way");
-  // No longer than a second, by which the reader may not have come on a busy machine.
+  // Waits at most a second; on a busy machine the reader may not have started by then.
   bool hasWaited = std::chrono::steady_clock::now() - begun >= std::chrono::seconds(1);
   int unread = -1;
   ioctl(STDERR_FILENO, FIONREAD, &unread);

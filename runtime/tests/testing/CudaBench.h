@@ -1,4 +1,4 @@
-//===- CudaBench.h - a simulator with things to use -------------------------===//
+//===- CudaBench.h - a simulator with streams, memory and kernels -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,13 +33,13 @@ inline void benchScale(void *const *buffers, const int64_t *immediates, const in
   }
 }
 
-/// Writes one byte more than there are.
+/// Writes one byte past the end of its operand.
 inline void benchOverrun(void *const *buffers, const int64_t *, const int64_t *, int64_t, int64_t,
                          int64_t) {
   std::memset(buffers[0], 0, kBenchBytes + 1);
 }
 
-/// Parts in which "trace" was run.
+/// The ranges of iterations that "trace" ran.
 inline std::vector<std::pair<int64_t, int64_t>> benchParts;
 
 inline void benchTrace(void *const *, const int64_t *, const int64_t *, int64_t, int64_t begin,
@@ -96,7 +96,7 @@ struct Bench {
 
   static void ok(Result result) { EXPECT_EQ(result, nullptr) << result; }
 
-  /// Lets the host wait for all of a stream.
+  /// Waits on the host for all work of a stream.
   Result finish(Handle awaited) {
     Handle last = makeEvent();
     ok(cuda.record(device, last, awaited));
@@ -104,7 +104,7 @@ struct Bench {
   }
   void drain(Handle awaited) { ok(finish(awaited)); }
 
-  /// Lets `behind` wait for all that is enqueued on `before`.
+  /// Makes stream `behind` wait for all work enqueued on `before`.
   void order(Handle before, Handle behind) {
     ok(cuda.record(device, event, before));
     ok(cuda.wait(device, behind, event));
@@ -156,7 +156,7 @@ struct Bench {
     return opened;
   }
 
-  /// Of "scale", whose coordinates are the first of `c`.
+  /// Launches "scale", whose coordinates are at `c`.
   Result launch(Handle on, Address from, Address to, uint64_t factor = 1) {
     const uint64_t arguments[] = {c, from, to, factor};
     return cuda.launch(device, on, scale, 2, 64, arguments, 4);
@@ -180,12 +180,12 @@ struct Bench {
   char *pinned = nullptr;
 };
 
-/// A use that is wrong, of which the simulator has to say so.
+/// A wrong use that the simulator must refuse.
 struct Misused {
   const char *name;
-  /// Part of what is said.
+  /// A part of the expected error.
   const char *text;
-  /// What the last call gives, which is the one that is wrong.
+  /// Makes the wrong use, and returns the result of its last call.
   Result (*run)(Bench &bench);
 };
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What collectives compute is in the suite of all backends. Here is what the simulator
-// refuses, and how ranks that do not come are noticed.
+// The conformance suite tests the results of collectives. Here are tests of wrong uses that
+// the simulator refuses, and of missing ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kShared = 1024;
 
-/// A device of the two that one thread has here.
+/// One of two devices that a single thread uses here.
 struct Rank {
   Handle device = 0, stream = 0, event = 0, world = 0;
   Address memory = 0;
@@ -65,7 +65,7 @@ struct Two {
     Bench::ok(cuda.record(rank.device, rank.event, rank.stream));
     return cuda.await(rank.device, rank.event);
   }
-  /// Of both ranks, in the same order.
+  /// Splits the communicators of both ranks, in the same order.
   std::pair<Handle, Handle> split() {
     Handle first = 0, second = 0;
     Bench::ok(cuda.split(one.device, one.world, 0, 0, &first));
@@ -325,7 +325,7 @@ TEST_P(CudaCommunicationMisuse, IsRefusedWhateverTheSeed) {
 INSTANTIATE_TEST_SUITE_P(Communicators, CudaCommunicationMisuse, testing::ValuesIn(kMisused),
                          [](const auto &info) { return std::string(info.param.name); });
 
-/// Whoever waits does what the other device has to do for it.
+/// A thread that waits does the other device's work.
 TEST(CudaCommunication, OneWaitsForBoth) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Two two(seed);
@@ -349,13 +349,13 @@ TEST(CudaCommunication, WhoIsAloneIsNotReached) {
     Bench::ok(two.cuda.reached(two.one.device, two.one.event, &isReached));
     EXPECT_FALSE(isReached);
   }
-  // From another thread, as by one that watches.
+  // Call it from another thread, as a monitor does.
   std::thread([&] { Bench::ok(two.cuda.giveUp(two.one.device)); }).join();
   EXPECT_THAT(two.cuda.await(two.one.device, two.one.event),
               testing::StrEq("await: device 0 was given up"));
 }
 
-/// One of four in a world of which it sees nothing else.
+/// One rank of a world of four whose other ranks are unreachable.
 TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
   Simulator simulator({.seed = 1, .devices = 4, .isAlone = true}, {});
   const DriverTable &cuda = simulator.library();
@@ -396,7 +396,7 @@ TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
               testing::StrEq("split: a device that is alone has no ranks to split"));
 }
 
-/// Both ranks join, of which `changed` is the table; gives what the run ends with.
+/// Lets both ranks join by the table `changed`; returns the error of the run.
 std::string
 joinBy(const DriverTable &changed, const std::function<bool()> &isBusy = [] { return false; }) {
   auto backend = makeLocalBackend({{"all", 2}}, {});
@@ -420,11 +420,11 @@ TEST(DeviceCollectives, WhatNeverGetsReadyIsSaid) {
     return nullptr;
   };
   EXPECT_THAT(joinBy(library),
-              testing::ContainsRegex("rank [01] waited 0.05 s for what began between the devices "
-                                     "of ranks .*0.*1"));
+              testing::ContainsRegex("rank [01] waited 0.05 s to set up communication between the "
+                                     "devices of ranks .*0.*1"));
 }
 
-/// Somebody else watches the device that it may wait for.
+/// A monitor watches the device, which new work may have to wait for.
 TEST(DeviceCollectives, TimeOfADeviceThatIsBusyDoesNotCount) {
   Simulator simulator({.devices = 2}, {});
   DriverTable library = simulator.library();

@@ -23,7 +23,7 @@ struct Called {
   Result (*run)(Bench &bench);
 };
 
-/// Where the table's functions put what they make.
+/// Receives the objects that the table's functions make.
 Handle made;
 void *madePinned;
 bool isReached;
@@ -177,7 +177,7 @@ TEST_P(CudaFaultsTest, FailsWhenItIsTold) {
   bench.simulator.failAt(function, bench.simulator.calls(function) + 1,
                          "the device fell off the bus");
   EXPECT_THAT(GetParam().run(bench), StrEq(function + ": the device fell off the bus"));
-  // That call only.
+  // Only that call fails.
   if (Result result = GetParam().run(bench)) {
     EXPECT_THAT(result, testing::Not(HasSubstr("bus")));
   }
@@ -234,7 +234,7 @@ TEST(CudaFailureTest, ADeviceThatHasFailedDoesNothingMore) {
     Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
     EXPECT_NE(bench.cuda.await(bench.device, bench.event), nullptr);
     std::string function = called.function;
-    // Which are of no device, or for when it is stuck.
+    // Functions without a device, or for a device that is stuck.
     const std::set<std::string> others = {"countDevices", "open", "makeWorldId", "giveUp"};
     if (!others.contains(function)) {
       EXPECT_THAT(called.run(bench),

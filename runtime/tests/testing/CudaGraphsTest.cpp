@@ -12,7 +12,7 @@ using namespace weft::rt::cuda;
 
 namespace {
 
-/// What `body` puts down.
+/// Captures the work of `body` as a graph.
 template <typename Body> Handle capture(Bench &bench, const Body &body) {
   Handle graph = 0;
   Bench::ok(bench.cuda.beginCapture(bench.device, bench.stream));
@@ -62,8 +62,9 @@ TEST(CudaGraphs, MayBeForgotten) {
   Bench::ok(bench.cuda.beginCapture(bench.device, bench.stream));
   Bench::ok(bench.zero(bench.stream, bench.a));
   Bench::ok(bench.cuda.endCapture(bench.device, bench.stream, nullptr));
-  EXPECT_THAT(bench.cuda.close(bench.device),
-              testing::Not(testing::HasSubstr("graph"))); // Of what else is left it tells.
+  EXPECT_THAT(
+      bench.cuda.close(bench.device),
+      testing::Not(testing::HasSubstr("graph"))); // It names the other objects that are left.
 }
 
 TEST(CudaGraphs, CountWordsUp) {

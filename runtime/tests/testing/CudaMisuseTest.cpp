@@ -1,4 +1,4 @@
-//===- CudaMisuseTest.cpp - what the simulator for CUDA refuses -------------===//
+//===- CudaMisuseTest.cpp - wrong uses that the simulator refuses -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -111,7 +111,7 @@ const Misused kHandles[] = {
      }},
 };
 
-/// What `elapsed` says of two timers, one recorded before `between` and one after.
+/// Returns the result of `elapsed` for two timers, one recorded before `between` and one after.
 Result elapsedOver(Bench &bench, const std::function<void(Handle, Handle)> &between) {
   Handle from = 0, to = 0;
   double seconds = 0;
@@ -268,7 +268,7 @@ const Misused kMemory[] = {
      }},
 };
 
-/// All of them free what no event was awaited behind.
+/// Uses that free an object without waiting for an event behind its last work.
 const Misused kBusy[] = {
     {"Memory", "free: the allocation of 512 bytes may still be in use",
      [](Bench &bench) {

@@ -157,7 +157,7 @@ const Misused kMatmuls[] = {
      }},
 };
 
-/// All are on a device that is sealed.
+/// Uses of a sealed device.
 const Misused kSealed[] = {
     {"Allocate", "allocate: nothing may be allocated on a sealed device",
      [](Bench &bench) {

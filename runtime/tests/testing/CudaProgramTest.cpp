@@ -19,7 +19,7 @@ namespace {
 
 using Bytes = std::vector<char>;
 
-/// Puts numbers where a step finds its inputs.
+/// Fills the inputs of a step.
 void fillInputs(const Program &program, char *arena) {
   for (const NamedTensor &input : program.inputs) {
     const Buffer &buffer = program.buffers[input.buffer];
@@ -109,7 +109,7 @@ public:
 private:
   static void ok(DriverTable::Result result) { EXPECT_EQ(result, nullptr) << result; }
 
-  /// The other stream, behind all that is on this one.
+  /// Returns the other stream, which then waits for all work of this one.
   DriverTable::Handle next() {
     ok(cuda.record(device, event, streams[turn]));
     turn = 1 - turn;
@@ -144,7 +144,7 @@ private:
 };
 
 TEST(CudaProgramTest, HasTheHostsBits) {
-  // Of one rank, for which collectives do nothing.
+  // One rank, whose collectives do nothing.
   Program program = makeToy(1, 1);
   Bytes expected = runOnHost(program, 5);
   for (uint64_t seed = 0; seed < 50; ++seed) {

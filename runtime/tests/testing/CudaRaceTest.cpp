@@ -150,7 +150,7 @@ TEST(CudaOrderTest, TheHostOrders) {
   Bench::ok(bench.zero(bench.other, bench.a));
 }
 
-/// Work made up by the seed `made`, on three streams with events now and then, some of it wrong.
+/// Random work by the seed `made`, on three streams with some events; some of it races.
 class MadeUpWork {
 public:
   MadeUpWork(uint64_t made, uint64_t seed) : made(made), bench(seed) {
@@ -167,7 +167,7 @@ public:
     bench.drain(bench.stream);
   }
 
-  /// Does what is accepted on the simulator, and at once in `contents`.
+  /// Enqueues work; if the simulator accepts it, also does it at once in `contents`.
   void enqueue() {
     Handle on = streams[draw(3)], event = events[draw(2)];
     Address from = places[draw(3)], to = places[draw(3)];

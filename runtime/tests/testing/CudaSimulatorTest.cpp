@@ -25,7 +25,7 @@ using testing::StrEq;
 
 namespace {
 
-/// What is in `pinned`.
+/// Returns the numbers in `pinned`.
 std::vector<double> numbers(const Bench &bench) {
   std::vector<double> read(kBenchCount);
   std::memcpy(read.data(), bench.pinned, kBenchBytes);
@@ -40,7 +40,8 @@ void sendNumbers(Bench &bench) {
   Bench::ok(bench.send(bench.stream, bench.a));
 }
 
-/// Chains of kernels over several streams: each takes what another has written, an event behind.
+/// Runs chains of kernels over several streams: each kernel waits for an event and reads the result
+/// of another.
 std::vector<double> runChain(uint64_t seed, bool isOneStream) {
   Bench bench(seed);
   std::vector<Handle> streams = {bench.stream, bench.other, bench.makeStream()};
@@ -79,7 +80,7 @@ TEST(CudaSimulatorTest, NothingIsDoneBeforeSomebodyWaits) {
 }
 
 TEST(CudaSimulatorTest, WorkThatNobodyAwaitsIsPutOffOrRunsAhead) {
-  // Of two streams that nothing orders, either may be first.
+  // Either of two unordered streams may run first.
   int ahead = 0;
   for (uint64_t seed = 0; seed < 50; ++seed) {
     Bench bench(seed);
@@ -104,7 +105,7 @@ TEST(CudaSimulatorTest, WhoAsksAgainGetsThere) {
       denials += !isReached;
     }
     ASSERT_TRUE(isReached);
-    // The host knows it now.
+    // Now the host has seen that the work is done.
     Bench::ok(bench.cuda.free(bench.device, bench.a));
   }
   EXPECT_GT(denials, 10u);
@@ -174,7 +175,7 @@ TEST(CudaSimulatorTest, MatmulsAreComputed) {
   }
 }
 
-/// Computes a matmul, whose result's first `bytes` the bench's pinned memory then has.
+/// Computes a matmul, and copies the first `bytes` of its result to the bench's pinned memory.
 void multiply(Bench &bench, const Matmul &matmul, const MatmulPlaces &places, size_t bytes) {
   MatmulAlgorithm way = {};
   Handle prepared = 0;
@@ -185,7 +186,7 @@ void multiply(Bench &bench, const Matmul &matmul, const MatmulPlaces &places, si
   bench.drain(bench.stream);
 }
 
-/// Bytes of E5M2 by bytes of E4M3, where no size and no distance is that of another.
+/// A matmul of E5M2 by E4M3 whose sizes and strides all differ.
 Matmul fp8Matmul(bool isResultF32) {
   return {.type = ElementType::F8E5M2,
           .transposeB = true,
@@ -202,7 +203,7 @@ Matmul fp8Matmul(bool isResultF32) {
 float elementOfA(int64_t row, int64_t k) { return float((3 * row + 5 * k) % 9 - 4); }
 float elementOfB(int64_t column, int64_t k) { return float((7 * column + 2 * k) % 13 - 6); }
 
-/// Rows of `count` bytes, between which lies what is no number.
+/// Makes rows of `count` bytes, with NaN between them.
 template <typename Byte>
 std::vector<Byte> rowsOf(float (*element)(int64_t, int64_t), int64_t rows, int64_t count,
                          int64_t distance) {
@@ -217,7 +218,7 @@ std::vector<Byte> rowsOf(float (*element)(int64_t, int64_t), int64_t rows, int64
   return bytes;
 }
 
-/// What a simulator makes of `fp8Matmul`, C of `C`.
+/// Checks the simulator's result of `fp8Matmul`, whose C has elements of type `C`.
 template <typename C> void checkBytes(float factorA, float factorB) {
   Simulator simulator({}, {});
   const DriverTable &cuda = simulator.library();
@@ -256,7 +257,7 @@ TEST(CudaSimulatorTest, Fp8MatmulsAreComputed) {
   checkBytes<BFloat16>(0.5f, 16);
 }
 
-/// Of a matmul of 8 x 8 matrices of ones, whose elements are 8.
+/// Returns the result of a matmul of 8 x 8 matrices of ones, whose sums are 8.
 std::vector<float> eights(Bench &bench, const Epilogue &epilogue, MatmulPlaces places) {
   Matmul matmul = {.type = ElementType::F32, .m = 8, .n = 8, .k = 8, .lda = 8, .ldb = 8, .ldc = 8};
   matmul.epilogue = epilogue;
@@ -417,7 +418,7 @@ TEST(CudaSimulatorTest, CounterpartsAreThePhasesOfAProgramsKernels) {
   EXPECT_EQ(counterpart.arguments(), 1 + gradient->operands.size() + gradient->immediates.size());
 }
 
-/// The host's phases are all done, each once and in order, whatever number of phases a device has.
+/// The host's phases run once each, in order, however many phases a device has.
 TEST(CudaSimulatorTest, CounterpartsOfOtherPhasesDoTheHostsWork) {
   Program program = makeToy(1, 2);
   const int64_t host[] = {5, 6}, iterations[] = {9, 9, 9}, threads[] = {0, 256, 32};

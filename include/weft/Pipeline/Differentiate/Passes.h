@@ -21,7 +21,7 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Differentiate/Passes.h.inc"
 
-/// The passes of the phase, in order.
+/// Appends the passes of the phase, in order.
 void buildDifferentiatePipeline(mlir::OpPassManager &manager);
 
 } // namespace weft

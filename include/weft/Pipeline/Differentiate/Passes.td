@@ -11,16 +11,16 @@
 include "mlir/Pass/PassBase.td"
 
 def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
-  let summary = "makes the step from the loss: forward, and backward to every parameter";
+  let summary = "replaces the loss by the step: forward, and backward to every parameter";
   let description = [{
-    Before: `@loss()` returns one number and calls layers. After: there is `@step()` instead,
-    which computes the loss, observes it, and then computes and observes the gradient of every
-    parameter that the loss depends on. A layer `@layer` becomes `@layer_forward`, which also
-    returns what backward needs of its values, and `@layer_backward`; both exist once,
-    however often the layer is called. What takes hardly longer to compute than to read, such as
-    an activation function, is not kept: backward has a copy of the op, marked
-    `weft.recomputed`, if its operands are parameters or kept anyway, or are computed again
-    themselves. In a step without layers, backward is the part behind the loss.
+    Before: `@loss()` returns one number and calls layers. After: `@step()` stands in its place.
+    It computes and observes the loss, then the gradient of every parameter that the loss depends
+    on. A layer `@layer` becomes `@layer_forward`, which also returns the values that backward
+    needs, and `@layer_backward`. Both exist once, however often the layer is called. Values that
+    take hardly longer to compute than to read, such as results of an activation function, are not
+    kept: backward has a copy of the op, marked `weft.recomputed`, if the op's operands are
+    parameters, kept anyway, or recomputed themselves. In a step without layers, backward is the
+    part after the loss.
 
     ```mlir
     func.func @loss() -> tensor<f64> {
@@ -50,14 +50,15 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
 }
 
 def DelayScalingPass : Pass<"delay-scaling", "::mlir::ModuleOp"> {
-  let summary = "scales FP8 numbers by what they were in the steps before";
+  let summary = "scales FP8 numbers by the greatest values of earlier steps";
   let description = [{
-    Before: a `weft.amax` may name a history. After: none does. What it gave is now the greatest of
-    a variable that holds its values of the steps before, step s at s modulo their number; as long
-    as that is 0 it is the greatest number of the format, for a scale of 1. `@step` puts its own
-    value there, which nothing waits for; `@evaluate` reads only. Functions that are called take the
-    greatest and give the value for each of theirs; their variables are named by the label of the
-    call, without " backward".
+    Before: a `weft.amax` may name a history. After: no `weft.amax` does. A variable holds the
+    results of the last n steps, that of step s at index s modulo n, and the users of `weft.amax`
+    read the maximum of this variable. While the maximum is 0, they read the greatest number of the
+    format, for a scale of 1. `@step` writes its own result to the variable, and nothing waits for
+    it; `@evaluate` only reads. A called function takes the maximum as an argument and returns the
+    new result, for each `weft.amax` in it. Its variables are named after the label of the call,
+    without " backward".
 
     ```mlir
     func.func @step() {
@@ -85,13 +86,13 @@ def DelayScalingPass : Pass<"delay-scaling", "::mlir::ModuleOp"> {
 }
 
 def BuildUpdatesPass : Pass<"build-updates", "::mlir::ModuleOp"> {
-  let summary = "lets parameters follow their gradients, by the module's optimizer";
+  let summary = "updates parameters from their gradients, by the module's optimizer";
   let description = [{
     Before: `@step` observes gradients, and the module has a `weft.optimizer`. After: the step
-    also computes the global gradient norm and observes it, then the learning rate, and
-    assigns new values to parameters and optimizer states; the states exist as variables and
-    `@init` sets them to zero; the `weft.optimizer` is gone. Parameters that one call of a
-    layer uses are updated by one function, which layers of the same kind share.
+    also computes and observes the global norm of the gradients, computes the learning rate, and
+    assigns new values to parameters and optimizer states. The states are variables that `@init`
+    sets to zero. The `weft.optimizer` is gone. One function updates all parameters of a call of a
+    layer, and layers of the same kind share it.
 
     ```mlir
     weft.optimizer sgd learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0.0
@@ -122,20 +123,21 @@ def BuildUpdatesPass : Pass<"build-updates", "::mlir::ModuleOp"> {
 }
 
 def VerifyDifferentiatePass : Pass<"verify-differentiate", "::mlir::ModuleOp"> {
-  let summary = "checks what the phases after Differentiate rely on";
+  let summary = "checks the conditions that the phases after Differentiate rely on";
   let description = [{
     Reads only. After Differentiate:
 
-    - `@init()` and `@step()` take and give nothing, and there is no `@loss` and no optimizer;
-    - `@init` assigns once to every variable that is no input, and `@step` at most once;
-    - `@evaluate()`, if there is one, takes and gives nothing, assigns to no variable, and observes
-      the validation loss, perhaps the logits, and nothing else;
+    - `@init()` and `@step()` have no arguments and no results, and there is no `@loss` and no
+      optimizer;
+    - `@init` assigns exactly once to every variable that is no input, and `@step` at most once;
+    - `@evaluate()`, if there is one, has no arguments and no results, assigns to no variable, and
+      observes the validation loss, perhaps the logits, and nothing else;
     - `@step` observes the loss, the gradient norm and the gradient of every parameter that it
       assigns.
 
     ```mlir
     func.func @step() -> tensor<f64>
-    // error: verify-differentiate: expected @step to take and give nothing
+    // error: verify-differentiate: expected @step to have no arguments and no results
     ```
   }];
 }

@@ -1,4 +1,4 @@
-//===- CudaToolkit.h - where the tools for CUDA devices are ---------------===//
+//===- CudaToolkit.h - finds the CUDA toolkit -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,20 +14,20 @@
 
 namespace weft {
 
-/// What the compiler needs of a toolkit. Neither asks for a device.
+/// The files of a CUDA toolkit that the compiler uses. No device is needed for them.
 struct CudaToolkit {
-  /// The assembler, from PTX to machine code.
+  /// Path of the assembler, which turns PTX into machine code.
   std::string ptxas;
-  /// Mathematical functions, as LLVM bitcode.
+  /// Path of the mathematical functions, in LLVM bitcode.
   std::string libdevice;
-  /// What the assembler says of its version.
+  /// The assembler's output about its version.
   std::string version;
 };
 
-/// The toolkit in the folder that the environment variable CUDA_HOME names; else in the first of
-/// the build's `cuda` folder (utils/setup-cuda), that of the `ptxas` on the path, and
-/// /usr/local/cuda that is whole and of CUDA 12.8 or newer. Fails where there is none, which
-/// asking the assembler for its version finds out.
+/// Returns the toolkit in the folder that the environment variable CUDA_HOME names. If CUDA_HOME
+/// is not set, returns the first complete one, of CUDA 12.8 or newer, among the build's `cuda`
+/// folder (utils/setup-cuda), that of the `ptxas` on the path, and /usr/local/cuda. Runs the
+/// assembler to get its version. Fails if there is no such toolkit.
 llvm::Expected<CudaToolkit> findCudaToolkit();
 
 } // namespace weft

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The Lower phase leaves of a kernel phases, one after another, whose iterations may run in any
+// The Lower phase cuts a kernel into phases, one after another, whose iterations may run in any
 // order and on any number of threads (weft::rt::KernelFunction). On a device each phase is an entry
 // of its own, whose threads take turns at the iterations:
 //
@@ -15,9 +15,9 @@
 //
 // with any number of blocks, of up to weft::rt::kBlockThreads threads.
 //
-// LLVM makes PTX of it, for the oldest architecture that is supported; the toolkit's assembler
-// makes machine code of that for each architecture, and a driver does so for newer ones. No device
-// is asked for anything.
+// LLVM compiles this to PTX for the oldest supported architecture; the toolkit's assembler compiles
+// the PTX to machine code for each architecture, and a driver does so for newer ones. No device is
+// needed here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,19 +33,19 @@
 
 namespace weft {
 
-/// Those that machine code is made for: compute capability times ten.
+/// The architectures that machine code is made for: compute capability times ten.
 inline constexpr unsigned kDeviceArchitectures[] = {80, 90, 100};
 
-/// The oldest that PTX is for.
+/// The oldest architecture that the PTX supports.
 inline constexpr unsigned kPtxArchitecture = 80;
 
-/// What an entry takes of a multiprocessor, as the assembler says.
+/// The resources of a multiprocessor that an entry takes, as the assembler reports them.
 struct EntryResources {
   std::string name;
   unsigned registers = 0;
-  /// Of each thread, in memory: what the code asks for, and what the registers do not hold.
+  /// In memory, for each thread: the stack that the code asks for, and spilled registers.
   unsigned stackBytes = 0, spillBytes = 0;
-  /// Of each block.
+  /// For each block.
   unsigned sharedBytes = 0;
 };
 
@@ -53,25 +53,25 @@ struct EntryResources {
 struct Cubin {
   unsigned architecture = 0;
   std::string bytes;
-  /// What kernels keep in a device's memory from phase to phase.
+  /// Bytes of device memory that kernels keep from phase to phase.
   uint64_t keptBytes = 0;
-  /// In the order of their names.
+  /// Sorted by name.
   std::vector<EntryResources> entries;
 };
 
-/// What an executable carries for devices.
+/// The code for devices in an executable.
 struct DeviceImages {
   std::vector<Cubin> cubins;
-  /// For devices that are newer than all of these, for architecture kPtxArchitecture and up.
+  /// For devices newer than all `cubins`: architecture kPtxArchitecture and up.
   std::string ptx;
 };
 
-/// PTX of the kernels of `module`, which the Lower phase has made. Fails where a kernel calls a
-/// function that `toolkit` has not.
+/// Returns the PTX of the kernels of `module`, the result of the Lower phase. Fails if a kernel
+/// calls a function that `toolkit` lacks.
 llvm::Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &toolkit);
 
-/// That PTX, and machine code for all of kDeviceArchitectures, which the assembler makes side by
-/// side, in processes of its own. Fails with what the assembler says. Leaves no file behind.
+/// Returns that PTX and machine code for all of kDeviceArchitectures, which concurrent processes of
+/// the assembler make. Fails with the assembler's message. Leaves no file behind.
 llvm::Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit);
 
 } // namespace weft

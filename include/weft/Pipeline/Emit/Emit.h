@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The last phase: each kernel becomes machine code in an object file of its own. An archive holds
-// these files and that of the instruction table, and is linked with the runtime library into a
-// program of its own. Kernels of the same code share one object file, and a cache keeps these files
-// from compilation to compilation.
+// these files and the object file of the instruction table; the linker makes an executable of it
+// and the runtime library. Kernels with the same code share one object file, and a cache keeps
+// these files between compilations.
 //
 // The table defines
 //   weft_kernels        array of weft::rt::KernelFunction, in the order of Program::kernels
@@ -35,85 +35,85 @@
 
 namespace weft {
 
-/// What watches the program while it runs. Address watches for undefined behaviour, too, in the
-/// runtime alone: the code of kernels has none that could be instrumented.
+/// The sanitizer of the program. Address also checks for undefined behaviour, but only in the
+/// runtime: the code of kernels has none that could be instrumented.
 enum class Sanitizer { None, Address, Thread };
 
 /// "address", "thread", or "none".
 llvm::StringRef nameOf(Sanitizer sanitizer);
 
 struct EmitOptions {
-  /// For Cuda kernels are emitted twice: as images for devices, and for the host, which is what
-  /// tests run in their place. The toolkit is looked for as findCudaToolkit says.
+  /// For Cuda, kernels are emitted twice: as images for devices, and for the host, where tests run
+  /// them instead. findCudaToolkit finds the toolkit.
   TargetKind target = TargetKind::Host;
-  /// Processor by LLVM's name for it, or "native" for the one that this runs on, with all that it
-  /// can do.
+  /// The processor by LLVM's name, or "native" for the one of this machine with all its features.
   std::string cpu = "native";
   /// Features to add to or take from the processor's: "+avx512f,-fma".
   std::string features = "";
-  /// 0 to 3, as compilers count. 3 takes half as long again as 2, for code that is no faster.
+  /// 0 to 3, as in C compilers. 3 takes half as long again as 2, and the code is no faster.
   unsigned optLevel = 2;
   Sanitizer sanitize = Sanitizer::None;
-  /// Of a device, if that is known: each has stacks for as many threads as may run on it.
+  /// The multiprocessors of a device, if known: a device reserves stacks for as many threads as may
+  /// run on it.
   std::optional<int64_t> multiprocessors = {};
-  /// The folder that keeps code from compilation to compilation; empty for none.
+  /// The folder of the code cache; empty for none.
   std::string cacheFolder = "";
 };
 
-/// The name that stands for no cache, where a user may name a folder.
+/// The value that stands for no cache where a user may name a folder.
 inline constexpr llvm::StringLiteral kNoCache = "none";
 
-/// The folder that the environment variable WEFT_CACHE names, else `weft` in the user's folder for
-/// caches; empty if WEFT_CACHE is "none" or the user has no such folder.
+/// Returns the folder that the environment variable WEFT_CACHE names, else `weft` in the user's
+/// cache folder; empty if WEFT_CACHE is "none" or the user has no such folder.
 std::string defaultCacheFolder();
 
-/// What a cache of code was good for.
+/// Statistics of the code cache.
 struct CacheUse {
-  /// How often code was found in it.
+  /// The number of hits.
   size_t found = 0;
-  /// What making that code took when it was made, in seconds.
+  /// The seconds that it took to make the code of these hits.
   double savedSeconds = 0;
-  /// The first thing that was wrong with the folder; empty if nothing was.
+  /// The first error with the folder; empty if there was none.
   std::string problem;
 };
 
-/// What emitting has come to.
+/// Statistics of emitArchive.
 struct EmitReport {
-  /// Kernels of the program, and how many of them differ in their code.
+  /// The number of kernels of the program, and of kernels with different code.
   size_t kernels = 0, distinct = 0;
-  /// Of these, those whose code was in the cache.
+  /// How many of the `distinct` kernels came from the cache.
   size_t reused = 0;
   CacheUse cache;
 };
 
-/// Teaches the dialects of a lowered module how to become LLVM IR.
+/// Registers the translations of a lowered module's dialects to LLVM IR.
 void registerEmitTranslations(mlir::DialectRegistry &registry);
 
 /// Writes to `path` the archive of the object files of `module`, which the Lower phase has made
-/// from the kernels of `program`. The same input gives the same bytes. Reports on the module what
-/// fails: a processor that LLVM does not know, a kernel without code or with other operands than an
-/// instruction gives it, a file that cannot be written. Warns if the cache cannot be used. The file
-/// is there whole or not at all. For devices, gives the program what its code and the stacks of
-/// that take of their memory.
+/// from the kernels of `program`. The same input gives the same bytes. On errors emits a diagnostic
+/// at the module: a processor unknown to LLVM, a kernel without code or with other operands than an
+/// instruction has, a file that cannot be written. Warns if the cache cannot be used. The file is
+/// written whole or not at all. For devices, sets in `program` how much device memory its code and
+/// the stacks take.
 llvm::FailureOr<EmitReport> emitArchive(mlir::ModuleOp module, rt::Program &program,
                                         const EmitOptions &options, llvm::StringRef path);
 
 struct LinkOptions {
-  /// What emitArchive wrote.
+  /// The archive that emitArchive wrote.
   std::string archivePath;
-  /// libweft-rt.a.
+  /// Path of libweft-rt.a.
   std::string runtimeLibraryPath;
   std::string outputPath;
   Sanitizer sanitize = Sanitizer::None;
 };
 
-/// Links an executable by the system's C++ compiler: the one that the environment variable CXX
-/// names, or the first of c++, clang++-22 and g++ that there is. Reports where `emitError` says.
-/// The executable is there whole or not at all.
+/// Links an executable with the system's C++ compiler: the one that the environment variable CXX
+/// names, or the first of c++, clang++-22 and g++ found on the path. Reports errors by `emitError`.
+/// The executable is written whole or not at all.
 llvm::LogicalResult linkExecutable(const LinkOptions &options,
                                    llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// Merges the object files of `archivePath` into one, `objectPath`, by the same compiler.
+/// Merges the object files of `archivePath` into one, `objectPath`, with the same compiler.
 llvm::LogicalResult mergeObjects(const LinkOptions &options, llvm::StringRef objectPath,
                                  llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 

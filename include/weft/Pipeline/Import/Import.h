@@ -10,7 +10,7 @@
 //   weft.variable …              parameters in model order, then the inputs of a
 //                                step: tokens, targets, document_starts if the recipe has
 //                                documents, seed, step_number
-//   weft.optimizer …             how parameters follow their gradients
+//   weft.optimizer …             how gradients update parameters
 //   func private @layer(…)       one block of the model; all layers call it
 //   func @loss() -> tensor<fXX>  the loss of one batch
 //   func @init()                 initial values of all parameters
@@ -19,10 +19,9 @@
 //                                @evaluate observes the loss as "validation_loss" and,
 //                                if asked for, the logits as "logits"
 //
-// The batch is a dimension of unknown size until Plan chooses it; the mean of the
-// loss is over the global batch of the recipe whatever that choice is. Every op is
-// located at the name of the part of the model that it belongs to
-// ("attention.query"), so that reports can speak of it.
+// The batch is a dimension of unknown size until Plan chooses the size; the mean of
+// the loss is over the global batch of the recipe in any case. The location of an op
+// is the name of its part of the model ("attention.query"), for reports.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,13 +38,14 @@
 namespace weft {
 
 struct ImportOptions {
-  /// `@evaluate` observes the logits too, as "logits", which are then whole in memory.
+  /// If true, `@evaluate` also observes the logits, as "logits", which takes memory for all of
+  /// them.
   bool observesLogits = false;
 };
 
-/// The loss, the initial values, the optimizer and the validation of `model` trained by `recipe`,
-/// as docs/Numerics.md defines them. Loads the dialects that it needs into `context`. Cannot fail:
-/// descriptions that have been read and checked hold nothing that cannot be imported.
+/// Builds the module with the loss, the initial values, the optimizer and the validation of `model`
+/// trained by `recipe`, as docs/Numerics.md defines them. Loads the dialects that it needs into
+/// `context`. Cannot fail: all descriptions that were read and checked can be imported.
 ///
 /// REQUIRES: `validateTogether` accepts the two.
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context,

@@ -5,10 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The first phase for a model that is a graph. The module is like that of a
-// described model (Import.h), except that it has no function for layers, and that
-// a graph of images has the inputs `images` and `labels` instead of `tokens` and
-// `targets`.
+// The first phase for a model that is an ONNX graph. The module is like that of a
+// described model (Import.h), but it has no functions for layers, and a graph of
+// images has the inputs `images` and `labels` instead of `tokens` and `targets`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,15 +26,15 @@
 namespace weft {
 
 struct GraphModule {
-  /// Null where the graph could not be imported.
+  /// Null if the graph could not be imported.
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// Length of the logits: tokens of the vocabulary, or classes.
+  /// Number of logits of one token or image: the size of the vocabulary, or the number of classes.
   int64_t classes = 0;
 };
 
-/// The module of `graph` trained by `recipe`; `model` says which of its tensors are trained. Loads
-/// the dialects that it needs into `context`. Says in `problems` what is not supported, with the
-/// node, its op and its place in the file.
+/// Builds the module of `graph` trained by `recipe`; `model` says which of the graph's tensors are
+/// trained. Loads the dialects that it needs into `context`. Adds to `problems` each unsupported
+/// node, with its name, its op and its place in the file.
 ///
 /// REQUIRES: `model.graph`, and `validateTogether` accepts model and recipe.
 GraphModule importGraph(mlir::MLIRContext &context, const onnx::Graph &graph,

@@ -17,17 +17,17 @@
 
 namespace weft {
 
-/// What a parameter is to its layer; it decides the initial values, and whether the parameter
-/// takes part in weight decay.
+/// The role of a parameter in its layer. It decides the initial values, and whether the parameter
+/// decays.
 enum class ParameterKind {
   Weight,
-  /// A projection that adds to the residual stream.
+  /// A projection whose result is added to the residual stream.
   ResidualWeight,
-  /// A projection that decides where tokens go; its matmuls are never in FP8.
+  /// A projection that routes tokens to experts; its matmuls are never in FP8.
   Router,
   NormScale,
   Bias,
-  /// What is added to scores where experts are picked: no gradient changes it.
+  /// A bias on the scores that experts are picked by; no gradient changes it.
   SelectionBias,
 };
 
@@ -36,35 +36,36 @@ struct Parameter {
   std::string name;
   llvm::SmallVector<llvm::StringRef, 4> dimensions;
   ParameterKind kind;
-  /// Elements of its dimension "ffn", which has another size in experts than in a plain MLP.
+  /// Size of the dimension "ffn", which differs between experts and a plain MLP.
   int64_t ffn = 0;
-  /// Of a projection of a layer, how many of its dimensions are the matrix's rows: its outputs. Of
-  /// experts, which come first, each has a matrix. 0 for all other parameters.
+  /// For a projection of a layer, the number of dimensions that are rows of its matrix, which are
+  /// its outputs. A dimension of experts stands before them, and each expert has a matrix. 0 for
+  /// all other parameters.
   int64_t rows = 0;
 
-  /// Whether it is a matrix, not a vector of a norm or a bias.
+  /// Returns true for a matrix, false for a vector of a norm or a bias.
   bool isMatrix() const {
     return kind == ParameterKind::Weight || kind == ParameterKind::ResidualWeight ||
            kind == ParameterKind::Router;
   }
-  /// Whether weight decay applies.
+  /// Returns true if weight decay applies.
   bool decays() const { return isMatrix(); }
 };
 
-/// The parameters of one layer in the order in which it uses them, by names inside the layer
-/// ("attention.query.weight"): of one with experts, or of one with a plain MLP.
+/// Returns the parameters of one layer, with experts or with a plain MLP, in the order in which the
+/// layer uses them. Names are relative to the layer ("attention.query.weight").
 llvm::SmallVector<Parameter> layerParameters(const desc::ModelSpec &model, bool hasExperts);
 
-/// All parameters of the model in model order, by full names ("layers.3.attention.query.weight").
+/// Returns all parameters in model order, with full names ("layers.3.attention.query.weight").
 llvm::SmallVector<Parameter> modelParameters(const desc::ModelSpec &model);
 
-/// Elements of each of its dimensions.
+/// Returns the size of each dimension of `parameter`.
 llvm::SmallVector<int64_t> parameterShape(const desc::ModelSpec &model, const Parameter &parameter);
 
-/// "layers.3": what layer number `layer` is called, and what its parameters' names begin with.
+/// Returns the name of a layer, which its parameters' names begin with: "layers.3".
 std::string layerName(int64_t layer);
 
-/// Standard deviation of the initial values; 0 where the parameter starts as a constant.
+/// Returns the standard deviation of the initial values; 0 if the parameter starts as a constant.
 double initialDeviation(const desc::ModelSpec &model, const Parameter &parameter);
 
 } // namespace weft

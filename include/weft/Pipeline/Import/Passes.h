@@ -21,7 +21,7 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Import/Passes.h.inc"
 
-/// What follows `importModel`: the check that closes the phase.
+/// Appends the verifier that ends the phase, after `importModel`.
 void buildImportPipeline(mlir::OpPassManager &manager);
 
 } // namespace weft

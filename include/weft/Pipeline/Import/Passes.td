@@ -11,16 +11,17 @@
 include "mlir/Pass/PassBase.td"
 
 def VerifyImportPass : Pass<"verify-import", "::mlir::ModuleOp"> {
-  let summary = "checks what the phases after Import rely on";
+  let summary = "checks the conditions that the phases after Import rely on";
   let description = [{
-    Reads only. After Import, whether the module came from a description or was written by hand:
+    Reads only. After Import, also of a module that was written by hand:
 
     - there are the inputs `seed` and `step_number`, either `tokens` and `targets` or `images` and
       `labels`, and exactly one optimizer;
-    - `@loss()` takes nothing, gives one floating-point number, and assigns to statistics only;
-    - `@init()` takes and gives nothing, and assigns to every parameter and statistic exactly once;
-    - `@evaluate()`, if there is one, takes and gives nothing, and assigns to no variable;
-    - the first argument of every private function is an index, the number of the layer, or of the
+    - `@loss()` has no arguments, returns one floating-point number, and assigns to statistics only;
+    - `@init()` has no arguments and no results, and assigns to every parameter and statistic
+      exactly once;
+    - `@evaluate()`, if there is one, has no arguments and no results, and assigns to no variable;
+    - the first argument of every private function is an index: the number of the layer, or of the
       part of a sequence;
     - no tensor has a sharding yet.
 

@@ -53,7 +53,7 @@ public:
   Num(Code &code, mlir::Value value) : code(&code), value(value) {}
 
   operator mlir::Value() const { return value; }
-  /// Whether there is a number at all.
+  /// Returns true unless this is empty.
   explicit operator bool() const { return value != nullptr; }
   mlir::Type getType() const { return value.getType(); }
   Code &getCode() const { return *code; }
@@ -81,14 +81,14 @@ Num operator<(Num a, Num b);
 Num operator<=(Num a, Num b);
 Num operator==(Num a, Num b);
 
-/// The number `value`, of the type of `like`.
+/// Returns the constant `value` of the type of `like`.
 Num constantLike(Num like, int64_t value);
 Num constantLike(Num like, double value);
 
 template <typename T>
 concept Literal = std::integral<T> || std::floating_point<T>;
 
-/// A C++ number as an operand: its type is int64_t or double, by its own.
+/// Converts a C++ number to an operand: an integer to int64_t, a float to double.
 template <Literal T> Num literal(Num like, T value) {
   if constexpr (std::integral<T>) {
     return constantLike(like, static_cast<int64_t>(value));
@@ -104,8 +104,8 @@ Num operator<(Num a, Literal auto b) { return a < literal(a, b); }
 Num operator<=(Num a, Literal auto b) { return a <= literal(a, b); }
 Num operator==(Num a, Literal auto b) { return a == literal(a, b); }
 
-/// A memref of static shape and identity layout. One of a narrow type gives and takes float32: what
-/// is loaded is widened, what is stored is rounded.
+/// A memref of static shape and identity layout. Loads from a narrow type are widened to float32,
+/// and stores are rounded.
 class Buffer {
 public:
   Buffer() = default;
@@ -114,9 +114,9 @@ public:
   operator mlir::Value() const { return memref; }
   explicit operator bool() const { return memref != nullptr; }
   mlir::MemRefType getType() const { return llvm::cast<mlir::MemRefType>(memref.getType()); }
-  /// Type of what is loaded and stored.
+  /// The type that `load` returns and `store` takes.
   mlir::Type getElementType() const { return wideTypeOf(getStoredType()); }
-  /// Type of what lies in memory.
+  /// The type in memory.
   mlir::Type getStoredType() const { return getType().getElementType(); }
   bool rounds() const { return getElementType() != getStoredType(); }
   llvm::ArrayRef<int64_t> getShape() const { return getType().getShape(); }
@@ -134,7 +134,7 @@ public:
   }
   void store(Num value) const { store(value, llvm::ArrayRef<Num>()); }
 
-  /// One element as it lies in memory.
+  /// One element in its type in memory.
   Num loadStored(llvm::ArrayRef<Num> indices) const;
   void storeStored(Num value, llvm::ArrayRef<Num> indices) const;
 
@@ -144,9 +144,9 @@ public:
 
   /// The same memory under another shape of as many elements.
   Buffer view(llvm::ArrayRef<int64_t> shape) const;
-  /// As a matrix: all dimensions but the last become one.
+  /// As a matrix: all dimensions but the last are merged.
   Buffer rows() const { return view({getElementCount() / getSize(-1), getSize(-1)}); }
-  /// As one dimension.
+  /// As a vector: all dimensions are merged.
   Buffer flat() const { return view({getElementCount()}); }
 
 private:
@@ -154,29 +154,29 @@ private:
   mlir::Value memref;
 };
 
-/// What code is made for.
+/// The processor that code is built for.
 enum class Processor { Host, Device };
 
-/// Memory of each round of an `across` over as many rounds as it was made for: registers of the
-/// thread that takes the round.
+/// Memory for each round of an `across` of a given count: registers of the thread that runs the
+/// round.
 struct Kept {
   Buffer memory;
 };
 
-/// What is known of the rounds of `Code::blocks`.
+/// Properties of the rounds of `Code::blocks`, which allow faster code.
 struct Rounds {
-  /// Round i is for row i of matrices of as many columns as it is wide, which may be no multiple of
-  /// what is loaded at once: chunks may begin where memory is aligned. Nothing may be kept then.
+  /// Round i works on row i of matrices with `width` columns. `width` need not be a multiple of the
+  /// elements that are loaded at once: chunks may begin at aligned addresses. `keep` is not
+  /// allowed.
   bool areRows = false;
-  /// No loop of a round ends earlier or later than that of another round, so that several rounds
-  /// may be one warp's.
+  /// All rounds have loops of the same lengths, so that one warp may run several rounds.
   bool areAlike = false;
 };
 
-/// Where code is being built: an insertion point inside of a function.
+/// Builds IR at an insertion point inside of a function.
 class Code {
 public:
-  /// Builds at the end of the entry block of `function`, which must be all the function has.
+  /// Builds at the end of the entry block of `function`, which must be its only block.
   Code(mlir::FunctionOpInterface function, mlir::OpBuilder &builder, mlir::Location loc,
        Processor processor = Processor::Host);
 
@@ -187,10 +187,10 @@ public:
   void setLoc(mlir::Location newLoc) { loc = newLoc; }
 
   Num num(mlir::Value value) { return Num(*this, value); }
-  /// A null value gives a null buffer.
+  /// Returns a null buffer for a null value.
   Buffer buffer(mlir::Value value) { return value ? Buffer(*this, value) : Buffer(); }
 
-  /// Constants stand at the entry of the function, each once.
+  /// Constants, which are created once each, in the entry block of the function.
   Num constant(mlir::Type type, mlir::Attribute value);
   Num index(int64_t value);
   Num integer(int64_t value); // i64
@@ -202,99 +202,101 @@ public:
   void loop(int64_t from, int64_t to, llvm::function_ref<void(Num)> body) {
     loop(index(from), index(to), 1, body);
   }
-  /// One loop for each size, the last innermost.
+  /// Runs `body` in one loop for each size, the last innermost.
   void nest(llvm::ArrayRef<int64_t> sizes, llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
-  /// `count` rounds in any order, at the same time or one after another: no round may read what
-  /// another writes, scratch included. Where it stands at the top of a kernel, threads share it.
+  /// Runs `count` rounds in any order, perhaps concurrently: no round may read memory that another
+  /// writes, scratch memory included. At the top of a kernel threads share the rounds.
   void parallel(int64_t count, llvm::function_ref<void(Num)> body);
-  /// The same over a nest: its outer loops are one parallel loop, its last one stays a loop, so
-  /// that it vectorizes; a nest of one loop is parallel itself.
+  /// The same for a nest: its outer loops become one parallel loop, and the last one stays a loop,
+  /// so that it vectorizes; the loop of a nest of one is parallel itself.
   void parallelNest(llvm::ArrayRef<int64_t> sizes,
                     llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
-  /// The same where rounds are short: a device's thread takes as many neighbors of the last
-  /// dimension as can be loaded at once.
+  /// The same for short rounds: each thread of a device takes as many neighbors of the last
+  /// dimension as one load covers.
   void elements(llvm::ArrayRef<int64_t> sizes, llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
-  /// A parallel loop over all rounds of a nest.
+  /// Runs one parallel loop over all rounds of a nest.
   void parallelAll(llvm::ArrayRef<int64_t> sizes,
                    llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
-  /// A parallel loop at the top of a kernel, each of whose rounds is work for many threads: `width`
-  /// rounds of `across` or of a sum. On a device a block takes a round, or a warp or a part of one
-  /// where that is wide enough. All its threads run `body`, which must say by `across` and `once`
-  /// who writes; `sum`, `sums` and `maximum` are shared by the threads and give the same to all. On
-  /// a host it is `parallel`.
+  /// Runs a parallel loop at the top of a kernel whose rounds are work for many threads each:
+  /// `width` rounds of `across` or of a sum. On a device a block takes a round, or a warp or part
+  /// of one if that suffices for `width`. All its threads run `body`, where only `across` and
+  /// `once` may write to memory; the threads share the work of `sum`, `sums` and `maximum`, and all
+  /// get the results. On a host this is `parallel`.
   void blocks(int64_t count, int64_t width, llvm::function_ref<void(Num)> body, Rounds rounds = {});
-  /// How many rounds of such a loop the threads of a device's block take at once.
+  /// Returns how many rounds of such a loop a device's block of threads runs at once.
   int64_t countRounds(int64_t width) const;
-  /// Whether what threads keep for `across(count)` in such a loop is in registers, and little.
+  /// Returns true if the memory of `keep` for `across(count)` in such a loop fits a few registers.
   bool keepsLittle(int64_t count) const;
-  /// `count` independent rounds, which the threads of a block share. The same thread takes a round
-  /// of the same number of each such loop over as many rounds. A loop on a host.
+  /// Runs `count` independent rounds, which the threads of a block share. A given round runs on the
+  /// same thread in every such loop with the same count. On a host this is a loop.
   void across(Num from, Num to, llvm::function_ref<void(Num)> body);
   void across(int64_t count, llvm::function_ref<void(Num)> body) {
     across(index(0), index(count), body);
   }
-  /// `body` by one thread of a block, when all have come that far; none goes on before it is done.
+  /// Runs `body` in one thread of a block, after all threads have come here and before any goes on.
   void once(llvm::function_ref<void()> body);
-  /// Memory for each round of `across(count)`, and what is in that of the round being built. For
-  /// devices.
+  /// Memory for each round of `across(count)`; `kept` and `setKept` access that of the current
+  /// round. For devices.
   Kept keep(mlir::Type type, int64_t count);
   Num kept(const Kept &memory);
   void setKept(const Kept &memory, Num value);
-  /// The number of this thread in its block, and how many there are. For devices.
+  /// The number of this thread in its block, and the number of threads in a block. For devices.
   Num thread();
   int64_t countThreads() const { return threads; }
-  /// Memory of a block, of any content at first. For devices.
+  /// Returns shared memory of a block, uninitialized. For devices.
   Buffer shared(mlir::Type type, llvm::ArrayRef<int64_t> shape);
-  /// Memory of all blocks, which lasts from one phase of a kernel to the next. For devices.
+  /// Returns memory of all blocks that lasts from one phase of a kernel to the next. For devices.
   Buffer lasting(mlir::Type type, llvm::ArrayRef<int64_t> shape);
-  /// No thread of a block goes on before all are here. For devices.
+  /// Makes each thread of a block wait until all are here. For devices.
   void barrier();
-  /// What the thread of the same warp has whose number differs in the bits of `mask`, which all
-  /// threads have to ask for. For devices.
+  /// Returns the value of the thread of the same warp whose number differs in the bits of `mask`.
+  /// All threads of the warp must call it. For devices.
   Num shuffle(Num value, int64_t mask);
-  /// a + b, into which no product is fused: threads that exchange values come to the same bits.
+  /// Returns a + b, never fused with a product, so that threads that exchange values get equal
+  /// bits.
   Num addUnfused(Num a, Num b);
-  /// Elements of what the kernel takes that a device loads at once.
+  /// The number of elements of the kernel's operands that a device loads at once.
   int64_t countLanes() const { return lanes; }
-  /// Whether code is being built outside of any loop.
+  /// Returns true outside of all loops.
   bool isAtTop() const { return builder.getInsertionBlock() == entry; }
-  /// A loop that carries values from one round to the next: takes and gives as many as `start`.
+  /// A loop that carries values from one round to the next, as many as `start` has.
   Nums carry(Num from, Num to, int64_t step, llvm::ArrayRef<Num> start,
              llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
   /// The same over a nest of loops from zero to each size.
   Nums carryNest(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<Num> start,
                  llvm::function_ref<Nums(llvm::ArrayRef<Num>, llvm::ArrayRef<Num>)> body);
-  /// Sums over a loop; the additions may be reordered.
+  /// Returns a sum over a loop; the additions may be reordered.
   Num sum(mlir::Type type, Num from, Num to, llvm::function_ref<Num(Num)> term);
   Num sum(mlir::Type type, int64_t from, int64_t to, llvm::function_ref<Num(Num)> term) {
     return sum(type, index(from), index(to), term);
   }
-  /// `carry`, in which four rounds stand together, so that they load before they wait.
+  /// Like `carry`, but unrolled by four, so that four rounds' loads are issued before the first
+  /// wait.
   Nums carryByFours(Num from, Num to, int64_t step, llvm::ArrayRef<Num> start,
                     llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
-  /// Sums in a block over the parts `first`, `first + step`… before `end`, of countThreads() *
-  /// countLanes() numbers each. For devices.
+  /// Returns a block's sums over the parts `first`, `first + step`… before `end`, of countThreads()
+  /// * countLanes() numbers each. For devices.
   Nums sumsOfParts(mlir::Type type, Num first, Num end, int64_t step, int64_t count,
                    llvm::function_ref<Nums(Num)> terms);
-  /// Several sums in one loop.
+  /// Returns `count` sums of one loop.
   Nums sums(mlir::Type type, Num from, Num to, int64_t count, llvm::function_ref<Nums(Num)> terms);
-  /// The greatest, or `least` if that is greater; not a number if any is not a number.
+  /// Returns the greatest term, or `least` if that is greater; NaN if any term is NaN.
   Num maximum(Num least, Num from, Num to, llvm::function_ref<Num(Num)> term);
-  /// `maximum`, and the sum of the exponentials of each less that.
+  /// Returns the maximum m, and the sum of exp(term - m).
   std::pair<Num, Num> exponentials(Num least, Num from, Num to, llvm::function_ref<Num(Num)> term);
   void when(Num condition, llvm::function_ref<void()> then,
             llvm::function_ref<void()> otherwise = {});
   Num select(Num condition, Num then, Num otherwise);
-  /// How many elements a nest has.
+  /// Returns the number of elements of a nest.
   static int64_t countOf(llvm::ArrayRef<int64_t> sizes);
-  /// The indices of element `i` of a nest.
+  /// Returns the indices of element `i` of a nest.
   Nums placeOf(Num i, llvm::ArrayRef<int64_t> sizes);
-  /// first + lane, where `first` is a multiple of countLanes() and `lane` is less than that: where
-  /// rows are whole chunks, placeOf divides once for all neighbors of a chunk.
+  /// Returns first + lane. REQUIRES: `first` is a multiple of countLanes(), and `lane` is less than
+  /// that. If rows consist of whole chunks, placeOf divides only once for all neighbors of a chunk.
   Num neighbor(Num first, int64_t lane);
-  /// What is left of an index that is not negative after division.
+  /// Returns the remainder of a non-negative index.
   Num remainder(Num a, int64_t b);
-  /// For unsigned integers.
+  /// Compares unsigned integers.
   Num lessUnsigned(Num a, Num b);
 
   Num exp(Num a);
@@ -303,7 +305,7 @@ public:
   Num cos(Num a);
   Num sin(Num a);
   Num max(Num a, Num b);
-  /// a * b + c, fused where the machine can.
+  /// Returns a * b + c, fused where the machine can.
   Num multiplyAdd(Num a, Num b, Num c);
 
   /// Conversions: index to and from integers (sign-extended), integers (unsigned) to floats,
@@ -314,46 +316,46 @@ public:
   Num unsignedToReal(Num a, mlir::Type type);
   Num toReal(Num a, mlir::Type type);
 
-  /// A vector of `lanes` times the same number.
+  /// Returns a vector of `lanes` copies of a number.
   Num spread(Num a, int64_t lanes);
-  /// Sum over a vector's lanes.
+  /// Returns the sum of a vector's lanes.
   Num sumLanes(Num vector);
 
-  /// Memory on the stack, aligned to 64 bytes, of any content at first.
+  /// Returns memory on the stack, aligned to 64 bytes, uninitialized.
   Buffer scratch(mlir::Type elementType, llvm::ArrayRef<int64_t> shape);
   void fill(Buffer buffer, double value);
   void copy(Buffer from, Buffer to);
-  /// `copy` at the top of a kernel, which threads of a device share.
+  /// Like `copy`, at the top of a kernel; threads of a device share the work.
   void copyWhole(Buffer from, Buffer to);
-  /// `fill`, as a parallel loop.
+  /// Like `fill`, in a parallel loop.
   void fillParallel(Buffer buffer, double value);
 
 private:
   friend class Buffer;
-  /// Who runs what is being built: a thread of its own, all threads of a block, or the one that
-  /// took a round of `across`.
+  /// The threads that run the current code: one thread on its own, all threads of a block, or the
+  /// thread of a round of `across`.
   enum class Runner { Thread, Block, Round };
   using Combine = llvm::function_ref<Num(Num, Num)>;
-  /// Gets the numbers of some rounds, and what is carried.
+  /// Takes the numbers of several rounds, and the carried values.
   using Together = llvm::function_ref<Nums(llvm::ArrayRef<Num>, llvm::ArrayRef<Num>)>;
 
-  /// A loop that threads of a block share; each carries values of its own.
+  /// A loop that the threads of a block share; each thread carries values of its own.
   Nums carryAcross(Num from, Num to, llvm::ArrayRef<Num> start,
                    llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
-  /// The same where `body` takes as many rounds as a thread has at once.
+  /// The same with a `body` for all rounds that a thread runs at once.
   Nums carryTogether(Num from, Num to, llvm::ArrayRef<Num> start, Together body);
   Nums carryChunks(int64_t count, llvm::ArrayRef<Num> start, Together body);
-  /// The same for a row that begins and ends anywhere.
+  /// The same for a row that may begin and end at unaligned addresses.
   Nums carryRow(llvm::ArrayRef<Num> start, Together body);
   void warps(int64_t count, int64_t chunks, llvm::function_ref<void(Num)> body, Rounds rounds);
-  /// What `combine` makes of the values of all threads of a block, in one order.
+  /// Combines the values of all threads of a block by `combine`, in a fixed order.
   Nums combineAcross(Nums values, Combine combine);
   Nums sumAcross(Nums values);
   Nums carryIf(Num condition, llvm::ArrayRef<Num> carried, llvm::function_ref<Nums()> body);
   /// An addition that may be reordered with others.
   Num addInAnyOrder(Num a, Num b);
-  /// Memory and place of the same element, as one dimension where elements are taken in order: what
-  /// neighbors are is plain then.
+  /// Returns memory and indices of the same element, with one dimension if elements are visited in
+  /// order, so that later passes recognize neighbors.
   std::pair<mlir::Value, llvm::SmallVector<mlir::Value>> shortest(mlir::Value memref,
                                                                   llvm::ArrayRef<Num> indices);
   mlir::ValueRange callDevice(llvm::StringRef name, mlir::TypeRange results,
@@ -367,31 +369,31 @@ private:
   mlir::Block *entry;
   Processor processor;
   Runner runner = Runner::Thread;
-  /// Of the block that is being built, and the number that a thread of it has.
+  /// The number of threads of the current block, and the number of the current thread in it.
   int64_t threads = 0;
   Num threadNumber;
-  /// The matrix whose row a round is for, where that is known, and the number of the row.
+  /// The matrix whose row the current round works on, if known, and the number of the row.
   struct Row {
     int64_t rows = 0, columns = 0;
     Num number;
   };
   Row row;
-  /// The elements that a device's thread is at, and their numbers among all.
+  /// The current element of a device's thread: its indices, and its number among all.
   struct Element {
     llvm::SmallVector<mlir::Value> at;
     llvm::SmallVector<int64_t> sizes;
     Num number;
   };
   llvm::SmallVector<Element> places;
-  /// What `neighbor` has made, and of what.
+  /// The results of `neighbor`, with their arguments.
   llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> neighbors;
-  /// Which of a thread's rounds is being built.
+  /// Which of a thread's rounds the current code is for.
   Num slot, firstSlot;
   int64_t lanes = 1;
   llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, mlir::Value> constants;
 };
 
-/// Bytes of an element of `type`.
+/// Returns the size in bytes of an element of `type`.
 int64_t sizeOf(mlir::Type type);
 
 } // namespace weft::lower

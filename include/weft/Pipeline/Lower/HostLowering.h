@@ -17,7 +17,7 @@
 
 namespace weft {
 
-/// Teaches the ops of the `weft` dialect their HostLoweringOpInterface.
+/// Attaches HostLoweringOpInterface to the ops of the `weft` dialect.
 void registerHostLoweringModels(mlir::DialectRegistry &registry);
 
 } // namespace weft

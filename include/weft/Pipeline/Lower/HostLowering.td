@@ -13,20 +13,20 @@ include "mlir/IR/OpBase.td"
 def Weft_HostLoweringOpInterface : OpInterface<"HostLoweringOpInterface"> {
   let cppNamespace = "::weft";
   let description = [{
-    How an op on local tensors becomes loops for the host. Attached to the ops of the
-    `weft` dialect in `lib/Pipeline/Lower`, one file for each family of ops.
+    The lowering of an op on local tensors to loops for the host. The files of
+    `lib/Pipeline/Lower`, one for each family of ops, attach it to the ops of the `weft` dialect.
   }];
   let methods = [
     InterfaceMethod<[{
         Builds the code that computes the results. `operands` stand for the op's operands:
-        a memref of identity layout for each tensor, and the others as they are. `results`
-        holds one memref for each result, to be written whole; its old content means
-        nothing, except where it is the memref of an operand that `mayReuse` allows.
+        a memref of identity layout for each tensor, and other values unchanged. `results`
+        holds one memref for each result; the code must write every element. A result's old
+        content is undefined, unless the memref is that of an operand that `mayReuse` allows.
       }], "void", "lowerToLoops", (ins "::weft::lower::Code &":$code,
         "::mlir::ValueRange":$operands, "::mlir::ValueRange":$results)>,
     InterfaceMethod<[{
-        Whether result number `result` may be written into the storage of operand number
-        `operand`, which is then lost.
+        Returns true if result number `result` may be written into the storage of operand number
+        `operand`, which overwrites the operand.
       }], "bool", "mayReuse", (ins "unsigned":$operand, "unsigned":$result), "", [{
         return false;
       }]>,

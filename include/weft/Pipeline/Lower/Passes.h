@@ -21,18 +21,17 @@ namespace weft {
 #include "weft/Pipeline/Lower/Passes.h.inc"
 
 struct LowerPipelineOptions : mlir::PassPipelineOptions<LowerPipelineOptions> {
-  Option<bool> devices{*this, "devices",
-                       llvm::cl::desc("whether kernels become code for devices, too"),
+  Option<bool> devices{*this, "devices", llvm::cl::desc("also make code for devices"),
                        llvm::cl::init(false)};
 };
 
 /// Appends the passes of the phase: kernel functions on tensors become functions of the LLVM
-/// dialect on bare pointers, and everything else of the module goes. The context's registry
-/// must know the models of `registerHostLoweringModels`. With `devices`, a module inside of it,
-/// `kDevicesName`, has the same kernels in the shape that devices run.
+/// dialect on bare pointers, and the rest of the module is erased. The context's registry must have
+/// the models of `registerHostLoweringModels`. With `devices`, a nested module named `kDevicesName`
+/// has the same kernels in the form that devices run.
 void buildLowerPipeline(mlir::OpPassManager &manager, const LowerPipelineOptions &options = {});
 
-/// Makes the passes known by name, and the pipeline as `lower`.
+/// Registers the passes by name, and the pipeline as `lower`.
 void registerLowerPasses();
 
 } // namespace weft

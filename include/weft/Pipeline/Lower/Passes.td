@@ -13,9 +13,8 @@ include "mlir/Pass/PassBase.td"
 def KeepKernelsPass : Pass<"keep-kernels", "::mlir::ModuleOp"> {
   let summary = "drops everything but kernel functions";
   let description = [{
-    Before: the instruction table has been read off the module. A kernel function is one that
-    has the attribute `weft.tied`. After: the module holds the kernel functions and nothing
-    else.
+    Before: the instruction table has been made from the module. Kernel functions are those with
+    the attribute `weft.tied`. After: the module holds only kernel functions.
 
     ```mlir
     weft.variable parameter @w ["hidden"] : tensor<4xf32>
@@ -34,10 +33,10 @@ def KeepKernelsPass : Pass<"keep-kernels", "::mlir::ModuleOp"> {
 }
 
 def CopyForDevicesPass : Pass<"copy-for-devices", "::mlir::ModuleOp"> {
-  let summary = "gives devices kernels of their own";
+  let summary = "copies the kernels for devices";
   let description = [{
     Before: the module holds kernel functions. After: it also holds a module `@devices` with the
-    same functions, which the passes that follow bring into the shape that devices run.
+    same functions, which later passes convert to the form that devices run.
 
     ```mlir
     func.func private @kernel_0(%x: tensor<4xf32>) -> tensor<4xf32>
@@ -96,14 +95,14 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
     }
     ```
 
-    For devices the rounds of a parallel loop are short. Where the attribute `weft.threads` of one
-    tells a number, that many threads, a block, take each round together: they know their number by
-    `@weft_device_thread`, wait for each other by `@weft_device_barrier`, and the 32 of a warp
-    exchange values by `@weft_device_shuffle` and wait by `@weft_device_warp_barrier`.
+    For devices the rounds of a parallel loop are short. If a loop has the attribute `weft.threads`,
+    a block of that many threads takes each round together: the threads get their numbers from
+    `@weft_device_thread` and synchronize by `@weft_device_barrier`; the 32 threads of a warp
+    exchange values by `@weft_device_shuffle` and synchronize by `@weft_device_warp_barrier`.
   }];
   let options = [
     Option<"forDevices", "for-devices", "bool", /*default=*/"false",
-           "whether threads of devices are to run them">,
+           "make code for the threads of devices">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
       "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -117,14 +116,14 @@ def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
     dimension from 0 is a loop whose rounds are independent; one in the entry block can be shared
     by threads.
 
-    After: there is no `scf.parallel`. Each function takes three indices more, the number of a
-    phase and the first and the end of its iterations, and does just that part; the attribute
-    `weft.iterations` tells how many iterations each phase has. A phase is one parallel loop of
-    the entry block, or what stands between two of them, which is one iteration. What writes
-    nothing outside of the function is done for every part. Where one phase uses what
-    another leaves in a value or in memory of the function's own, or memory is read before the phase
-    that writes it is over, the function is one phase of one iteration. The attribute `weft.threads`
-    of a loop, how many threads take a round together, becomes the function's, with a number for
+    After: there is no `scf.parallel`. Each function takes three more indices, the number of a phase
+    and the first and the end of its iterations, and runs just these; the attribute
+    `weft.iterations` holds the number of iterations of each phase. A phase is one parallel loop of
+    the entry block, or the code between two of them, which is one iteration. Code without effects
+    outside of the function runs for every part. If one phase uses a value of another or memory of
+    the function that another wrote, or if memory is read before the phase that writes it is over,
+    the function is one phase of one iteration. The attribute `weft.threads` of a loop, the number
+    of threads that take a round together, becomes an attribute of the function with a number for
     each phase, 0 for one thread.
 
     ```mlir
@@ -163,9 +162,9 @@ def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
 def ApproximateMathPass : Pass<"approximate-math", "::mlir::ModuleOp"> {
   let summary = "turns float32 functions into arithmetic that vectorizes";
   let description = [{
-    Before: functions of `math` on f32 and f64. After: those on f32 that have an approximation
-    by polynomials to within a few units of the last place are arithmetic; those on f64 are as
-    before, and become calls of the C library later.
+    Before: functions of `math` on f32 and f64. After: f32 functions with polynomial approximations
+    that are accurate to a few units of the last place are arithmetic; f64 functions are unchanged,
+    and become calls of the C library later.
 
     ```mlir
     %1 = math.exp %0 : f32
@@ -177,12 +176,12 @@ def ApproximateMathPass : Pass<"approximate-math", "::mlir::ModuleOp"> {
     %1 = math.exp %0 : f64
     ```
 
-    stays. For devices only those on vectors are arithmetic: of numbers the toolkit has functions
-    that take fewer instructions.
+    stays. For devices only functions of vectors become arithmetic: the toolkit has functions of
+    scalars that take fewer instructions.
   }];
   let options = [
     Option<"forDevices", "for-devices", "bool", /*default=*/"false",
-           "whether functions of numbers stay">,
+           "keep functions of scalars">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
@@ -192,9 +191,9 @@ def ExpandBF16Pass : Pass<"expand-bf16", "::mlir::ModuleOp"> {
   let summary = "turns conversions from and to bf16 into integer arithmetic";
   let description = [{
     Before: `arith.extf` and `arith.truncf` between bf16 and f32. After: shifts, and additions
-    that round to the nearest, of two the even one. Every processor then gives the same bits and
-    has vectors for it; left to LLVM, rounding is a call for each element where there is no
-    instruction, and one that flushes small numbers to zero where there is.
+    that round to the nearest, ties to even. The results are then the same bits on every processor,
+    and the code vectorizes. LLVM's own code calls a function for each element where there is no
+    instruction, and uses an instruction that flushes small numbers to zero where there is one.
 
     ```mlir
     %1 = arith.extf %0 : bf16 to f32
@@ -210,12 +209,12 @@ def ExpandBF16Pass : Pass<"expand-bf16", "::mlir::ModuleOp"> {
     %4 = arith.bitcast %3 : i32 to f32
     ```
 
-    Devices round by an instruction, which small numbers survive: for them what rounds a number is
-    a call of `@weft_device_round`.
+    Devices have an instruction for rounding, which keeps small numbers: for them the rounding of a
+    scalar becomes a call of `@weft_device_round`.
   }];
   let options = [
     Option<"forDevices", "for-devices", "bool", /*default=*/"false",
-           "whether devices are to round numbers">,
+           "round scalars by an instruction of devices">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
                            "::mlir::vector::VectorDialect"];

@@ -1,4 +1,4 @@
-//===- CollectiveMistake.h - what can be wrong with a reduction -------------===//
+//===- CollectiveMistake.h - mistakes to plant in reductions ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,13 +15,13 @@
 
 namespace weft {
 
-/// What mutate-collective makes of an all-reduce; its description says what each is.
+/// The changes that mutate-collective can make to an all-reduce; see its description in Passes.td.
 enum class CollectiveMistake : uint8_t { Drop, Double, Scale, Axis, Operator, Root, Infinite };
 
-/// Nothing if `name` is that of none.
+/// Returns the mistake of this name, or nothing.
 std::optional<CollectiveMistake> parseCollectiveMistake(llvm::StringRef name);
 
-/// Their names, as options that take one speak of them: "drop, double or root".
+/// Returns all names as a list for messages: "drop, double or root".
 std::string collectiveMistakeNames();
 
 } // namespace weft

@@ -21,7 +21,8 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Partition/Passes.h.inc"
 
-/// The passes of the phase, in order. `mutation`, for tests of tests only, may plant a mistake.
+/// Appends the passes of the phase, in order. `mutation`, only for tests of tests, plants a
+/// mistake.
 void buildPartitionPipeline(mlir::OpPassManager &manager,
                             const ReshardToCollectivesPassOptions &reshard,
                             const std::optional<MutateCollectivePassOptions> &mutation);

@@ -11,16 +11,15 @@
 include "mlir/Pass/PassBase.td"
 
 def BalanceSequencesPass : Pass<"balance-sequences", "::mlir::ModuleOp"> {
-  let summary = "stores causal sequences so that shards of them are equal work";
+  let summary = "reorders causal sequences so that their shards are equal work";
   let description = [{
-    Before: tensors are whole, with shardings, and a query of causal attention sees the more
-    keys the further on it is, so that of n shards the last is twice the average work. After, in
-    modules whose attention is all causal, without windows, and cut into n shards alike: the
-    sequence is stored in zigzag order, first chunk, last chunk, second, last but one, …, of
-    2n chunks, so that each shard has one from either side. Inputs and what is made from
-    nothing, as rotary tables, are reordered; attention and dropout know positions by the order; all
-    else does not ask for positions. What is observed is reordered back. A module where
-    anything else asks is left as it is.
+    Before: tensors are whole, with shardings. A later query of causal attention sees more keys, so
+    that the last of n shards is twice the average work. After: the sequence is stored in zigzag
+    order: first chunk, last chunk, second, last but one, …, of 2n chunks. So each shard has one
+    chunk from either end. Inputs are reordered, and so are values without operands, such as rotary
+    tables. Attention and dropout compute positions from the order. Observed values are reordered
+    back. The pass leaves a module unchanged if some attention is not causal or has a window, if
+    attentions are cut into different numbers of shards, or if another op depends on positions.
 
     ```mlir
     %0 = weft.read @tokens : tensor<4x8xi32, …[{}, {"cp"} ]>
@@ -42,11 +41,11 @@ def BalanceSequencesPass : Pass<"balance-sequences", "::mlir::ModuleOp"> {
 def ReshardToCollectivesPass : Pass<"reshard-to-collectives", "::mlir::ModuleOp"> {
   let summary = "turns every reshard into collectives, slices and partial sums";
   let description = [{
-    Before: `weft.reshard` stands where a value changes its sharding. After: there is none; each
-    became the steps that cost least together, of all-reduces, reduce-scatters, all-gathers,
-    all-to-alls, permutes, slices and partial sums, as `weft/Planner/Reshard.h` finds them. They
-    cost what `machine` is predicted to take for them, or, without one, the bytes that a rank
-    sends. Of a `weft.constrain` nothing is left: what it asks for has been done.
+    Before: `weft.reshard` stands where a value changes its sharding. After: each became the
+    cheapest sequence of all-reduces, reduce-scatters, all-gathers, all-to-alls, permutes, slices
+    and partial sums, as `weft/Planner/Reshard.h` finds it. The cost of a step is its predicted time
+    on `machine` or, without a machine, the bytes that a rank sends. Every `weft.constrain` is
+    removed, as the shardings already fulfil it.
 
     ```mlir
     %1 = weft.reshard %0 : tensor<4x8xf64, …[{"dp"}, {} ], unreduced = sum{"tp"}> -> tensor<4x8xf64, …[{}, {"tp"} ]>
@@ -63,17 +62,17 @@ def ReshardToCollectivesPass : Pass<"reshard-to-collectives", "::mlir::ModuleOp"
     Option<"machine", "machine", "std::string", "",
            "the machine, as the text of a machine.proto message">,
     Option<"narrowReductions", "narrow-reductions", "bool", "false",
-           "float32 is going to be reduced as bf16, see narrow-reductions">,
+           "price sums of float32 as sums of bf16, see narrow-reductions">,
   ];
 }
 
 def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
   let summary = "gives every tensor the shape of one rank's shard";
   let description = [{
-    Before: tensors are whole, with shardings. After: they are one rank's shards, without;
-    ops whose results depend on where their shard lies have got its offsets, from this
-    rank's coordinates. Variables keep the whole type, and observations remember it, for they
-    tell the runtime how shards lie.
+    Before: tensors are whole, with shardings. After: tensors are one rank's shards, without
+    shardings. Ops whose results depend on the position of their shard have its offsets as
+    operands, computed from this rank's coordinates. Variables keep the whole type, and observations
+    record it: the runtime learns the positions of shards from them.
 
     ```mlir
     %1 = weft.iota : tensor<8xi32, #weft.sharding<#mesh, [{"cp"} ]>>
@@ -93,8 +92,8 @@ def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
 def ExpandLogSumExpPass : Pass<"expand-log-sum-exp", "::mlir::ModuleOp"> {
   let summary = "makes a log-sum-exp reduction from a maximum and a sum";
   let description = [{
-    No library reduces by log-sum-exp. With the greatest term m: m + log(sum of exp(term - m)),
-    which cannot overflow.
+    No library reduces by log-sum-exp. So the pass computes m + log(sum of exp(term - m)), where m
+    is the greatest term. That cannot overflow.
 
     ```mlir
     %1 = weft.all_reduce logsumexp %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
@@ -112,13 +111,14 @@ def ExpandLogSumExpPass : Pass<"expand-log-sum-exp", "::mlir::ModuleOp"> {
 }
 
 def ExpandPermutationsPass : Pass<"expand-permutations", "::mlir::ModuleOp"> {
-  let summary = "lets shards go from rank to rank, and each rank work on them in turn";
+  let summary = "sends shards around the ranks of a group, so that each rank works on all in turn";
   let description = [{
-    Before: tensors are local, and an op that is over the shards of a group's ranks says so. After:
-    there is none. For n ranks there are n turns, each on the shard that is here, and n - 1
-    permutes of every operand that goes round, each sent before the turn that goes on meanwhile:
-    the least that lets every rank see all shards. Results that lack the permuted factor are
-    joined turn by turn; sums that have it travel with their shard, and go home by a permute more.
+    Before: tensors are local, and an op may name a group whose ranks' shards it is over. After: no
+    op does. A group of n ranks takes n turns, each on the shard that a rank holds then. Every
+    operand with the permuted factor is permuted n - 1 times, the least that shows every shard to
+    every rank, and each permute stands before the turn that it overlaps with. Results without the
+    permuted factor are joined turn by turn. Sums with this factor travel with their shard, and one
+    more permute brings them back.
 
     ```mlir
     %output, %lse = weft.attention(%q, %k, %v) … offsets(%o, %o) of [8, 8] over ["cp"] of #mesh : …
@@ -141,11 +141,11 @@ def ExpandPermutationsPass : Pass<"expand-permutations", "::mlir::ModuleOp"> {
 }
 
 def NarrowReductionsPass : Pass<"narrow-reductions", "::mlir::ModuleOp"> {
-  let summary = "lets ranks exchange bf16 where they add up float32";
+  let summary = "lets ranks exchange bf16 where they sum float32";
   let description = [{
-    Before: tensors are local. After: all-reduces and reduce-scatters that sum float32 sum bf16,
-    each rank's part rounded before and the sum widened after, except of single numbers: losses
-    and norms stay exact.
+    Before: tensors are local. After: all-reduces and reduce-scatters that summed float32 sum bf16.
+    Each rank rounds its operand before and widens the sum after. Sums of single numbers stay as
+    they are, so that losses and norms stay exact.
 
     ```mlir
     %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf32> -> tensor<4xf32>
@@ -167,13 +167,19 @@ def NarrowReductionsPass : Pass<"narrow-reductions", "::mlir::ModuleOp"> {
 def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
   let summary = "plants a mistake in one reduction, to test the tests";
   let description = [{
-    Takes the all-reduce number `index`, counted over the functions of the module in order, after
-    `localize`, and drops it (`drop`: what this rank has stands for the whole), does it twice
-    (`double`), halves its result (`scale`), takes the other axes of the mesh (`axis`), or the maximum
-    for a sum and the sum for a maximum (`operator`), or gives the result only to the first rank along each
-    axis, so that others keep what they have (`root`), or multiplies it by infinity (`infinite`).
+    Runs after `localize`. Changes the all-reduce number `index`, counted over the functions of the
+    module in order, by `kind`:
+
+    - `drop` removes it, so that each rank keeps its own operand;
+    - `double` repeats it;
+    - `scale` halves its result;
+    - `axis` reduces over the other axes of the mesh;
+    - `operator` takes the maximum for a sum, and the sum for a maximum;
+    - `root` gives the result to the first rank along each axis only, and others keep their operand;
+    - `infinite` multiplies its result by infinity.
+
     Fails with "no collective number N" if there are fewer. If some all-reduces have the attribute
-    `weft.mutated`, those are meant, and `index` is not looked at.
+    `weft.mutated`, the pass changes these and ignores `index`.
 
     ```mlir
     %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
@@ -189,10 +195,10 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
 }
 
 def VerifyPartitionPass : Pass<"verify-partition", "::mlir::ModuleOp"> {
-  let summary = "checks what the phases after Partition rely on";
+  let summary = "checks the conditions that the phases after Partition rely on";
   let description = [{
-    Reads only. After Partition no tensor but a variable's has an encoding, there is no
-    reshard, no constraint and no op over the shards of several ranks, and collectives reduce by a sum or a
+    Reads only. After Partition only variables' tensors have an encoding, there is no reshard, no
+    constraint and no op over the shards of several ranks, and collectives reduce by a sum or a
     maximum.
 
     ```mlir

@@ -11,17 +11,18 @@
 include "mlir/Pass/PassBase.td"
 
 def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::ModuleOp"> {
-  let summary = "takes a batch part after part and adds up";
+  let summary = "divides the batch into micro-batches and sums their results";
   let description = [{
-    Before: `?` stands for the batch. After: it stands for a micro-batch, `accumulation` of which are
-    the batch. What a public function does for samples is in a private one, which it calls for each
-    micro-batch with the sums so far. An input has its micro-batches as its first dimension, and
-    ops that number samples know which theirs are. Sums may be pending from one micro-batch to the
-    next. Of what is the greatest of samples (`weft.amax`) the greatest is kept.
+    Before: `?` is the size of the batch. After: `?` is the size of a micro-batch, and the batch is
+    `accumulation` micro-batches. The ops of a public function that depend on samples move into a
+    private function, which the public one calls for each micro-batch with the sums so far. The
+    first dimension of an input counts micro-batches, and ops that number samples have the number
+    of their micro-batch. Sums may be pending from one micro-batch to the next. Of maxima over
+    samples (`weft.amax`) the maximum is kept.
 
-    A function for which samples are no matter stays as it is. Fails where what one sample gives
-    depends on what others give, as with a norm over the batch, and where a result is neither a sum
-    nor the greatest of samples: a micro-batch does not know it.
+    A function that does not depend on samples stays as it is. Fails where a sample's values depend
+    on other samples, as in a norm over the batch, and where a result is neither a sum nor a maximum
+    over samples: no micro-batch could compute it.
 
     ```mlir
     weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
@@ -56,9 +57,9 @@ def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::Modul
 }
 
 def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
-  let summary = "makes the batch a number";
+  let summary = "replaces the unknown size of the batch by a number";
   let description = [{
-    Before: `?` stands for the micro-batch. After: every size is known.
+    Before: `?` is the size of the micro-batch. After: every size is known.
 
     ```mlir
     weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>
@@ -76,14 +77,15 @@ def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
 }
 
 def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
-  let summary = "makes dimensions longer where a plan's shards would not be equal";
+  let summary = "pads dimensions that the plan's axes do not cut into equal shards";
   let description = [{
-    Before: no tensor has a sharding, and every size is known. After: dimensions that the plan cuts
-    are multiples of all numbers of shards that it cuts them into, those of values that belong
-    together alike; and variables and observed values know the shape that they had (`unpadded`), and
-    so do ops whose result depends on it, as random numbers do. With a plan that refuses padding
-    nothing is done. Fails where an op depends on the length of such a dimension in another way, as
-    a norm does. What padding holds is seen to by mask-padding.
+    Before: no tensor has a sharding, and every size is known. After: each dimension that the plan
+    cuts is a multiple of every number of shards that the plan cuts it into. Dimensions of one class
+    (`weft/Pipeline/Dimensions.h`) are padded alike. Variables, observed values, and ops whose
+    results depend on the shape, as random numbers do, record the shape without padding
+    (`unpadded`). The pass does nothing if the plan refuses padding. Fails where an op depends on
+    the length of a padded dimension in another way, as a norm does. The pass mask-padding then sees
+    to the values in the padding.
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<7x4xf64>
@@ -107,13 +109,13 @@ def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
 }
 
 def MaskPaddingPass : Pass<"mask-padding", "::mlir::ModuleOp"> {
-  let summary = "makes values zero in their padding where that changes what they become";
+  let summary = "sets padding to zero where it would change results";
   let description = [{
-    Before: tensors are padded, see pad-dimensions; padding of parameters and optimizer states is
-    taken for zero, other padding for any finite numbers. After: nothing is added to a sum from
-    padding, and what is assigned to a parameter or state is zero there. Ops say themselves what
-    follows from zeros; where that does not do, the values are masked that together have the fewest
-    bytes. See `Padding.h`.
+    Before: tensors are padded, see pad-dimensions. The padding of parameters and optimizer states
+    is zero, other padding may hold any finite numbers. After: padding adds nothing to any sum, and
+    values that are assigned to parameters or states are zero in their padding. Each op states which
+    results have zeros in their padding if its operands do. Where this does not suffice, the pass
+    masks the values that have the fewest bytes together. See `Padding.h`.
 
     ```mlir
     %0 = weft.contract "bs->"(%losses) : (tensor<4x8xf64>) -> tensor<f64>
@@ -134,19 +136,20 @@ def MaskPaddingPass : Pass<"mask-padding", "::mlir::ModuleOp"> {
 }
 
 def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
-  let summary = "writes what a plan pins into variables and ops";
+  let summary = "writes the pins of a plan into variables and ops";
   let description = [{
-    Before: no tensor has a sharding, and every size is known. After: the module knows the mesh, and
+    Before: no tensor has a sharding, and every size is known. After: the module has the mesh, and
     variables and ops have `weft.pins`: for each dimension of a variable and each factor of an op,
-    the axes that the plan cuts it by, or unit where it says nothing. The plan
-    speaks of dimensions by the names that variables give them; a factor has the names of the
-    variables' dimensions that calls and other ops' factors join it with. An op that cannot be cut
-    as the plan says is not pinned there. Where the plan speaks of terms, the pins of an op end in a
-    dictionary of the axes over which its operands are pending. An optimizer state is cut as its
-    parameter is, unless the plan has a home for it. Where entries of a plan cannot hold together,
-    as one axis cannot cut two dimensions of a variable, the stronger holds, and a warning shows
-    both; of a variable, equally strong ones are an error. (Of an op then the factor holds that
-    results have.)
+    the axes that the plan cuts it by, or unit where the plan does not mention it. The plan names
+    dimensions as variables do; a factor has the names of all dimensions of variables in its class
+    (`weft/Pipeline/Dimensions.h`). A factor is not pinned if the op cannot be cut as the plan says.
+    Where the plan mentions terms, the pins of an op end in a dictionary of the axes over which its
+    operands are pending. An optimizer state is cut as its parameter is, unless the plan has a home
+    for the state.
+
+    Entries of a plan may contradict each other: one axis cannot cut two dimensions of a variable.
+    Then the stronger entry holds, and a warning shows both. Equally strong entries of a variable
+    are an error; of an op, the entry for a factor of its results holds.
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
@@ -168,23 +171,24 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
     ListOption<"pins", "pins", "std::string",
                "pins such as dp=2, in place of a plan">,
-    Option<"origins", "origins", "bool", "false", "say beside pins which entries they come from">,
+    Option<"origins", "origins", "bool", "false", "write beside pins which entries they come from">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
 }
 
 def ResolveConstraintsPass : Pass<"resolve-constraints", "::mlir::ModuleOp"> {
-  let summary = "makes pins of constraints, and sees to it that they agree";
+  let summary = "turns constraints into pins, and removes those that a stronger one contradicts";
   let description = [{
-    Before: values may be constrained, see `weft.constrain`. After: a constraint has its dimensions as
-    `weft.pins`, and no two speak of one value differently. Values are one where a constraint, a call or a
-    return passes them on, and where the same variable is read. Of two constraints that do not
-    agree, that of the higher priority number is taken away, with a warning; equal ones are an error.
-    Both show where each comes from and where they meet. Fails where an axis is none of the mesh, or
-    does not divide.
+    Before: values may be constrained, see `weft.constrain`. After: a constraint has its dimensions
+    as `weft.pins`, and no two constraints of one value disagree. A value stays the same when a
+    constraint, a call or a return passes it on, and when the same variable is read again. Of two
+    constraints that disagree, the pass removes the one of the higher priority number, with a
+    warning; with equal numbers it fails. Both messages show where each constraint comes from and
+    where they meet. Fails also if the mesh lacks an axis of a constraint, or if axes do not divide
+    a dimension.
 
-    A plan says how an op is cut, or how a variable lies between steps, and a constraint how a value
-    lies: they do not contradict each other, as a reshard can stand between.
+    A plan cannot contradict a constraint: a plan shards ops, and variables between steps, and a
+    constraint shards a value. A reshard can stand between them.
 
     ```mlir
     %1 = weft.constrain %0 [["dp"], unit] : tensor<4x8xf64>
@@ -197,7 +201,7 @@ def ResolveConstraintsPass : Pass<"resolve-constraints", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numDropped", "dropped", "constraints that a stronger one overrules">,
+    Statistic<"numDropped", "dropped", "constraints removed, as a stronger one contradicts them">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
 }
@@ -205,14 +209,15 @@ def ResolveConstraintsPass : Pass<"resolve-constraints", "::mlir::ModuleOp"> {
 def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
   let summary = "chooses the sharding of every value by cost";
   let description = [{
-    Before: a variable has a sharding or none, other values have none, and variables and ops may have
+    Before: a variable may have a sharding, other values have none, and variables and ops may have
     pins, see apply-plan. After: every tensor has a sharding, every op keeps its factor rule, and a
-    `weft.reshard` stands wherever a value is needed in another sharding than it has. Of all ways
-    that factor rules and pins allow, ops and reshards take the least time on `machine`, and
-    variables and what is saved for backward fit into a device's memory but `reserve`; without a machine, the fewest
-    bytes are sent. A layer is decided once for all its calls. The function `step` decides, and
-    other public functions follow with variables as they are. See `ShardingProblem.h` for how a
-    function becomes a planning problem, and `Solve.h` for how that is solved.
+    `weft.reshard` stands wherever an op needs a value in another sharding. Among the shardings that
+    factor rules and pins allow, the pass chooses those whose ops and reshards take the least time
+    on `machine`, while variables and values saved for backward fit into a device's memory less
+    `reserve`. Without a machine it chooses those that send the fewest bytes. All calls of a layer
+    share one decision. The function `step` decides first; other public functions keep the shardings
+    that it chose for variables. `ShardingProblem.h` says how a function becomes a planning problem,
+    and `Solve.h` how a problem is solved.
 
     ```mlir
     %h = weft.contract "sk,nk->sn"(%x, %up) : (tensor<128x32xf64>, tensor<64x32xf64>) -> tensor<128x64xf64>
@@ -221,7 +226,7 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
     weft.assign @x, %y : tensor<128x32xf64>
     ```
 
-    becomes, where `up` is cut by rows over tp, `down` by columns, and links are fast,
+    becomes, if tp cuts the rows of `up` and the columns of `down`, and links are fast,
 
     ```mlir
     %h = weft.contract "sk,nk->sn"(%x, %up) : … -> tensor<128x64xf64, …[{}, {"tp"} ]>
@@ -237,29 +242,29 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
     Option<"fp8Matmuls", "fp8-matmuls", "bool", "false",
            "price matmuls of quantized numbers as of bytes, where the machine has such">,
     Option<"why", "why", "bool", "false",
-           "say of ops, variables and arguments why they are sharded as they are, as `weft.why`">,
+           "write into `weft.why` of ops, variables and arguments why they have their sharding">,
     Option<"reserve", "reserve", "int64_t", "0",
-           "bytes of a device's memory to leave for what is not counted: what ops need besides">,
+           "bytes of a device's memory to leave for uses that the search does not count">,
     Option<"problem", "problem", "std::string", "",
-           "a file for the planning problem that is solved, see ProblemText.h">,
+           "file to write the planning problem to, see ProblemText.h">,
   ];
   let statistics = [
     Statistic<"numReshards", "reshards", "reshards inserted">,
     Statistic<"numNodes", "nodes", "decisions">,
-    Statistic<"numOptionsLeft", "options", "options that were not struck out at once">,
+    Statistic<"numOptionsLeft", "options", "options that were never struck out">,
     Statistic<"width", "width", "the most nodes that one table was over">,
   ];
 }
 
 def EnumerateShardingsPass : Pass<"enumerate-shardings", "::mlir::ModuleOp"> {
-  let summary = "does what a step does in all shardings, to test ops and their rules";
+  let summary = "computes each op of the step in all shardings, to test ops and their factor rules";
   let description = [{
-    Before: variables are whole on every rank or have no sharding, as other values. After: every op works
-    on the whole; and a copy of each op of `@step` works in each way that its factor rule allows, on
-    operands that are brought into the sharding that it needs. A pending operand becomes a sum of
-    terms that have nothing in common. All results of an op and of its copies are observed, as
+    Before: variables are whole on every rank or have no sharding, and other values have none.
+    After: every op works on whole tensors, and a copy of each op of `@step` works in each sharding
+    that its factor rule allows, on resharded operands. A pending operand is a sum of terms that
+    differ at random. The module observes all results of an op and of its copies, as
     "gradient/NAME R N WAY": result R of op number N, counted from 1, in a way that is `whole` or
-    says what each axis does. Equal ops count once.
+    names the factor that each axis cuts. Equal ops count once.
 
     ```mlir
     %y = weft.contract "bk->b" (%x) : (tensor<4x6xf64>) -> tensor<4xf64>
@@ -278,21 +283,21 @@ def EnumerateShardingsPass : Pass<"enumerate-shardings", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"only", "only", "std::string", "", "the ops of this name alone">,
-    Option<"sample", "sample", "uint64_t", "0", "so many ways, drawn at random; 0 is all">,
-    Option<"seed", "seed", "uint64_t", "0", "what the sample depends on">,
+    Option<"only", "only", "std::string", "", "copies only ops of this name">,
+    Option<"sample", "sample", "uint64_t", "0", "number of ways to draw at random; 0 takes all">,
+    Option<"seed", "seed", "uint64_t", "0", "seed of the random sample">,
   ];
   let statistics = [
-    Statistic<"numWays", "ways", "ops in ways that are allowed, before a sample is drawn">,
+    Statistic<"numWays", "ways", "allowed ways of all ops, before a sample is drawn">,
   ];
 }
 
 def PricePlanPass : Pass<"price-plan", "::mlir::ModuleOp"> {
-  let summary = "computes what a planned module takes, beside what is said of it";
+  let summary = "prices a planned module again, to check the search's numbers";
   let description = [{
-    Reads only. The module is as Plan leaves it. Sums up what `@step` takes on one rank, from ops and
-    types alone (see `PricePlan.h`), and fails where that is not what the search or the options say;
-    where nothing is said, prints it as a remark.
+    Reads only. Requires a module as Plan leaves it. Computes the seconds and bytes of `@step` on
+    one rank from ops and types alone (see `PricePlan.h`), and fails if they differ from those of
+    the search or of the options. Without either, prints them as a remark.
 
     ```mlir
     // -price-plan="seconds=1.0 bytes=1"
@@ -305,13 +310,13 @@ def PricePlanPass : Pass<"price-plan", "::mlir::ModuleOp"> {
            "the machine, as the text of a machine.proto message">,
     Option<"fp8Matmuls", "fp8-matmuls", "bool", "false",
            "price matmuls of quantized numbers as of bytes, where the machine has such">,
-    Option<"seconds", "seconds", "double", "-1", "what a step shall take; less than 0 for anything">,
-    Option<"bytes", "bytes", "double", "-1", "what a rank shall hold; less than 0 for anything">,
+    Option<"seconds", "seconds", "double", "-1", "expected seconds of a step; negative for any">,
+    Option<"bytes", "bytes", "double", "-1", "expected bytes of a rank; negative for any">,
   ];
 }
 
 def VerifyPlanPass : Pass<"verify-plan", "::mlir::ModuleOp"> {
-  let summary = "checks what the phases after Plan rely on";
+  let summary = "checks the conditions that the phases after Plan rely on";
   let description = [{
     Reads only. After Plan every tensor has a static shape and a sharding on the module's mesh.
     (That ops keep their rules, their own verifiers check.)

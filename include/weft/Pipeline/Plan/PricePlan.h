@@ -1,15 +1,15 @@
-//===- PricePlan.h - what a planned module takes --------------------------===//
+//===- PricePlan.h - the cost of a planned module -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Computes from a module alone, whoever planned it, what a step takes: from what ops say of
-// themselves, from the shardings in types, and from the ways that reshards go. It shares no code
-// with what a search makes its tables of, so that each checks the other: a search that has summed
-// up something else than what it wrote into the module has a mistake. What is legal, the ops'
-// verifiers and verify-plan say.
+// Computes the cost of a step from a planned module alone: from the costs that ops state, from the
+// shardings in types, and from the paths of reshards. It shares no code with the tables of the
+// search, so that each checks the other: if the search's sums differ from those of the module that
+// it wrote, one of the two has a bug. The ops' verifiers and verify-plan check that the module is
+// legal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,18 +21,19 @@
 
 namespace weft {
 
-/// One rank in one step.
+/// The cost of one step on one rank.
 struct PlanPrice {
-  /// Seconds on a machine; without one, bytes that are sent.
+  /// Seconds on a machine; without a machine, bytes sent.
   double seconds = 0;
-  /// Of these, what ops compute, by kinds ("contract"), and what is sent over axes of the mesh
-  /// ("tp", or "dp,tp" for what goes over both at once).
+  /// The parts of `seconds`: of computing, by the kind of op ("contract"), and of collectives, by
+  /// the axes of the mesh that they go over ("tp", or "dp,tp" for both at once).
   std::map<std::string, double> computing, sending;
-  /// Bytes of variables by their roles ("parameter"), and of what is saved for after the instant
-  /// when values take most memory.
+  /// Bytes of variables by their roles ("parameter"), and of values that are computed before the
+  /// peak point and used after it.
   std::map<std::string, double> variables;
   double saved = 0;
 
+  /// Returns the bytes of all variables and of saved values.
   double bytes() const;
 };
 

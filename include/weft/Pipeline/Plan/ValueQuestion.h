@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The search of Plan (makeShardingSearch) reads a question and returns an answer: how a value is
-// sharded, why, and what a step would take at best if it were sharded in other ways, each of which
-// takes a search of its own. Where no value or more than one has the name, the search fails without
-// a message, and the answer lists the names that there are.
+// The search of Plan (makeShardingSearch) reads a question about one value and returns the answer:
+// the layout of the value, the reason for it, and the least cost of a step in other layouts, each
+// of which takes another search. If the name fits no value or several, the search fails without a
+// message, and the answer lists the names to choose from.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,40 +22,41 @@
 
 namespace weft {
 
-/// What a step takes at best where the value lies so: as SearchReport says it.
+/// The least cost of a step in which the value has a layout, in the units of SearchReport.
 struct LayoutPrice {
   /// "batch over dp, ffn over tp", or "whole".
   std::string layout;
   double seconds = 0, bytes = 0;
-  /// Whether that was found to fit into memory.
+  /// True if the search found a choice with this layout that fits into memory.
   bool fits = false;
 };
 
 struct ValueQuestion {
-  /// A variable's name, an op's own as plans have it ("mlp.up/contract/1"), or the part of the
-  /// model that an op comes from; '*' stands for any run of characters. What a layer has may be
-  /// named with the layer, "layers.3.mlp.up".
+  /// The name of a variable, an op's own name as in plans ("mlp.up/contract/1"), or an op's part of
+  /// the model; '*' stands for any characters. Names in a layer may include the layer,
+  /// "layers.3.mlp.up".
   std::string name;
-  /// Layouts to price beside the chosen one: those that take the least if nothing else moves.
+  /// Most layouts to price beside the chosen one: those that cost least if nothing else changes.
   size_t most = 12;
-  /// Is called before each of them with its number, from 1, and how many there are; may be empty.
+  /// Called before each of these layouts with its number, from 1, and their count; may be empty.
   std::function<void(size_t, size_t)> progress;
 };
 
 struct ValueAnswer {
-  /// Of all values that the name fits, if that is none or several; else of all that there are.
+  /// If the name fits several values, their names, and `isAmbiguous` is true; if it fits none, the
+  /// names of all values. Empty if it fits one.
   std::vector<std::string> names;
   bool isAmbiguous = false;
 
-  /// What was found, as "parameter mlp.up.weight, tensor<64x32xf32>", and the others
-  /// that are decided together with it.
+  /// The value, as "parameter mlp.up.weight, tensor<64x32xf32>", the number of other values that
+  /// are decided together with it, and the reason for its layout.
   std::string value;
   size_t together = 0;
   std::string why;
   LayoutPrice chosen;
-  /// By time, and what does not fit last.
+  /// The priced layouts, by time; those that do not fit stand last.
   std::vector<LayoutPrice> others;
-  /// All ways that there are, those included which were not priced, and those that cannot be.
+  /// The number of all layouts, including those that were not priced or are impossible.
   size_t ways = 0;
 };
 

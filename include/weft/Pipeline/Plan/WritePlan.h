@@ -14,9 +14,9 @@
 
 namespace weft {
 
-/// What `module` follows, in few entries: where every variable lies, and how every op is sharded.
-/// Where reshards stand follows from that. So a module without shardings becomes `module` by this
-/// plan, and its plan is this one again. It looks at shardings only, wherever they come from.
+/// Returns the plan of `module` in few entries: the sharding of every variable and of every op,
+/// from which the reshards follow. Planning the same module without shardings by this plan gives
+/// `module` again, and its plan is this one. Reads only shardings, whatever their origin.
 ///
 /// REQUIRES: the module is as Plan leaves it.
 desc::PlanSpec writePlan(mlir::ModuleOp module);

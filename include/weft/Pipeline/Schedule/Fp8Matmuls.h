@@ -1,12 +1,12 @@
-//===- Fp8Matmuls.h - which matmuls multiply bytes ------------------------===//
+//===- Fp8Matmuls.h - which matmuls can be FP8 matmuls --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What encode-matmuls makes of matmuls whose operands are quantized, and what Plan takes them
-// for before they are.
+// The form of the FP8 matmul that encode-matmuls makes of a matmul of quantized operands, and that
+// Plan predicts for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,25 +23,25 @@
 
 namespace weft {
 
-/// An operand of a matmul, as its bytes lie.
+/// An operand of a matmul and the layout of its bytes.
 struct ByteOperand {
-  /// Nothing where it is not known what the operand was scaled by.
+  /// The format; nothing if the scale of the operand is unknown.
   std::optional<Float8> format;
-  /// How many dimensions go behind the others.
+  /// The number of leading dimensions that move behind the others.
   int64_t lead = 0;
-  /// One letter for each dimension, and their sizes.
+  /// One letter for each dimension, and the dimensions' sizes.
   std::string term;
   llvm::SmallVector<int64_t> shape;
 };
 
-/// An FP8 matmul, or why there is none.
+/// An FP8 matmul, or in `refusal` why there is none.
 struct Fp8MatmulForm {
   std::string refusal;
   rt::Matmul matmul;
 };
 
-/// The matmul of two operands that lie as terms and shapes say. Turns both so that what is summed,
-/// which `result` lacks, comes last.
+/// Returns the matmul of two operands with the given terms and shapes. Reorders the dimensions of
+/// both so that the summed one, which `result` lacks, comes last.
 Fp8MatmulForm formFp8Matmul(ByteOperand &lhs, ByteOperand &rhs, llvm::StringRef result);
 
 } // namespace weft

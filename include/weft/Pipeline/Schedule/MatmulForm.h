@@ -8,9 +8,9 @@
 // The letters of an einsum of two tensors fall into four groups: those of both
 // operands and the result (batch), of the first and the result (M), of the second
 // and the result (N), of both operands only (K). It is a matmul for a
-// library if in each tensor each group lies together and in the same order, so
-// that the group can be seen as one dimension, and the one that varies fastest
-// is not the batch:
+// library if in each tensor each group is contiguous and has the same order, so
+// that the group can be seen as one dimension, and if the batch is not the
+// dimension that varies fastest:
 //
 //   "bsk,grdk->bsgrd"    M = bs, N = grd, K = k       C = A Bᵀ
 //   "bsk,bsgrd->grdk"    M = k, N = grd, K = bs       C = Bᵀ A: the result's rows are N
@@ -45,7 +45,7 @@ class Fp8MatmulOp;
 class ContractOp;
 class MatmulOp;
 
-/// `type` as the runtime calls it. REQUIRES: an element type of a weft tensor.
+/// Returns `type` in the runtime's terms. REQUIRES: an element type of a weft tensor.
 rt::ElementType toElementType(mlir::Type type);
 
 struct MatmulForm {
@@ -54,31 +54,31 @@ struct MatmulForm {
   rt::Matmul matmul;
 };
 
-/// The matmul that computes an einsum of two row-major tensors, or nothing. `terms` are those of
-/// the operands and of the result, one letter for each dimension; letters of size 1 do not count.
-/// There is one only if M and N are not both empty and K is not; and M and N are both not empty
-/// if there is a batch, since matmuls of one row are no work for a library.
+/// Returns the matmul that computes an einsum of two row-major tensors, or nothing. `terms` are
+/// those of the operands and of the result, one letter for each dimension; letters of size 1 do not
+/// count. A matmul needs a K, and M or N; with a batch it needs both M and N, since matmuls of one
+/// row gain nothing in a library.
 std::optional<MatmulForm> classifyMatmul(llvm::ArrayRef<llvm::StringRef> terms,
                                          llvm::ArrayRef<int64_t> lhsShape,
                                          llvm::ArrayRef<int64_t> rhsShape, rt::ElementType type);
 
-/// Whether the program that `op` is part of is for devices, whose library has more matmuls.
+/// Returns true if the program that contains `op` is for devices, whose library has more matmuls.
 bool isForDevices(mlir::Operation *op);
 
-/// The matmul that computes `op`, or nothing: it has one operand, is not of a type that the
-/// library multiplies (float32 or a narrow type, for devices also float64), or the above finds
-/// none.
+/// Returns the matmul that computes `op`, or nothing if `op` has one operand, if the library has no
+/// matmul of its type (it has float32 and the narrow types, for devices also float64), or if the
+/// einsum above is no matmul.
 std::optional<MatmulForm> classifyMatmul(ContractOp op);
 
-/// The same with an epilogue. A bias is of n elements, and there is one matmul, not a batch.
+/// The same with an epilogue. A bias has n elements, and there is one matmul, not a batch.
 std::optional<MatmulForm> classifyMatmul(MatmulOp op);
 
-/// The same of bytes, if all devices that have such matmuls do it: see rt::Matmul.
+/// The same for an FP8 matmul, if all devices that have FP8 matmuls support it: see rt::Matmul.
 std::optional<MatmulForm> classifyMatmul(Fp8MatmulOp op);
 
-/// What a device's library may use beside the operands: at most what its makers recommend for
-/// sm_90 and sm_100, 32 MiB, and not more than it could fill, where it keeps a C of float32 for
-/// each part of the sum over k and no part is shorter than a tile.
+/// Returns the size in bytes of the workspace for a device's library: at most 32 MiB, which the
+/// library's makers recommend for sm_90 and sm_100, and no more than the library could use if it
+/// keeps a float32 C for each part of the sum over k, where no part is shorter than a tile.
 uint64_t workspaceBytes(const rt::Matmul &matmul);
 
 } // namespace weft

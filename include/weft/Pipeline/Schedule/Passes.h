@@ -22,18 +22,19 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Schedule/Passes.h.inc"
 
-/// What the phase has to know that is not in the module.
+/// Inputs of the phase that are not in the module.
 struct ScheduleOptions {
-  /// The machine, as the text of a machine.proto message; without one nothing is joined or packed.
+  /// The machine, as the text of a machine.proto message. If empty, collectives are neither joined
+  /// nor packed.
   std::string machine;
   TargetKind target = TargetKind::Host;
-  /// Whether matmuls of devices take in what is done to their results.
+  /// Merge ops on the results of matmuls into the matmuls, for devices.
   bool fusesEpilogues = true;
-  /// Whether, where they can, they multiply FP8 numbers as bytes.
+  /// Turn matmuls of quantized values into FP8 matmuls where possible.
   bool encodesMatmuls = true;
 };
 
-/// Appends the passes of the phase. After them, `flatten` gives the program.
+/// Appends the passes of the phase. Afterwards `flatten` makes the program.
 void buildSchedulePipeline(mlir::OpPassManager &manager, const ScheduleOptions &options = {});
 
 } // namespace weft

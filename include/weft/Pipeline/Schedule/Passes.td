@@ -13,14 +13,15 @@ include "mlir/Pass/PassBase.td"
 def BucketCollectivesPass : Pass<"bucket-collectives", "::mlir::ModuleOp"> {
   let summary = "joins collectives where one takes less than several";
   let description = [{
-    Before: tensors are local. All-reduces, reduce-scatters and all-gathers of one kind, that is with
-    the same axes, reduction and float type, of which none needs another's result, can be one of all
-    their operands: elements are added in the same order of ranks. They become one where `machine`
-    is predicted to take less for that, copies in and out included, than for each by itself, and
-    where its memory has room for the copies; so large tensors stay alone. The one stands in the place
-    of the last, and each of the others must be able to wait for it: what is done in between with
-    their results reads nothing else and may wait too, as a cast or the next collective. After: no
-    run of such collectives is left that it would pay to join. Without a machine nothing changes.
+    Before: tensors are local. Several all-reduces, reduce-scatters or all-gathers of one kind (the
+    same axes, reduction and float type), none of which needs another's result, can become one
+    collective of all their operands: elements are added in the same order of ranks. This pass joins
+    them if that takes less time by the prediction for `machine`, including copies in and out, and
+    if the machine's memory has room for the copies; large tensors therefore stay separate. The
+    joined collective stands in the place of the last. The others must be able to wait for it: ops
+    in between that use their results must read nothing else and be able to wait too, as a cast or
+    the next collective. After: no such collectives are left that are faster when joined. Without a
+    machine the pass changes nothing.
 
     ```mlir
     %0 = weft.reduce_scatter sum %a dim 0 over ["dp"] of #mesh : tensor<8xf32> -> tensor<4xf32>
@@ -46,20 +47,21 @@ def BucketCollectivesPass : Pass<"bucket-collectives", "::mlir::ModuleOp"> {
            "the machine, as the text of a machine.proto message">,
   ];
   let statistics = [
-    Statistic<"buckets", "buckets", "collectives that several became">,
-    Statistic<"joined", "joined", "collectives that became part of one">,
+    Statistic<"buckets", "buckets", "joined collectives">,
+    Statistic<"joined", "joined", "collectives that became part of a joined one">,
   ];
 }
 
 def PackCollectivesPass : Pass<"pack-collectives", "::mlir::ModuleOp"> {
-  let summary = "puts the shards of collectives side by side, for a library that moves such shards";
+  let summary = "makes the shards of collectives contiguous, for libraries that need that";
   let description = [{
     Before: tensors are local. An all-gather, a reduce-scatter or an all-to-all of floats along a
-    dimension that is not the outermost has shards that lie scattered in memory. A library as NCCL
-    moves what lies together, so that it takes a call for each part of a shard. Where `machine` is
-    predicted to put the parts side by side, before and after, in less time than further calls take,
-    each as long as a launch, that is done. After: collectives are along the outermost dimension, but
-    for those that have few parts. Without a machine nothing changes.
+    dimension that is not the outermost has shards that are scattered in memory. A library such as
+    NCCL moves contiguous memory only, so it needs a call for each part of a shard. This pass copies
+    the parts into contiguous memory, before and after the collective, if by the prediction for
+    `machine` the copies take less time than the further calls, each as long as a launch. After:
+    collectives are along the outermost dimension, except those with few parts. Without a machine
+    the pass changes nothing.
 
     ```mlir
     %0 = weft.all_gather %x dim 1 over ["dp"] of #mesh : tensor<256x8xf32> -> tensor<256x16xf32>
@@ -83,17 +85,17 @@ def PackCollectivesPass : Pass<"pack-collectives", "::mlir::ModuleOp"> {
            "the machine, as the text of a machine.proto message">,
   ];
   let statistics = [
-    Statistic<"packed", "packed", "collectives whose shards are put side by side">,
+    Statistic<"packed", "packed", "collectives whose shards became contiguous">,
   ];
 }
 
 def ConvolutionsToMatmulsPass : Pass<"convolutions-to-matmuls", "::mlir::func::FuncOp"> {
-  let summary = "makes matmuls of float32 convolutions, for the library";
+  let summary = "turns float32 convolutions into matmuls, for the library";
   let description = [{
     Before: tensors are local. A convolution of one group, or its derivative, in float32 becomes a
-    matmul of its kernel with columns, each of which holds what one output sees. Where the window
-    is one place and moves by one, the image is its columns. After: only float64 convolutions and
-    those of several groups are left, which become loops.
+    matmul of its kernel and a matrix whose columns hold the inputs of one output each. If the
+    window is one place and moves by one, the image is that matrix. After: only float64 convolutions
+    and those of several groups are left, which become loops.
 
     ```mlir
     func.func private @f(%x: tensor<2x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) -> tensor<2x4x6x6xf32> {
@@ -123,11 +125,11 @@ def ConvolutionsToMatmulsPass : Pass<"convolutions-to-matmuls", "::mlir::func::F
 }
 
 def ContractionsToMapsPass : Pass<"contractions-to-maps", "::mlir::func::FuncOp"> {
-  let summary = "makes maps of contractions that sum nothing";
+  let summary = "turns contractions that sum nothing into maps";
   let description = [{
     Before: tensors are local. A contraction of two operands whose letters all occur in the result,
-    and in each operand in its order, is elementwise work. After: it is a map, which can be merged
-    with others.
+    and in each operand in the result's order, is elementwise. After: it is a map, which can be
+    merged with others.
 
     ```mlir
     %0 = weft.contract "bc,c->bc"(%x, %s)
@@ -151,12 +153,12 @@ def ContractionsToMapsPass : Pass<"contractions-to-maps", "::mlir::func::FuncOp"
 }
 
 def ContractionsToSumsPass : Pass<"contractions-to-sums", "::mlir::func::FuncOp"> {
-  let summary = "lets sums take in the maps whose results they add up";
+  let summary = "turns contractions into sums that can include the maps of their operands";
   let description = [{
-    Before: tensors are local. A contraction that no library does, sums along rows of memory, and
-    of which a map computes an operand, as in batch norm, becomes a `weft.map_sum`, which that map
-    can become part of. Two over the same space that read one tensor become one, where the first is
-    not needed before the second.
+    Before: tensors are local. A contraction becomes a `weft.map_sum` if no library's matmul
+    computes it, if it sums along rows of memory, and if a map computes one of its operands, as in
+    batch norm; that map can then become part of the sum. Two sums over the same space that read a
+    common tensor become one, if the second does not need the first.
 
     ```mlir
     func.func private @f(%y: tensor<8x4x9xf32>, %g: tensor<8x4x9xf32>) -> tensor<4xf32> {
@@ -190,11 +192,11 @@ def ContractionsToSumsPass : Pass<"contractions-to-sums", "::mlir::func::FuncOp"
 }
 
 def NarrowMatmulsPass : Pass<"narrow-matmuls", "::mlir::func::FuncOp"> {
-  let summary = "lets matmuls round their results themselves";
+  let summary = "lets matmuls round their own results";
   let description = [{
-    Before: tensors are local. A matmul of bf16 matrices gives float32 where Import left the
-    choice open, and a cast may follow that rounds the result. After: where nothing else reads
-    it and a library does the matmul, that rounds, too, once and in the same way, so the float32
+    Before: tensors are local. A matmul of bf16 matrices has a float32 result where Import left the
+    choice open, and a cast may follow that rounds it. After: if only the cast reads the result and
+    a library does the matmul, the matmul rounds, also once and in the same way, so the float32
     numbers never reach memory.
 
     ```mlir
@@ -216,16 +218,18 @@ def NarrowMatmulsPass : Pass<"narrow-matmuls", "::mlir::func::FuncOp"> {
 }
 
 def EncodeMatmulsPass : Pass<"encode-matmuls", "::mlir::ModuleOp"> {
-  let summary = "lets FP8 matmuls multiply bytes";
+  let summary = "turns matmuls of quantized values into FP8 matmuls";
   let description = [{
-    Before: tensors are local, and `narrow-matmuls` has run. Where the module's `weft.target` is
-    "cuda", a matmul whose operands were both quantized, here or in another function, and since
-    only moved, multiplies their bytes, and a factor for each, which are made in front of it.
-    Functions get arguments and results for what operands were scaled by. Bytes of both operands
-    lie so that what is summed comes last, as all devices have such matmuls; so they may have to
-    be turned, and sizes have to be multiples of 16. What stays as it was is said by a warning;
-    nothing becomes one of bytes where `machine` has no rate for F8. After: where all that read what
-    was quantized make bytes of it, that is not computed. Without the target nothing changes.
+    Before: tensors are local, and `narrow-matmuls` has run. If the module's `weft.target` is
+    "cuda", a matmul whose operands were both quantized, in this function or another, and only moved
+    since then, becomes a matmul of their bytes with a factor for each operand; ops in front of it
+    compute bytes and factors. Functions get further arguments and results for the scales of
+    operands. In the bytes of both operands the summed dimension comes last, the only form that all
+    devices support; operands may therefore be transposed, and sizes have to be multiples of 16. A
+    warning for each reason counts the matmuls of quantized values that stay as they are, and stands
+    at the first of them. No matmul changes if `machine` has no rate for F8. After: a quantized
+    value is computed only if some op reads it in another form than its bytes. Without the target
+    the pass changes nothing.
 
     ```mlir
     %x = weft.quantize e4m3 %a by %m : tensor<32x64xf32>, tensor<f32> -> tensor<32x64xbf16>
@@ -248,19 +252,20 @@ def EncodeMatmulsPass : Pass<"encode-matmuls", "::mlir::ModuleOp"> {
            "the machine, as the text of a machine.proto message">,
   ];
   let statistics = [
-    Statistic<"encoded", "encoded", "matmuls that multiply bytes">,
+    Statistic<"encoded", "encoded", "matmuls that became FP8 matmuls">,
   ];
 }
 
 def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
-  let summary = "merges elementwise work with what reads it";
+  let summary = "merges elementwise ops with their users";
   let description = [{
-    Before: tensors are local. A map whose result goes into one operand of one other map, or sum, of
-    the same block, which reads it at the point it computes, becomes part of that map: the value
-    between them never reaches memory, and nothing is computed twice. A map of few operations joins
-    all that read it, if these are maps and sums of maps and then read no more memory together. A map
-    without operands is a constant and joins every map that reads it. Operands that a map has twice
-    become one, and what is never used goes. After: no such pair is left.
+    Before: tensors are local. A map becomes part of another map or sum of the same block if that is
+    its result's only reader, by one operand, and reads it at the point that it computes: the value
+    between them never reaches memory, and nothing is computed twice. A map of few operations
+    becomes part of all its readers, if these are maps and sums of maps and read no more memory
+    together afterwards. A map without operands is a constant and becomes part of every map that
+    reads it. Duplicate operands of a map become one, and unused ones are dropped. After: no such
+    pair is left.
 
     ```mlir
     func.func private @f(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
@@ -301,13 +306,14 @@ def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
 }
 
 def AccumulateInMatmulsPass : Pass<"accumulate-in-matmuls", "::mlir::ModuleOp"> {
-  let summary = "brings sums over micro-batches to the matmuls whose results they add";
+  let summary = "moves sums over micro-batches to the matmuls whose results they add";
   let description = [{
-    Before: tensors are local, and maps are merged. Where the module's `weft.target` is "cuda": if all
-    calls of a function add something that is there before, by a map or by a function that does
-    nothing else, to a result that is one matmul's, or one batch's, and not narrow, the function
-    gets that as an argument and adds it. Where a matmul stands beside a call of a function that only adds, the call
-    becomes a map. After: `fuse-epilogues` finds the sums. Without the target nothing changes.
+    Before: tensors are local, and maps are merged. If the module's `weft.target` is "cuda": where
+    all calls of a function are followed by an addition of an earlier value, by a map or by a
+    function that only adds, to a result that one matmul, or one batch of matmuls, computes in a
+    wide type, the function takes the earlier value as an argument and adds it itself. Where a
+    matmul's result is the argument of a function that only adds, the call becomes a map. After:
+    `fuse-epilogues` finds the additions. Without the target the pass changes nothing.
 
     ```mlir
     func.func private @grad(%x: tensor<8x32xf32>, %y: tensor<8x16xf32>) -> tensor<32x16xf32> {
@@ -348,16 +354,16 @@ def AccumulateInMatmulsPass : Pass<"accumulate-in-matmuls", "::mlir::ModuleOp"> 
 }
 
 def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
-  let summary = "gives matmuls what is done to their results";
+  let summary = "merges ops on the results of matmuls into the matmuls";
   let description = [{
-    Before: tensors are local, and maps are merged. Where the module's `weft.target` is "cuda", whose
-    library does more than to multiply, a matmul takes in the map that reads its result, if that
-    adds a bias, which is rounded to the result's type, or a tensor that is there already, takes GELU
-    by tanh, or multiplies by its derivative. What GELU is taken of is kept where somebody reads it.
-    A sum of matmuls in a wide type becomes a chain of them, each of which adds what the one before
-    it gives. A matmul of float32 results also sums an operand over what it contracts, where that is
-    asked for, as for the gradient of a bias. After: what is computed is the same, with fewer
-    roundings. Without the target nothing changes.
+    Before: tensors are local, and maps are merged. If the module's `weft.target` is "cuda", whose
+    library supports epilogues, a matmul takes in the map that reads its result, if that map adds a
+    bias (which is rounded to the result's type) or an existing tensor, applies the tanh form of
+    GELU, or multiplies by GELU's derivative. The operand of GELU is kept where another op reads it.
+    A sum of matmuls in a wide type becomes a chain of matmuls, each of which adds the result of the
+    one before it. A matmul with float32 results can also sum an operand over the contracted
+    dimension, as for the gradient of a bias. After: the results are the same, with fewer roundings.
+    Without the target the pass changes nothing.
 
     ```mlir
     %0 = weft.contract "bk,nk->bn"(%x, %w)
@@ -379,21 +385,20 @@ def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
   }];
   let statistics = [
     Statistic<"fused", "fused", "maps that became part of a matmul">,
-    Statistic<"added", "added", "matmuls that add what is there to their result">,
-    Statistic<"summed", "summed", "sums that a matmul takes beside its own">,
+    Statistic<"added", "added", "matmuls that add their result to an earlier value">,
+    Statistic<"summed", "summed", "sums that a matmul computes besides its own">,
   ];
 }
 
 def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
   let summary = "copies assigned values that cannot be computed in their variable's place";
   let description = [{
-    Before: a variable is assigned any value. The value should be computed right where the
-    variable lies; `Placement.h` says when that is possible. Where it is not, because the old
-    value is still read afterwards, because the value is assigned twice, or because it is
-    another variable's old value, this pass puts a map that copies it at the end of the
-    function, when all old values have been read. An old value that is overwritten before then
-    is first saved by another copy at the beginning. After: every assigned value is computed in
-    its variable's place.
+    Before: a variable is assigned any value. The value should be computed right where the variable
+    lies; `Placement.h` defines when that is possible. Where it is not, because the old value is
+    still read afterwards, because the value is assigned twice, or because it is another variable's
+    old value, this pass inserts a map that copies the value at the end of the function, after all
+    reads of old values. If another assignment overwrites an old value before then, another copy at
+    the beginning saves it. After: every assigned value is computed in its variable's place.
 
     ```mlir
     func.func @step() {
@@ -423,16 +428,16 @@ def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
 }
 
 def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
-  let summary = "makes a kernel function of every op that the compiler generates code for";
+  let summary = "turns every op that the compiler generates code for into a kernel function";
   let description = [{
-    Before: as `copy-assignments` leaves it. Every op that computes, apart from contractions
-    that a library's matmul does, becomes a function of its own and a launch of it; ops
-    that are equal apart from their operands share one. Arithmetic on mesh coordinates moves
-    into the kernel. Numbers that are constants, or arguments of the function around (the
-    layer's number), become operands of type `index`, which come first. An op that
-    computes a variable's new value from its old, or reads a value that nobody needs afterwards,
-    works in place if it is a map or its lowering says that it may: its result is tied to the
-    operand. After: as `verify-schedule` says.
+    Before: the result of `copy-assignments`. Every op that computes, except contractions that a
+    library's matmul does, becomes a launch of a function of its own; ops that are equal apart from
+    their operands share one. Arithmetic on mesh coordinates moves into the kernel. Numbers that are
+    constants, or arguments of the enclosing function (the layer's number), become operands of type
+    `index`, which come first. An op that computes a variable's new value from its old one, or that
+    is the last reader of a value, works in place if it is a map or its lowering allows that: its
+    result is then tied to the operand. After: the module has the form that `verify-schedule`
+    checks.
 
     ```mlir
     func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,
@@ -475,15 +480,14 @@ def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
 }
 
 def VerifySchedulePass : Pass<"verify-schedule", "::mlir::ModuleOp"> {
-  let summary = "checks what Schedule promises to what follows";
+  let summary = "checks the form of modules that Schedule guarantees to later phases";
   let description = [{
-    Changes nothing. The module has a mesh, `@init` and `@step`, which take and give nothing, and
-    may have an `@evaluate` like them.
-    These two and the layer functions that they call, never themselves, hold only: reads,
-    assignments (in `@init` and `@step`, each variable once), calls, launches of kernels,
-    contractions that are matmuls, collectives, reshapes, observations (not in `@init`),
-    returns and index constants. Kernel functions are those with `weft.tied`. All tensors are local, of
-    static shape; index operands are constants or arguments.
+    Changes nothing. The module has a mesh, `@init` and `@step`, and perhaps `@evaluate`, all
+    without arguments and results. These and the layer functions that they call (never themselves)
+    hold only: reads, assignments (in `@init` and `@step`, each variable once), calls, launches of
+    kernels, contractions that are matmuls, collectives, reshapes, observations (not in `@init`),
+    returns and index constants. Kernel functions are those with `weft.tied`. All tensors are local,
+    of static shape; index operands are constants or arguments.
 
     ```mlir
     func.func @step() {

@@ -1,13 +1,13 @@
-//===- QuantizedValues.h - what values were scaled by ---------------------===//
+//===- QuantizedValues.h - formats and scales of quantized values ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A value is quantized if a `weft.quantize` gives it, or if it is nothing but such values moved: by
-// reshapes, permutations, reshards and collectives that add nothing, into functions that are called
-// and out of them. Modules may be of Plan, or of Partition and later.
+// A value is quantized if a `weft.quantize` computes it, or if it consists of quantized values that
+// were only moved: by reshapes, permutations, reshards, collectives that add nothing, and as
+// arguments and results of functions. Accepts modules of Plan, and of Partition and later.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,18 +30,18 @@ class QuantizedValues {
 public:
   explicit QuantizedValues(mlir::ModuleOp module);
 
-  /// The format of a value that is quantized by what is of float32; nothing for others, nor where
-  /// it cannot be told what a value was scaled by.
+  /// Returns the format of a value that was quantized from float32; nothing for other values, or if
+  /// the scale of the value is unknown.
   std::optional<Float8> formatOf(mlir::Value value);
-  /// Whether anything that is quantized by what is of float32 is in `value`.
+  /// Returns true if any part of `value` was quantized from float32.
   bool isAnyQuantized(mlir::Value value) const;
 
-  /// Notes that `amaxOf` will be asked of a quantized value.
+  /// Announces a later call of `amaxOf` for a quantized value.
   void bring(mlir::Value value);
-  /// Gives functions the arguments and results that all this needs. Calls become others, and so do
-  /// their results: whoever has kept one asks for it again.
+  /// Gives functions the arguments and results that the announced calls need. This replaces calls
+  /// and their results: callers must look up again the values that they have kept.
   void materialize();
-  /// What a value that was brought is scaled by, where it is.
+  /// Returns the scale of an announced value, at the place of that value.
   mlir::Value amaxOf(mlir::Value value) const;
 
 private:
@@ -56,9 +56,9 @@ private:
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   llvm::MapVector<mlir::Operation *, llvm::SmallVector<CallOp>> calls;
-  /// What is known of values before calls become others.
+  /// Formats of values, found before calls are replaced.
   llvm::DenseMap<mlir::Value, std::optional<Float8>> formats;
-  /// Of these the number of the argument or result that says what they are scaled by.
+  /// For a quantized argument or result, the number of the one that carries its scale.
   llvm::MapVector<Port, unsigned> arguments, results;
 };
 

@@ -1,20 +1,20 @@
-//===- TransportTable.h - what the backend needs of MPI -------------------===//
+//===- TransportTable.h - the functions that send messages ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// An executable is not linked with MPI, so that it runs where there is none. All calls
-// of MPI are in a shared library of their own, `libweft-rt-mpi.so.1`, which is loaded
-// when ranks are to be processes of MPI and which gives this table. Handles of MPI are
-// passed as numbers, so nothing here depends on whose MPI it is.
+// An executable is not linked with MPI, so that it runs on machines without it. All calls of
+// MPI are in a shared library, `libweft-rt-mpi.so.1`, which is loaded when ranks are processes
+// of MPI and which exports this table. MPI's handles are passed as numbers, so the table is
+// the same for all implementations of MPI.
 //
-// For processes that know no MPI the runtime has a table of its own: tcp/Tcp.h. It asks a
-// little more of who uses it, as stands below.
+// For processes without MPI the runtime has a table of its own (tcp/Tcp.h), with a few more
+// requirements, which are stated below.
 //
-// Functions return null, or what went wrong; the text lives until the next call. One
-// thread at a time may be in any of them.
+// Functions return null on success, else the error; its text is valid until the next call.
+// Only one thread at a time may be in any of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,39 +27,43 @@
 namespace weft::rt::mpi {
 
 struct TransportTable {
-  /// Changes with this struct.
+  /// Increase it with every change of this struct.
   static constexpr uint32_t kVersion = 1;
 
   using Result = const char *;
 
-  /// "Open MPI v4.1.4".
+  /// Returns the name and version: "Open MPI v4.1.4".
   const char *(*name)();
-  /// To be called first, once. Fails if MPI does not let several threads call it in turn.
+  /// Call it once, before all others. Fails if MPI does not support calls from several threads, one
+  /// at a time.
   Result (*start)(int64_t *rank, int64_t *size);
-  /// To be called last, by all processes.
+  /// All processes call it, as their last call.
   Result (*finish)();
 
-  /// By all processes: makes the group of those before `members`, in their order; 0 elsewhere. Over
-  /// TCP the one before it is dead from then on.
+  /// Makes a group of the first `members` processes, in order; `group` is 0 in the others. All
+  /// processes call it. Over TCP the previous group must not be used any more.
   Result (*makeGroup)(int64_t members, uint64_t *group);
   Result (*freeGroup)(uint64_t *group);
-  /// By all of a group: `all` becomes everyone's `bytes`, by rank.
+  /// Gathers `bytes` bytes of each rank in `all`, by rank. All members of the group call it, and it
+  /// waits for them.
   Result (*allGather)(uint64_t group, const void *own, void *all, size_t bytes);
 
-  /// Begin, and never wait. Messages of two ranks with one tag arrive in order. At most
-  /// `kMostBytes`; who receives may expect more than comes. Tags are from 0 to below `kTags`. Over
-  /// TCP messages of two ranks must also be received in the order they are sent, whatever their
-  /// tags, but for some 256 KiB; and none is sent to the rank itself.
+  /// Begin to send or receive a message, and never wait. Messages between two ranks with one tag
+  /// arrive in order. `count` is at most `kMostBytes`; a receiver may offer more room than the
+  /// message needs. 0 <= tag < `kTags`. Over TCP two ranks must also receive messages of different
+  /// tags in the order in which they were sent, except that 256 KiB may wait; and no rank sends to
+  /// itself.
   Result (*send)(uint64_t group, const void *bytes, size_t count, int64_t to, int32_t tag,
                  uint64_t *request);
   Result (*receive)(uint64_t group, void *bytes, size_t count, int64_t from, int32_t tag,
                     uint64_t *request);
-  /// Which of `count` requests are done: their indices, and the bytes that came. A request that is
-  /// done becomes `idle` and is passed over from then on. Where none is, other threads are given
-  /// the core if they want it.
+  /// Finds which of `count` requests are done: gives their number, their indices and the received
+  /// bytes. A request that is done becomes `idle`, which later calls skip. If none is done, yields
+  /// the core to other threads.
   Result (*test)(uint64_t *requests, size_t count, size_t *doneCount, size_t *done, size_t *bytes);
-  /// Gives up a request of a run that has failed, and does not wait: what a rank has begun to send
-  /// and then died never ends. Its memory may go as long as nothing begins, tests or waits after.
+  /// Cancels a request after a failure, without waiting, since a message from a rank that died
+  /// would never end. The request's memory may be freed if no request is begun, tested or waited
+  /// for afterwards.
   void (*cancel)(uint64_t *request);
 
   uint64_t idle;
@@ -70,7 +74,7 @@ inline constexpr int32_t kTags = 1 << 15;
 
 } // namespace weft::rt::mpi
 
-/// What the shared library exports; null if `version` is not its own.
+/// Exported by the shared library. Returns null if `version` is not its own.
 extern "C" const weft::rt::mpi::TransportTable *weft_rt_mpi(uint32_t version);
 
 #endif // WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TRANSPORTTABLE_H

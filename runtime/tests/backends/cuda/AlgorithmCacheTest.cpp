@@ -116,7 +116,7 @@ TEST_F(AlgorithmCacheTest, WhatIsDamagedIsSaid) {
   }
   std::filesystem::remove(file);
   std::filesystem::create_directory(file);
-  EXPECT_EQ(whatReadSays(), "'" + file + "' cannot be read as a file of matmul ways");
+  EXPECT_EQ(whatReadSays(), "'" + file + "' is not a file of matmul algorithms");
 }
 
 TEST_F(AlgorithmCacheTest, WritersKeepWhatOthersWrote) {
@@ -159,7 +159,7 @@ protected:
     std::filesystem::remove(file);
   }
 
-  /// What is said on the error stream.
+  /// Returns the output on standard error.
   std::string run(Simulator &simulator, int code = 0) {
     const DeviceImage image = {80, true, "", 1};
     auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
@@ -215,16 +215,17 @@ TEST_F(PrepareMatmulsTest, ReplaceWhatIsDamaged) {
   run();
   std::string good = contentOf(file);
   folder.write("ways", "something else");
-  EXPECT_EQ(run(), "warning: how matmuls were computed is not known: '" + file +
+  EXPECT_EQ(run(), "warning: cannot use the algorithms kept for matmuls: '" + file +
                        "' is damaged, or of another version\n");
   EXPECT_EQ(contentOf(file), good);
 }
 
 TEST_F(PrepareMatmulsTest, GoOnWithoutAFile) {
   file = data + "/below";
-  EXPECT_THAT(run(), HasSubstr("warning: how matmuls are computed is not kept: cannot make the "
-                               "folder '" +
-                               data + "': "));
+  EXPECT_THAT(run(),
+              HasSubstr("warning: cannot keep the algorithms chosen for matmuls: cannot make "
+                        "the folder '" +
+                        data + "': "));
 }
 
 TEST_F(PrepareMatmulsTest, EveryFailureEndsTheRun) {

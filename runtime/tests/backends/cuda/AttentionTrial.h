@@ -1,4 +1,4 @@
-//===- AttentionTrial.h - attention by a library beside its formulas ------===//
+//===- AttentionTrial.h - compares a library's attention with formulas ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@
 
 namespace weft::rt::cuda {
 
-/// What is tried, forward and backward: `starts` of documents, [batch, queries], or none.
+/// A case, for forward and backward; `starts` of documents are [batch, queries], or empty.
 struct AttentionCase {
   const char *name;
   Attention attention;
@@ -32,7 +32,7 @@ struct AttentionCase {
   std::vector<int32_t> starts = {};
 };
 
-/// Small, and unlike each other.
+/// Returns small cases that differ in many ways.
 inline std::vector<AttentionCase> attentionCases() {
   auto sized = [](int64_t queries, int64_t keys) {
     Attention a;
@@ -116,7 +116,7 @@ public:
     compute();
   }
 
-  /// Compares what the library gives. Where it refuses, says why.
+  /// Compares the library's results with the formulas'. Returns the reason if it refuses, else "".
   std::string run(bool isDeterministic) {
     DriverTable::Handle prepared = 0;
     const char *refusal = nullptr;
@@ -167,7 +167,7 @@ private:
     return sum;
   }
 
-  /// The formulas, query by query.
+  /// Computes the formulas, query by query.
   void compute() {
     int64_t heads = a.keyHeads * a.group;
     for (int64_t b = 0; b < a.batch; ++b) {
@@ -198,7 +198,7 @@ private:
         wanted[role][size_t(to * length + i)] += factor * wanted[from][size_t(at * length + i)];
       }
     };
-    // Of a gradient other keys were seen too, by all.
+    // For gradients, the lse also counts keys of other parts.
     double lse = a.isBackward ? std::log(total + 1) : total > 0 ? std::log(total) : -1e30;
     wanted[Attention::Lse][lseAt] = lse;
     double mean =
@@ -249,14 +249,14 @@ private:
     }
   }
 
-  /// Whether element `i` of an output is of a query that sees no key.
+  /// Returns true if element `i` of an output belongs to a query that sees no key.
   bool isUnseen(size_t i) const {
     size_t heads = size_t(a.keyHeads * a.group), row = i / size_t(a.valueFeatures);
     size_t query = row / heads % size_t(a.queries), b = row / heads / size_t(a.queries);
     return wanted[Attention::Lse][(b * heads + row % heads) * size_t(a.queries) + query] < -1e29;
   }
 
-  /// What bf16 rounds: weights, results, and what is multiplied.
+  /// Compares a result within the rounding of bf16: of weights, results and operands.
   void compare(size_t role, const std::vector<char> &bytes) const {
     double greatest = 0, off = 0;
     for (size_t i = 0; i < count(role); ++i) {
@@ -284,7 +284,7 @@ private:
   Attention a;
   AttentionPart part;
   std::vector<int32_t> starts;
-  /// By roles: what is given, and what is to come.
+  /// The operands and the expected results, by role.
   std::array<std::vector<double>, Attention::ValueGradient + 1> wanted;
 };
 

@@ -73,7 +73,7 @@ protected:
   std::vector<Address> operands;
 };
 
-/// Of queries and keys that are zero, all weights are equal.
+/// With queries and keys of zero, all weights are equal.
 TEST_F(CudaAttentionTest, EveryQuerySeesItsKeys) {
   Handle prepared = prepare({true, 0, 0, 4, 0, 4});
   ASSERT_EQ(run(prepared), "");
@@ -105,7 +105,7 @@ TEST(CudaAttention, IsWhatItsFormulasSay) {
   }
 }
 
-/// Of the keys at positions 4, 5, 9 and 10 queries see those from where their documents begin.
+/// Keys are at positions 4, 5, 9 and 10; queries see those from the start of their document on.
 TEST_F(CudaAttentionTest, QueriesSeeTheirDocuments) {
   attention.starts = 5;
   Address starts = bench.allocate(1024);
@@ -148,7 +148,7 @@ TEST_F(CudaAttentionTest, MisuseIsRefused) {
   EXPECT_THAT(run(prepared), HasSubstr("share bytes, and one is written"));
 }
 
-/// Two that may run at a time.
+/// Two attentions that may run at the same time.
 TEST_F(CudaAttentionTest, AWorkspaceIsForOneAtATime) {
   Handle prepared = prepare({true, 0, 0, 4, 0, 4});
   ASSERT_EQ(run(prepared), "");
@@ -159,7 +159,7 @@ TEST_F(CudaAttentionTest, AWorkspaceIsForOneAtATime) {
               HasSubstr("the workspace"));
 }
 
-/// A refusal is no failure; each reason is told once.
+/// A refusal is no failure; each reason is reported once.
 TEST(CudaAttentionRefusals, AreCountedByReason) {
   Simulator simulator({.refusesAttention = "there is none"}, {});
   Program program;
@@ -174,13 +174,13 @@ TEST(CudaAttentionRefusals, AreCountedByReason) {
   CudaAttention asked(program, simulator.library());
   ASSERT_EQ(asked.prepare(device, {}, false), nullptr);
   EXPECT_EQ(asked.find(0, program.step[0].immediates.data()), 0u);
-  EXPECT_EQ(asked.refusals(), "the compiler's code does 2 of 2 attentions of a step, first the "
+  EXPECT_EQ(asked.refusals(), "the compiler's code runs 2 of 2 attentions of a step, first the "
                               "first: there is none\n");
   asked.free(device);
   EXPECT_EQ(simulator.calls("prepareAttention"), 1);
 }
 
-/// Instructions of one part share what the library has made; it is run once before all.
+/// Instructions with one part share a prepared attention, which runs once before the step.
 TEST(CudaAttentionPlans, AreMadeAndRunOncePerPart) {
   Bench bench(3);
   Program program;
@@ -220,7 +220,7 @@ TEST(CudaAttentionPlans, AreMadeAndRunOncePerPart) {
   asked.free(bench.device);
 }
 
-/// Of gradients for which cuDNN is known to give what are no numbers it is not asked.
+/// The library is not asked for gradients for which cuDNN is known to give NaN.
 TEST(CudaAttentionRefusals, AreOursWhereALibraryIsKnownToBeWrong) {
   struct Case {
     bool isBackward, isCausal;

@@ -1,12 +1,12 @@
-//===- CudaExecutorTest.cpp - what goes wrong on devices -------------------===//
+//===- CudaExecutorTest.cpp - failures of devices --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// That runs on devices are those on the host is in BufferViewTest.cpp. Here every call
-// fails once: the run then ends, and says which.
+// BufferViewTest.cpp tests that runs on devices equal those on the host. Here every call
+// fails once: the run then ends with an error that names the call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,7 +63,7 @@ protected:
 
   SimulatorSettings settings() const { return {.seed = 5, .devices = 2}; }
 
-  /// Of which communicators, code and stacks are not known.
+  /// Returns device uses whose communicators, code and stacks are unknown.
   static std::vector<DeviceUse> deviceUses(uint64_t context) {
     return {{DevicePart::Context, context},  {DevicePart::Libraries, 0},
             {DevicePart::Communicators, {}}, {DevicePart::Inputs, 0},
@@ -76,7 +76,7 @@ protected:
   std::string data = folder.write("data", std::string(4000, 'x'));
 };
 
-/// Of those that every program makes, and some more.
+/// Tests the calls that every program makes, and `more`.
 void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> more) {
   std::map<std::string, int64_t> counts;
   {
@@ -128,15 +128,15 @@ void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> mo
       EXPECT_GT(counts[name], 0) << name;
     }
   }
-  // What ends a run that has gone well may fail.
+  // Calls at the end of a successful run may fail.
   for (const char *name : {"close", "free", "freePinned", "freeStream", "freeEvent", "unload",
                            "unseal", "seal", "freeShared", "registerMemory", "freeGraph"}) {
     counts.erase(name);
   }
-  // How often these are asked depends on the time that others take.
+  // The number of these calls depends on the time that other ranks take.
   counts["ready"] = counts["reached"] = 8;
   for (const auto &[name, count] : counts) {
-    // The last ones are those of the end: of two streams on two devices.
+    // The last calls are those at the end of the run: of two streams on two devices.
     bool endsToo = name == "record" || name == "await";
     for (int64_t number = 1; number <= count - (endsToo ? 4 : 0); number += 1 + count / 40) {
       Simulator simulator(settings(), {program, kToyKernels});
@@ -206,11 +206,12 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
   }
   End end = run(simulator);
   EXPECT_EQ(end.code, 0);
-  EXPECT_EQ(end.errors, "note: collectives go through memory of their library's: registerMemory: "
-                        "it is not supported\n");
+  EXPECT_EQ(end.errors,
+            "note: collectives copy through their library's own memory: registerMemory: "
+            "it is not supported\n");
 }
 
-/// NCCL has then lost the communicator, so nothing but another run can go without windows.
+/// NCCL has then lost the communicator, so that only another run can go without windows.
 TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
   Simulator simulator(settings(), {program, kToyKernels});
   DriverTable library = simulator.library();
@@ -233,7 +234,7 @@ TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
                                              "environment collectives go without windows\n"));
 }
 
-/// While a stream waits for ever for who is lost.
+/// A stream waits forever for a lost rank.
 TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
   SimulatorSettings stuck = settings();
   stuck.stuck = {.device = 1, .after = 30};
@@ -278,7 +279,7 @@ TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
 }
 
 /// The sum of gradients is on the communication stream: it waits for the kernel that computes them,
-/// and what observes them waits for it.
+/// and the observation waits for the sum.
 TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
   ASSERT_EQ(program.step[2].stream, Stream::Communication);
   // The sum of losses goes through the host, which then knows that the kernel has ended.
@@ -301,7 +302,7 @@ TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
   }
 }
 
-/// As where a launcher shows all processes the same.
+/// As if a launcher showed all processes the same device.
 TEST_F(CudaExecutorTest, OneDeviceForTwoRanksIsSaid) {
   Simulator simulator(settings(), {program, kToyKernels});
   DriverTable library = simulator.library();
@@ -332,7 +333,7 @@ TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
   EXPECT_EQ(simulator.calls("allocate") + simulator.calls("allocatePinned"), 0);
 }
 
-/// What code takes is measured, not predicted.
+/// The memory of code is measured, not predicted.
 TEST_F(CudaExecutorTest, MemoryForCodeCounts) {
   SimulatorSettings tight = settings();
   tight.memoryBytes = program.arenaBytes + 8192;
@@ -371,7 +372,7 @@ TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
   }
 }
 
-/// What is predicted to be taken beside the arena counts; the context is there already.
+/// Predicted memory beside the arena counts, except for the context, which exists already.
 TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
   SimulatorSettings some = settings();
   program.deviceUses = deviceUses(uint64_t(1) << 40);
@@ -387,7 +388,7 @@ TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
   EXPECT_THAT(end.errors, testing::HasSubstr("; not known: communicators, code"));
 }
 
-/// What is predicted of the context is not of what comes after it.
+/// The prediction for the context does not count for later memory.
 TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
   program.deviceUses = deviceUses(uint64_t(1) << 40);
   program.deviceUses[1].bytes = 4096;
@@ -399,7 +400,7 @@ TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
                   bytesText(program.arenaBytes + 4096), "\n")));
 }
 
-/// Once all has been counted, what a library takes may be more than there is.
+/// After the check, a library may take more memory than there is.
 TEST_F(CudaExecutorTest, MemoryThatIsMissingLateIsSaidWithTheTable) {
   for (const char *function : {"endCapture", "join", "registerMemory", "allReduce", "launch"}) {
     usesGraphs = function == std::string("endCapture");
@@ -440,7 +441,7 @@ TEST_F(CudaExecutorTest, ARecordingThatFailsIsEnded) {
   }
 }
 
-/// Others may take it in the meantime.
+/// Other processes may take memory in the meantime.
 TEST_F(CudaExecutorTest, MemoryThatIsGoneWhenItIsAskedForIsSaid) {
   SimulatorSettings enough = settings();
   Simulator simulator(enough, {program, kToyKernels});
@@ -479,7 +480,7 @@ TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
                                     "and still moves, [0-9.]+ s ago for the last time\n"));
 }
 
-/// It is the device's that counts, not this machine's.
+/// The device's properties count, not this machine's.
 TEST_F(CudaExecutorTest, WhatTheHostHasDoesNotMatter) {
   program.arenaBytes = uint64_t(1) << 50;
   Simulator simulator(settings(), {program, kToyKernels});

@@ -1,4 +1,4 @@
-//===- CudaPlugin.h - what tests of CUDA's functions share ----------------===//
+//===- CudaPlugin.h - shared code of tests of CUDA's functions ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -26,10 +26,10 @@
 namespace weft::rt {
 using cuda::DriverTable;
 
-/// The compiler's own.
+/// The type of the C++ compiler.
 __extension__ typedef _Float16 Float16;
 
-// Numbers of the driver and of cuBLASLt.
+// Error codes of the driver and of cuBLASLt.
 inline constexpr int kInvalidValue = 1, kOutOfMemory = 2, kNoDevice = 100, kNotReady = 600;
 inline constexpr int kIllegalAddress = 700;
 
@@ -45,13 +45,13 @@ inline const DriverTable &table() { return *plugin()(DriverTable::kVersion); }
 
 inline std::string textOf(DriverTable::Result result) { return result ? result : "success"; }
 
-/// What was made on a device that was given up is left to the end of the process: no leak.
+/// After `giveUp` nothing on the device is freed before the process ends: that is no leak.
 inline void leaveToTheEnd(std::initializer_list<DriverTable::Handle> left) {
   static auto &all = *new std::vector<DriverTable::Handle>;
   all.insert(all.end(), left);
 }
 
-/// The functions of FakeCuda.h, of the library that the plugin has loaded.
+/// Finds a function of FakeCuda.h in the library that the plugin has loaded.
 template <typename Function> Function fake(const char *library, const char *name) {
   void *loaded = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
   auto *found = loaded ? dlsym(loaded, name) : nullptr;
@@ -59,7 +59,7 @@ template <typename Function> Function fake(const char *library, const char *name
   return reinterpret_cast<Function>(found);
 }
 
-/// 3x4 by 4x5, with room between the rows.
+/// A matmul of 3x4 by 4x5, with gaps between the rows.
 inline Matmul someMatmul() { return {ElementType::F32, false, false, 3, 5, 4, 6, 7, 8}; }
 
 /// One open device.
@@ -81,7 +81,7 @@ protected:
     EXPECT_EQ(textOf(cuda.close(device)), "success");
   }
 
-  /// C, whose room is filled with 9 before the matmul is run.
+  /// Runs a matmul and returns C, whose memory holds 9 before.
   template <typename T, typename C> std::vector<float> run(const Matmul &p) {
     std::vector<T> a(60 * 8), b(60 * 8);
     for (size_t i = 0; i < a.size(); ++i) {
@@ -105,7 +105,8 @@ protected:
     return result;
   }
 
-  /// What `run` is to give: small whole numbers, which all types hold or round in one way.
+  /// Returns the expected result of `run`: small integers, which are exact in all types or rounded
+  /// in one way.
   template <typename C> static std::vector<float> expected(const Matmul &p) {
     std::vector<float> result(60 * 8, 9);
     auto a = [](int64_t i) { return float(i * 7 % 13) - 6; };
@@ -159,7 +160,7 @@ protected:
     }
   }
 
-  /// The matmul of two numbers, of which tf32 has no room for one.
+  /// Computes a matmul of two numbers, one of which tf32 cannot represent.
   float multiplySlightlyMoreThanOne(bool isTF32) {
     Matmul p = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
     p.isTF32 = isTF32;
@@ -181,7 +182,7 @@ protected:
   cuda::DeviceFacts facts;
 };
 
-/// One of the fake driver's, of which nothing may be left at the end.
+/// A device of the fake driver; at its end all objects must have been freed.
 class FakeCuda : public OnDevice {
 protected:
   void SetUp() override {
@@ -200,7 +201,7 @@ protected:
   }
 
   decltype(&weft_fake_fail) fail = nullptr;
-  /// What is there before a test, and what it leaves on purpose.
+  /// The number of objects before a test, and of those that it leaves on purpose.
   int64_t leftBefore = 0, lost = 0;
 };
 

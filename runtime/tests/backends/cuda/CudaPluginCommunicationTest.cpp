@@ -1,11 +1,11 @@
-//===- CudaPluginCommunicationTest.cpp - what NCCL is asked for ---------------===//
+//===- CudaPluginCommunicationTest.cpp - the calls of NCCL --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// With the fakes of FakeCuda.h, and with a library that is too old; see CudaPluginTest.cpp.
+// Tests with the fakes of FakeCuda.h, and with a library that is too old; see CudaPluginTest.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -109,7 +109,7 @@ TEST_F(FakeCommunication, NoMemoryLeftIsNoError) {
   EXPECT_EQ(address, 0u);
 }
 
-/// What NCCL said last may be of a call that was done without.
+/// NCCL's last message may belong to an earlier call whose failure did not matter.
 TEST_F(FakeCommunication, OldMessagesAreNotOfMemory) {
   join();
   auto lastly = fake<decltype(&weft_fake_nccl_says)>("libnccl.so.2", "weft_fake_nccl_says");

@@ -43,7 +43,7 @@ TEST_F(FakeGraphs, MayBeForgotten) {
 TEST_F(FakeGraphs, CountWordsUp) {
   uint32_t word = 41;
   EXPECT_EQ(textOf(cuda.countProgress(device, stream, &word)),
-            "expected a capture before words are counted up");
+            "expected beginCapture before countProgress");
   EXPECT_EQ(textOf(cuda.freeGraph(device, capture())), "success");
   EXPECT_EQ(textOf(cuda.countProgress(device, stream, &word)), "success");
   EXPECT_EQ(word, 42u);
@@ -52,7 +52,7 @@ TEST_F(FakeGraphs, CountWordsUp) {
             "cuLaunchKernel of 'weft_count': CUDA_ERROR_ILLEGAL_ADDRESS (in words)");
 }
 
-/// As all that a step must not do.
+/// A sealed device refuses these, like all calls that a step must not make.
 TEST_F(FakeGraphs, AreNotMadeOnASealedDevice) {
   DriverTable::Handle graph = capture(), made = 0;
   DriverTable::Address address = 0;

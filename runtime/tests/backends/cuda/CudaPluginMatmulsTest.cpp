@@ -17,7 +17,7 @@ namespace {
 
 class FakeMatmuls : public FakeCuda {
 protected:
-  /// Of the library, which is loaded when the first matmul is prepared.
+  /// Sets the algorithms of the library, which is loaded when the first matmul is prepared.
   void setWays(std::vector<float> milliseconds) {
     dlopen("libcublasLt.so.13", RTLD_NOW);
     fake<decltype(&weft_fake_ways)>("libcublasLt.so.13", "weft_fake_ways")(
@@ -76,8 +76,8 @@ TEST_F(FakeMatmuls, SayWhatCannotBeComputed) {
   p.workspaceBytes = 0;
   setWays({-1, -1});
   EXPECT_EQ(textOf(cuda.prepareMatmul(device, &p, &way, &prepared)),
-            "cublasLtMatmul refuses, or computes wrongly in, each of the ways for a matmul of f32 "
-            "matrices of 3x4 and 4x5, 2 of them, which are 2");
+            "cublasLtMatmul refuses each of 2 algorithms, or gives wrong results with it, for a "
+            "matmul of f32 matrices of 3x4 and 4x5, 2 of them");
   setWays({1, 1});
   fail("cuMemAlloc_v2", kOutOfMemory);
   EXPECT_EQ(textOf(cuda.prepareMatmul(device, &p, &way, &prepared)),
@@ -270,7 +270,7 @@ TEST_F(FakeMatmuls, SayWhatDecidesTheirWays) {
   EXPECT_STREQ(name, "cuBLASLt 130100, driver 13010");
 }
 
-/// A is 2x3, B 3x8; rows of C and what lies as it does have room for 8.
+/// A is 2x3, B 3x8; rows of C, and of operands with its layout, have room for 8.
 class FakeEpilogues : public FakeMatmuls {
 protected:
   static constexpr int64_t kM = 2, kN = 8, kK = 3;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs in several processes, as a library is found once: with what there is, with the
-// fakes of FakeCuda.h where the loader looks first, and with one that is too old.
+// Runs in several processes, since a process loads a library once: with the installed
+// libraries, with the fakes of FakeCuda.h, and with one that is too old.
 //
 //===----------------------------------------------------------------------===//
 
@@ -311,7 +311,7 @@ TEST_F(CudaDevice, RunsPTX) {
 
 TEST_F(CudaDevice, ComputesMatmuls) { checkMatmuls(); }
 
-/// Where cuDNN refuses, it says why.
+/// If cuDNN refuses, there is a reason.
 TEST_F(CudaDevice, ComputesAttention) {
   for (const cuda::AttentionCase &tried : cuda::attentionCases()) {
     for (bool isBackward : {false, true}) {
@@ -332,7 +332,7 @@ TEST_F(CudaDevice, ComputesAttention) {
   }
 }
 
-/// With a driver that says that it is of CUDA 12.9.
+/// With a driver that reports CUDA 12.9.
 TEST(AgedDriver, SaysWhichIsNeeded) {
   int64_t count = 7;
   EXPECT_EQ(
@@ -342,7 +342,7 @@ TEST(AgedDriver, SaysWhichIsNeeded) {
   EXPECT_EQ(count, 0);
 }
 
-/// What the plugin says of cuDNN on an open device; it is no failure.
+/// Returns the plugin's refusal of attention on an open device, which is no failure.
 std::string refusalOfAttention() {
   const DriverTable &cuda = table();
   DriverTable::Handle device = 0, prepared = 7;
@@ -364,7 +364,7 @@ TEST(FakeAttention, IsTooOld) {
   EXPECT_EQ(refusalOfAttention(), "libcudnn.so.9 is version 9.1.0, expected 9.15.1 or later");
 }
 
-/// Of CUDA 99, which nobody has, and of one whose compiler says that it is 97.3.
+/// With a cuDNN for CUDA 99, which does not exist, and for one whose compiler reports 97.3.
 TEST(FakeAttention, SaysWhichCompilerIsMissing) {
   setenv("WEFT_FAKE_CUDNN_VERSION", "91900", 1);
   EXPECT_THAT(refusalOfAttention(),

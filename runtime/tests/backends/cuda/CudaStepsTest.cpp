@@ -1,12 +1,12 @@
-//===- CudaStepsTest.cpp - what a step asks of a device --------------------===//
+//===- CudaStepsTest.cpp - the calls of a step -----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Once a run goes, each step makes the same calls: those that enqueue work, and one wait
-// for the device, behind which the host looks at the loss.
+// After the first steps, each step makes the same calls: those that enqueue work, and one
+// wait for the device, after which the host reads the loss.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ namespace {
 
 using Counts = std::map<std::string, int64_t>;
 
-/// All of the table but those by which a rank asks how far others are, as often as it happens.
+/// The functions whose calls are counted: all but those that poll, whose number varies.
 const char *const kFunctions[] = {
     "allocate",       "free",          "allocatePinned", "freePinned",    "makeStream",
     "freeStream",     "makeEvent",     "freeEvent",      "load",          "unload",
@@ -45,7 +45,7 @@ const char *const kFunctions[] = {
 /// The small program, with an input that is large.
 class CudaStepsTest : public testing::TestWithParam<bool> {
 protected:
-  /// The calls of a run of so many steps.
+  /// Returns the calls of a run of `steps` steps.
   Counts run(int64_t ranks, int64_t steps) {
     Program program = makeToy(ranks, 1);
     auto number = uint32_t(program.buffers.size());
@@ -83,7 +83,7 @@ protected:
     return counts;
   }
 
-  /// What each step but the first ones calls; whatever it does not is left out.
+  /// Returns the calls of each step after the first ones, without functions that it does not call.
   Counts callsOfAStep(int64_t ranks) {
     Counts few = run(ranks, 5), more = run(ranks, 6), many = run(ranks, 20), each;
     for (const auto &[function, count] : few) {
@@ -110,7 +110,7 @@ TEST_P(CudaStepsTest, AreTheSameCallsEachTime) {
   EXPECT_EQ(callsOfAStep(1), GetParam() ? graphs : one);
 }
 
-/// Of two ranks together. Instead of one wait, each asks from time to time.
+/// Calls of two ranks together. Each polls instead of waiting once.
 TEST_P(CudaStepsTest, WithOtherRanksToo) {
   Counts one = {{"allReduce", 4}, {"copyToDevice", 4}, {"copyToHost", 4},    {"launch", 8},
                 {"record", 10},   {"wait", 8},         {"writeProgress", 14}};
@@ -122,7 +122,7 @@ TEST_P(CudaStepsTest, WithOtherRanksToo) {
   EXPECT_EQ(callsOfAStep(2), GetParam() ? graphs : one);
 }
 
-/// A step that ends because of its loss must not have changed what lasts.
+/// A step that ends because of its loss must not have changed parameters.
 TEST_P(CudaStepsTest, TheLossIsLookedAtBeforeAnUpdate) {
   updatesEarly = true;
   EXPECT_EQ(callsOfAStep(1)["await"], 2);

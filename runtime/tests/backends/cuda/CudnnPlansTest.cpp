@@ -1,13 +1,12 @@
-//===- CudnnPlansTest.cpp - what cuDNN does of attention, without a device -===//
+//===- CudnnPlansTest.cpp - cuDNN's plans for attention, without a device --===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The real cuDNN makes plans for devices that are not there, from their properties: it
-// checks what it supports, compiles its kernels, and says what workspace they need. What
-// they compute is not seen here.
+// The real cuDNN makes plans for absent devices from their properties: it checks that it
+// supports them, compiles its kernels, and reports their workspace. Nothing is computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +28,8 @@ using testing::HasSubstr;
 
 namespace {
 
-/// The properties that differ. Of NVIDIA's data sheets, and of the table of technical
-/// specifications by compute capability in the CUDA programming guide.
+/// The properties that differ between devices, from NVIDIA's data sheets and from the table of
+/// technical specifications by compute capability in the CUDA programming guide.
 struct Kind {
   int32_t architecture;
   const char *name;
@@ -41,7 +40,7 @@ const Kind kA100 = {80, "NVIDIA A100-SXM4-80GB", 108, 163 << 10, 40 << 20};
 const Kind kH200 = {90, "NVIDIA H200", 132, 227 << 10, 50 << 20};
 const Kind kB200 = {100, "NVIDIA B200", 148, 227 << 10, 126 << 20};
 
-/// As cuDNN writes it of a device that is there.
+/// Returns the properties as cuDNN writes them for an open device.
 std::string propertiesOf(const Kind &kind) {
   return concat(
       R"({"deviceVer":)", kind.architecture * 10, R"(,"multiProcessorCount":)", kind.processors,
@@ -55,14 +54,14 @@ std::string propertiesOf(const Kind &kind) {
       R"("supportCoopLaunch":1,"totalGlobalMem":80000000000})");
 }
 
-/// An attention, and where it is done: the rank on the one axis of a mesh, and the turn.
+/// An attention, its rank on the only axis of a mesh, and its turn.
 struct Case {
   const char *name;
   Attention attention;
   int64_t rank = 0, turn = 0;
 };
 
-/// Of whole sequences, causal.
+/// Makes a causal attention of whole sequences.
 Attention whole(int64_t batch, int64_t length, int64_t keyHeads, int64_t group, int64_t features) {
   Attention a;
   a.batch = batch;
@@ -75,7 +74,7 @@ Attention whole(int64_t batch, int64_t length, int64_t keyHeads, int64_t group, 
   return a;
 }
 
-/// On four ranks, each with 2048 positions; keys go round them.
+/// Makes ring attention on four ranks, each with 2048 positions.
 Attention ring(bool isZigzag) {
   Attention a = whole(1, 2048, 4, 4, 128);
   a.firstQuery.strides = a.firstKey.strides = {2048};
@@ -116,7 +115,7 @@ Case ownChunks() { return {"zigzag, the own keys", ring(true), 2, 0}; }
 Case halfOfKeys() { return {"zigzag, half of an earlier rank's keys", ring(true), 2, 1}; }
 Case halfOfQueries() { return {"zigzag, half of the queries", ring(true), 2, 3}; }
 
-/// With what a program would give it.
+/// Sets the fields that a program would set.
 Attention complete(Attention a, bool isBackward, bool hasDocuments) {
   a.isBackward = isBackward;
   for (uint32_t role = 0; role < a.roles(); ++role) {
@@ -136,7 +135,7 @@ protected:
     if (!findCudnn(error)) {
       GTEST_SKIP() << error;
     }
-    // Others may do more, or less.
+    // Other versions of cuDNN may support more or less.
     void *library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_NOLOAD);
     auto version = reinterpret_cast<size_t (*)()>(dlsym(library, "cudnnGetVersion"));
     if (version() / 100 != 919) {
@@ -144,7 +143,7 @@ protected:
     }
   }
 
-  /// Why cuDNN has no plan that fits into the workspace; "" if it has one.
+  /// Returns the reason why cuDNN has no plan that fits into the workspace, or "".
   std::string refusalOf(const Kind &kind, const Case &one, bool isBackward, bool hasDocuments,
                         bool isDeterministic) {
     Attention a = complete(one.attention, isBackward, hasDocuments);
@@ -166,7 +165,7 @@ protected:
                         bool hasDocuments = false) {
     return refusalOf(kind, one, isBackward, hasDocuments, /*isDeterministic=*/false);
   }
-  /// Of gradients.
+  /// Returns the reason for deterministic gradients.
   std::string refusalOfSameBits(const Kind &kind, const Case &one, bool hasDocuments = false) {
     return refusalOf(kind, one, /*isBackward=*/true, hasDocuments, /*isDeterministic=*/true);
   }
@@ -220,7 +219,7 @@ TEST_F(CudnnPlans, OfDocumentsAreThere) {
               HasSubstr("Only 2 sq broadcasted vectors are supported on SM80"));
 }
 
-/// What a device is compared in, see AttentionTrial.h.
+/// The cases that are compared on devices, see AttentionTrial.h.
 TEST_F(CudnnPlans, OfTrialsAreThere) {
   for (const AttentionCase &tried : attentionCases()) {
     for (bool isBackward : {false, true}) {
@@ -234,7 +233,7 @@ TEST_F(CudnnPlans, OfTrialsAreThere) {
   }
 }
 
-/// Of which queries by keys has to fit, on B200 alone it need not.
+/// Deterministic gradients need a workspace of queries by keys, except on B200.
 TEST_F(CudnnPlans, WithTheSameBitsAreFew) {
   EXPECT_EQ(refusalOfSameBits(kH200, llamaTiny()), "");
   EXPECT_EQ(refusalOfSameBits(kH200, llamaTiny(), /*hasDocuments=*/true), "");

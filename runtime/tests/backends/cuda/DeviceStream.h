@@ -1,4 +1,4 @@
-//===- DeviceStream.h - values to a device and back -----------------------===//
+//===- DeviceStream.h - copies values to a device and back ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,8 +17,8 @@
 
 namespace weft::rt::cuda {
 
-/// A stream of an open device, and the ways that values take on it. All wait for what they
-/// enqueued, and for all before it. Any failure is the test's. Used by one thread.
+/// A stream of an open device, and copies of values on it. All functions wait for the stream's
+/// work. Any error fails the test. Only one thread may use it.
 class DeviceStream {
 public:
   explicit DeviceStream(const DriverTable &cuda) : cuda(cuda) {}
@@ -44,13 +44,13 @@ public:
     return made;
   }
 
-  /// Waits for all that was enqueued.
+  /// Waits for all enqueued work.
   void finish() {
     ok(cuda.record(device, event, stream));
     ok(cuda.await(device, event));
   }
 
-  /// To memory of their own, which the caller frees.
+  /// Copies values to new device memory, which the caller frees.
   template <typename T> DriverTable::Address send(const std::vector<T> &values) {
     uint64_t bytes = values.size() * sizeof(T);
     DriverTable::Address made = allocate(bytes);

@@ -1,11 +1,12 @@
-//===- FakeAttention.cpp - a cuDNN of which there is little ---------------===//
+//===- FakeAttention.cpp - a fake cuDNN that only reports versions --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// It says what the environment wants it to be, and is also the compiler that it needs.
+// Environment variables set the versions that it reports. It also acts as the compiler that cuDNN
+// needs.
 //
 //===----------------------------------------------------------------------===//
 

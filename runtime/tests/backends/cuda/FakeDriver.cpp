@@ -36,7 +36,7 @@ static bool fails(const char *function) {
   return isMeant;
 }
 
-/// What the function was told to give, or success after doing what it does.
+/// Returns the code that a test set for this function; without one runs `work` and succeeds.
 template <typename Work> static CUresult answer(const char *function, Work work) {
   if (fails(function)) {
     return failure;
@@ -95,7 +95,7 @@ CUresult cuInit(unsigned) {
   return answer(__func__, [] {});
 }
 CUresult cuDriverGetVersion(int *version) {
-  // Whoever loads it asks at once.
+  // Each user asks right after loading.
   const char *other = std::getenv("WEFT_FAKE_DRIVER_VERSION");
   return answer(__func__, [&] { *version = other ? std::atoi(other) : 13010; });
 }
@@ -270,7 +270,7 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
                 [&] { *value = attribute == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? 4096 : 0; });
 }
 
-/// Work is done while it is put down; of a graph there is the number of its launches.
+/// Work is done while it is captured; a graph only counts its launches.
 CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode mode) {
   return mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ? answer(__func__, [] {})
                                                      : CUDA_ERROR_INVALID_VALUE;

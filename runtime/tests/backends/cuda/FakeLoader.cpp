@@ -1,13 +1,13 @@
-//===- FakeLoader.cpp - a CUDA driver that takes code and runs none -------===//
+//===- FakeLoader.cpp - a fake CUDA driver that loads code, without devices ===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What cuDNN looks for before it compiles a plan for a device that is not there. It may
-// load what it has compiled; everything else says that there is no device. Without the
-// driver's header: parameters, which are not looked at, are left out.
+// The functions that cuDNN looks up before it compiles a plan for an absent device. cuDNN
+// may load its compiled code; all other functions fail with "no device". They leave out
+// their parameters, which are not used, so this file does not include the driver's header.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- FakeMatmuls.cpp - matmuls that cuBLASLt is asked for, by plain loops ===//
+//===- FakeMatmuls.cpp - a fake cuBLASLt with plain loops ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ using weft::rt::Float8E5M2;
 
 namespace {
 
-/// The compiler's own.
+/// The type of the C++ compiler.
 __extension__ typedef _Float16 Float16;
 
 struct Operation {
@@ -34,7 +34,7 @@ struct Operation {
   void *vector = nullptr, *matrix = nullptr;
   int64_t matrixLd = 0;
   const float *firstFactor = nullptr, *secondFactor = nullptr;
-  /// By default the library does what nobody has said.
+  /// The library's default.
   int8_t isFast = 1;
 
   bool has(uint32_t parts) const { return (epilogue & parts) == parts; }
@@ -83,7 +83,8 @@ struct Layout {
   }
 };
 
-/// What the library demands of FP8 matrices, and that only these have factors.
+/// Returns true if the library would take these operands: checks its requirements for FP8, and that
+/// only FP8 operands have scale factors.
 bool areTaken(const Operation &as, const Layout &a, const Layout &b, const Layout &c) {
   if (!a.isFp8() && !b.isFp8()) {
     return !as.firstFactor && !as.secondFactor;
@@ -102,15 +103,15 @@ struct Wishes {
   uint64_t workspaceBytes = 0;
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK, alignment = 256;
 };
-/// Of the wishes that were heard last.
+/// The alignment in the last preferences.
 uint32_t heardAlignment = 0;
 
-/// As devices that cut off what tf32 has no room for.
+/// Multiplies like devices that truncate to tf32.
 double multiplied(double value, bool isTF32) {
   return isTF32 ? std::bit_cast<float>(std::bit_cast<uint32_t>(float(value)) & ~0x1fffu) : value;
 }
 
-/// In ways that come from here.
+/// Marks algorithms that this file made.
 constexpr uint64_t kMark = 77;
 
 std::vector<float> ways = {1};
@@ -130,10 +131,10 @@ template <typename T> const T &read(const void *given) { return *static_cast<con
 double gelu(double x) {
   return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
-/// By differences, which is as exact as tests look.
+/// Computes the gradient by differences, which is exact enough for the tests.
 double geluGradient(double x) { return (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5; }
 
-/// What an epilogue makes of one element.
+/// Applies the epilogue to one element.
 double finish(const Operation &as, const Layout &result, uint64_t row, uint64_t column,
               double sum) {
   if (as.has(CUBLASLT_EPILOGUE_BIAS)) {

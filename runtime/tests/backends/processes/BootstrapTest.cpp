@@ -22,11 +22,11 @@ using testing::MatchesRegex;
 namespace {
 
 constexpr std::chrono::seconds kPatience(60);
-/// For who waits in vain; where others come meanwhile, a busy machine may let them take `kLong`.
+/// The patience of ranks that wait in vain; ranks that come may take `kLong` on a busy machine.
 constexpr std::chrono::milliseconds kShort(300);
 constexpr std::chrono::seconds kLong(2);
 
-/// A port at which nobody listens, most likely.
+/// Returns a port at which most likely nobody listens.
 uint16_t freePort(const std::string &host = "127.0.0.1") {
   std::string error;
   return ownAddress(listenAt(resolve(host, 0, error).front(), error)).port();
@@ -53,7 +53,7 @@ Found found(const mpi::Launcher &launcher, std::chrono::nanoseconds patience = k
   return result;
 }
 
-/// All of `launchers` at the same time.
+/// Runs `gather` for all of `launchers` at the same time.
 std::vector<Found> foundBy(const std::vector<mpi::Launcher> &launchers) {
   std::vector<Found> results(launchers.size());
   std::vector<std::thread> threads;
@@ -138,7 +138,7 @@ TEST(BootstrapTest, APortThatIsTakenIsNamed) {
                 " (MASTER_PORT + 1): Address already in use; WEFT_PORT may name another");
 }
 
-/// What becomes of `odd`, which comes where rank 0 waits for one other.
+/// Expects that a rank 0 that waits for one other refuses `odd`.
 void expectRefusal(const mpi::Launcher &odd, const std::string &reason) {
   uint16_t port = odd.rendezvousPoint->port;
   Found first;
@@ -155,7 +155,7 @@ void expectRefusal(const mpi::Launcher &odd, const std::string &reason) {
 TEST(BootstrapTest, WhoDoesNotBelongIsToldWhy) {
   expectRefusal(launcherOf(1, 3, freePort()), "its WORLD_SIZE is 3, that of rank 0 is 2");
   expectRefusal(launcherOf(1, 2, freePort(), "other"),
-                "another run meets there, 'test' by TORCHELASTIC_RUN_ID");
+                "another run uses this port, 'test' by TORCHELASTIC_RUN_ID");
 }
 
 TEST(BootstrapTest, OneRankTwiceHarmsNobody) {
@@ -163,7 +163,7 @@ TEST(BootstrapTest, OneRankTwiceHarmsNobody) {
   std::vector<mpi::Launcher> twice = {launcherOf(0, 3, port), launcherOf(1, 3, port),
                                       launcherOf(1, 3, port)};
   std::vector<Found> all(3);
-  std::vector<std::thread> threads; // Who is sent away comes again as the one that is missing.
+  std::vector<std::thread> threads; // The refused process comes again as the missing rank.
   Found last;
   for (size_t i = 0; i < 3; ++i) {
     threads.emplace_back([&, i] {
@@ -182,7 +182,7 @@ TEST(BootstrapTest, OneRankTwiceHarmsNobody) {
   EXPECT_THAT(all[1].error + all[2].error, HasSubstr("away: there is a RANK 1 already, from 127."));
 }
 
-/// A connection to rank 0, as soon as that is there.
+/// Connects to rank 0 as soon as it listens.
 Descriptor reach(uint16_t port) {
   std::string error;
   Descriptor socket;
@@ -193,7 +193,7 @@ Descriptor reach(uint16_t port) {
   return socket;
 }
 
-/// Somebody who says `bytes`.
+/// Connects and sends `bytes`.
 Descriptor strangerAt(uint16_t port, std::string_view bytes) {
   Descriptor socket = reach(port);
   sendAll(socket, bytes, Clock::now() + kPatience);
@@ -239,8 +239,8 @@ TEST(BootstrapTest, WhatIsNotRankZeroIsToldFromIt) {
     receiveAll(guest, waste, Clock::now() + kPatience);
   });
   EXPECT_EQ(found(launcherOf(1, 2, port)).error,
-            "what listens at 127.0.0.1 port " + std::to_string(port) +
-                " (MASTER_ADDR, MASTER_PORT + 1) is not rank 0 of a program of this kind");
+            "the program that listens at 127.0.0.1 port " + std::to_string(port) +
+                " (MASTER_ADDR, MASTER_PORT + 1) is not rank 0 of a program made by weft");
   server.join();
 }
 

@@ -58,7 +58,7 @@ struct Star {
     }
   }
 
-  /// What comes to `rank` until there are `count` messages.
+  /// Receives `count` messages at `rank`.
   std::vector<Heard> hear(int64_t rank, size_t count) {
     std::vector<Heard> heard;
     auto end = std::chrono::steady_clock::now() + kPatience;
@@ -123,7 +123,7 @@ TEST(ControlChannelTest, WhoDoesNotKnowTheSecretIsSentAway) {
   EXPECT_THAT(heard, ElementsAre("me"));
 }
 
-/// A socket to who listens at `address`, that has said a part of a greeting.
+/// Connects to the listener at `address` and sends a part of a greeting.
 int beginToGreet(const std::string &address) {
   sockaddr_in target = {};
   target.sin_family = AF_INET;
@@ -158,7 +158,7 @@ TEST(ControlChannelTest, SaysHowManyHaveNotCome) {
   EXPECT_EQ(error, "2 ranks have not connected to rank 0; do their machines let TCP through?");
 }
 
-/// Where rank 0 of `address` is found by one of its addresses alone.
+/// Returns `address` with only one of rank 0's addresses.
 std::string only(const std::string &address, const std::string &one) {
   return address.substr(0, address.find(' ') + 1) + one;
 }

@@ -20,10 +20,10 @@ using testing::IsEmpty;
 namespace {
 
 constexpr auto kNow = Coordinator::Clock::time_point();
-/// How long ranks wait, and when one that waits has come on last.
+/// The timeout of ranks, and the times at which a waiting rank last made progress.
 constexpr std::chrono::milliseconds kPatience(2000);
 
-/// Of three ranks, with what it tells them.
+/// A coordinator of three ranks, and the messages that it sends.
 struct Court {
   using Told = std::tuple<int64_t, Message, std::string>;
   std::vector<Told> told;
@@ -110,7 +110,7 @@ TEST(CoordinatorTest, WaitsForAnswersAndThenNamesWhoIsMute) {
       "moved for 2 s; rank 2 is missing: its process 12 on 'b' does not answer, as when it is "
       "stopped");
   EXPECT_EQ(court.coordinator.failure()->code, ExitCode::Stuck);
-  // It may be woken.
+  // A stopped rank 2 may be woken.
   EXPECT_EQ(std::get<0>(court.told.back()), 2);
   EXPECT_EQ(std::get<1>(court.told.back()), Message::Stop);
 }

@@ -1,4 +1,4 @@
-//===- InboxTest.cpp - what comes from one rank, and what goes to one -----===//
+//===- InboxTest.cpp - received messages and messages to send -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -97,7 +97,7 @@ TEST(InboxTest, ManyMessagesOfNothingAreTooMuchToo) {
     many += message(1, 5, "");
   }
   EXPECT_LT(feed(inbox, many), many.size());
-  inbox.beginGroup(2); // Nobody waits for them any more.
+  inbox.beginGroup(2); // No receipt expects them any more.
   EXPECT_EQ(feed(inbox, many), many.size());
 }
 
@@ -134,7 +134,7 @@ TEST(InboxTest, WhatIsNoMessageIsAFailure) {
   for (Head head : {Head{1, -1, 0}, Head{1, mpi::kTags + 1, 0}, Head{1, 0, mpi::kMostBytes + 1}}) {
     Inbox inbox;
     feed(inbox, {reinterpret_cast<const char *>(&head), sizeof head});
-    EXPECT_EQ(inbox.failure(), "it sent what is no message");
+    EXPECT_EQ(inbox.failure(), "it sent an invalid message");
     EXPECT_TRUE(inbox.room().empty());
   }
 }
@@ -153,7 +153,7 @@ TEST(InboxTest, AMessageThatIsTooLongIsAFailure) {
   }
 }
 
-/// What `outbox` sends next, at most `most` bytes of it; `done` gets the requests that end.
+/// Returns the next bytes that `outbox` sends, at most `most`; `done` gets the finished requests.
 std::string sent(Outbox &outbox, size_t most, std::vector<uint64_t> &done) {
   iovec parts[16];
   size_t count = outbox.next(parts);

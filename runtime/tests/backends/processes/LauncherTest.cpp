@@ -1,4 +1,4 @@
-//===- LauncherTest.cpp - who has started the process ---------------------===//
+//===- LauncherTest.cpp - finds the launcher of this process --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,7 +31,7 @@ std::optional<Launcher> find(const Variables &variables) {
   });
 }
 
-/// "mpirun 1 of 4", "none", or what is wrong.
+/// Returns "mpirun 1 of 4", "none", or the error.
 std::string launcherOf(const Variables &variables) {
   auto launcher = find(variables);
   if (launcher && !launcher->problem.empty()) {
@@ -120,7 +120,7 @@ TEST(LauncherTest, TorchrunIsNearerThanWhatHasStartedIt) {
   EXPECT_EQ(launcherOf(both), "mpirun 0 of 2");
   both.erase("OMPI_COMM_WORLD_RANK");
   EXPECT_EQ(launcherOf(both), "torchrun 3 of 4");
-  // A job's script that says nothing to each process.
+  // A job's script whose variables are the same for all processes.
   both.erase("RANK");
   EXPECT_EQ(launcherOf(both), "srun 0 of 2");
 }
@@ -154,7 +154,7 @@ TEST(LauncherTest, NamesWhatTorchrunDoesNotSayOrSaysWrong) {
   EXPECT_EQ(with("MASTER_ADDR", ""), "MASTER_ADDR is '', expected the machine of rank 0");
   EXPECT_EQ(with("MASTER_PORT", "65535"), "MASTER_PORT is '65535', expected a port, 1 to 65534");
   EXPECT_EQ(with("WEFT_PORT", "0"), "WEFT_PORT is '0', expected a port, 1 to 65535");
-  // Without all that only torchrun sets.
+  // Without the variables that only torchrun sets.
   EXPECT_EQ(launcherOf({{"RANK", "0"}}),
             std::string("WORLD_SIZE is not set, expected the number of processes") + reason);
   EXPECT_EQ(launcherOf({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}),

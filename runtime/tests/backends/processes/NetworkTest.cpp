@@ -70,7 +70,7 @@ struct Ranks {
               nullptr);
     return request;
   }
-  /// Lets all go on until `request` of `rank` is done; returns its bytes, or what went wrong.
+  /// Lets all ranks progress until `request` of `rank` is done; returns its bytes, or the error.
   std::string finish(size_t rank, uint64_t request) {
     auto end = Clock::now() + kPatience;
     while (Clock::now() < end) {
@@ -155,7 +155,7 @@ TEST(NetworkTest, NobodyWaitsForEverAtTheBeginning) {
   Ranks ranks(3, std::chrono::milliseconds(200));
   std::string own = "own", all(9, ' ');
   EXPECT_STREQ(ranks.all[0]->allGather(ranks.group, own.data(), all.data(), own.size()),
-               "waited 0.2 s for rank 1 as the run begins");
+               "waited 0.2 s for rank 1 at the start of the run");
 }
 
 TEST(NetworkTest, StrangersHarmNobody) {

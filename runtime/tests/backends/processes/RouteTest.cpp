@@ -1,4 +1,4 @@
-//===- RouteTest.cpp - which bytes of a collective go where ---------------===//
+//===- RouteTest.cpp - the messages of each collective --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,7 +25,7 @@ Collective collectiveOf(CollectiveKind kind, std::vector<int64_t> shape, uint32_
   return {kind, ReductionKind::Sum, ElementType::I32, {0}, std::move(shape), dim, dim2};
 }
 
-/// Bytes that `me` sends to others.
+/// Returns the bytes that `me` sends to others.
 int64_t sentBytes(const Collective &collective, int64_t members, int64_t me) {
   int64_t elements = 0;
   for (const Exchange &exchange : routeOf(collective, members, me)) {
@@ -57,7 +57,7 @@ TEST(StripTest, DimensionsWithoutAGapAreOne) {
   EXPECT_FALSE(Strip({2, 3, 4}, {24, 4, 1}, 4).isDense());
 }
 
-/// What the header says that a member sends.
+/// The formulas of Route.h for the bytes that a member sends.
 TEST(RouteTest, SendsAsManyBytesAsItsKindNeeds) {
   const int64_t members = 4, large = 1 << 20, small = 16;
   for (int64_t me = 0; me < members; ++me) {
@@ -77,7 +77,7 @@ TEST(RouteTest, SendsAsManyBytesAsItsKindNeeds) {
   }
 }
 
-/// What one says it sends another is what the other says comes.
+/// The parts that one member sends are those that the other expects.
 TEST(RouteTest, MembersAgreeOnEveryPart) {
   const int64_t members = 3;
   Collective permute = collectiveOf(CollectiveKind::Permute, {6, 9});

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The only file that knows MPI, and a shared library of its own; see TransportTable.h.
+// The only file that calls MPI, built as a shared library of its own; see TransportTable.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,14 +54,14 @@ const char *name() {
   int length = 0;
   MPI_Get_library_version(text, &length);
   if (char *end = std::strpbrk(text, ",\n")) {
-    *end = '\0'; // What comes then is who built it.
+    *end = '\0'; // The name of its builder follows.
   }
   return text;
 }
 
 TransportTable::Result start(int64_t *rank, int64_t *size) {
-  // A test that finds nothing gives way to other threads: ranks may outnumber cores, whoever has
-  // started them. The user may say otherwise.
+  // A test that finds nothing yields to other threads, since ranks may outnumber cores. The user
+  // may override this.
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   int level = MPI_THREAD_SINGLE, self = 0, count = 0;
   int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
@@ -125,7 +125,7 @@ TransportTable::Result receive(uint64_t group, void *bytes, size_t count, int64_
 
 TransportTable::Result test(uint64_t *requests, size_t count, size_t *doneCount, size_t *done,
                             size_t *bytes) {
-  // These keep their room, so that nothing is allocated in the long run.
+  // These keep their memory, so that nothing is allocated in the long run.
   static thread_local std::vector<MPI_Request> handles;
   static thread_local std::vector<MPI_Status> statuses;
   static thread_local std::vector<int> indices;

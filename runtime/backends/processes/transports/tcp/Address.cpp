@@ -1,4 +1,4 @@
-//===- Address.cpp - sockets of TCP and where they lead -------------------===//
+//===- Address.cpp - addresses and sockets of TCP ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -153,7 +153,7 @@ static Descriptor openSocket(int family) {
 
 Descriptor weft::rt::tcp::listenAt(const Address &address, std::string &error) {
   Descriptor made = openSocket(address.family());
-  // The connections of a run before may linger; an address of IPv6 stands for those of IPv4 too.
+  // Connections of an earlier run may linger; an IPv6 socket accepts IPv4 too.
   int yes = 1, no = 0;
   setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   if (address.family() == AF_INET6) {
@@ -197,7 +197,7 @@ Descriptor weft::rt::tcp::connectTo(const Address &address, Clock::time_point en
     error = systemError(code);
     return Descriptor();
   }
-  // Where nobody listens, a socket may get that very port as its own, and meets itself.
+  // If nobody listens at the port, the socket may get it as its own port and connect to itself.
   if (ownAddress(made).text() == peerAddress(made).text()) {
     error = systemError(ECONNREFUSED);
     return Descriptor();

@@ -1,4 +1,4 @@
-//===- Address.h - sockets of TCP and where they lead ---------------------===//
+//===- Address.h - addresses and sockets of TCP ---------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ namespace weft::rt::tcp {
 
 using Clock = std::chrono::steady_clock;
 
-/// Something open that is closed with this; -1 if there is nothing.
+/// Owns a file descriptor and closes it at the end; -1 if there is none.
 class Descriptor {
 public:
   Descriptor() = default;
@@ -40,10 +40,10 @@ private:
   int number = -1;
 };
 
-/// A place of IPv4 or IPv6 and a port there.
+/// An address of IPv4 or IPv6, and a port.
 class Address {
 public:
-  /// As it travels.
+  /// The form in which an address is sent.
   struct Packed {
     uint8_t family = 0; // 4 or 6.
     uint8_t unused = 0;
@@ -52,9 +52,9 @@ public:
   };
 
   Address() = default;
-  /// One of IPv4 that came as one of IPv6 becomes one of IPv4.
+  /// Turns an IPv4 address that is mapped into IPv6 back into one of IPv4.
   explicit Address(const sockaddr_storage &storage);
-  /// Family 0 if `packed` is none.
+  /// Has family 0 if `packed` is no valid address.
   explicit Address(const Packed &packed);
   Packed pack() const;
 
@@ -64,7 +64,7 @@ public:
   uint16_t port() const;
   Address withPort(uint16_t port) const;
   bool isLoopback() const;
-  /// "10.0.0.3:4000", "[fe80::1]:4000".
+  /// Returns the address as text: "10.0.0.3:4000", "[fe80::1]:4000".
   std::string text() const;
 
 private:
@@ -74,26 +74,29 @@ private:
 Address ownAddress(const Descriptor &socket);
 Address peerAddress(const Descriptor &socket);
 
-/// All that `host`, a name or an address, is known by. Empty, and why, if it is not known.
+/// Returns all addresses of `host`, which is a name or an address. Returns none and an error if it
+/// cannot be resolved.
 std::vector<Address> resolve(const std::string &host, uint16_t port, std::string &error);
 
-/// Whether `host` means the machine it is said on, whoever says it.
+/// Returns true if `host` means the own machine on every machine: localhost or a loopback address.
 bool isLocalName(const std::string &host);
 
-/// Listens without waiting at `address`, or at all of this machine's. None, and why, if it cannot.
+/// Open a non-blocking listening socket at `address`, or at all addresses of this machine. Return
+/// none and an error if they fail.
 Descriptor listenAt(const Address &address, std::string &error);
 Descriptor listenAnywhere(uint16_t port, std::string &error);
 
-/// Begins to connect, and does not wait for the end. None, and `errno`, if it cannot.
+/// Begins to connect and does not wait. Returns none and sets `errno` if it fails.
 Descriptor beginToConnect(const Address &address);
-/// What became of it, once the socket can be written to: 0 or a number of `errno`.
+/// Returns the result of `beginToConnect`: 0 or an `errno`. REQUIRES: the socket is writable.
 int connectResult(const Descriptor &socket);
-/// Both, and waits. None, and why, after `end` or if there is nobody.
+/// Connects, and waits until `end`. Returns none and an error if that fails.
 Descriptor connectTo(const Address &address, Clock::time_point end, std::string &error);
 
-/// Whether `events` came before `end`.
+/// Waits for `events` of `descriptor`. Returns false if they did not come before `end`.
 bool waitFor(const Descriptor &descriptor, short events, Clock::time_point end);
-/// Waits until all has gone, or all has come. Not after `end`, nor if the other side is gone.
+/// Send or receive all of `bytes`, and wait for that. Return false at `end`, or if the other side
+/// has closed the connection.
 bool sendAll(const Descriptor &socket, std::span<const char> bytes, Clock::time_point end);
 bool receiveAll(const Descriptor &socket, std::span<char> bytes, Clock::time_point end);
 

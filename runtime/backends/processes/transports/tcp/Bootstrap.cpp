@@ -1,4 +1,4 @@
-//===- Bootstrap.cpp - how processes find each other by TCP ---------------===//
+//===- Bootstrap.cpp - connects the processes of a run over TCP ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,13 +21,13 @@ using namespace weft::rt::tcp;
 
 namespace {
 
-/// How long a try to connect may take, and who has come may take to hear; how soon the next try is.
+/// The longest time for one attempt to connect and for an answer, and the time between attempts.
 constexpr std::chrono::seconds kTry(5);
 constexpr std::chrono::milliseconds kPause(100);
-/// How much longer than rank 0 another waits, to be told by it what is wrong.
+/// The time that another rank waits longer than rank 0, to get rank 0's error.
 constexpr std::chrono::seconds kMargin(5);
 
-/// FNV-1a: the same for the same run.
+/// Returns a hash (FNV-1a) of the run's name.
 uint64_t keyOf(const std::string &run) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char letter : run) {
@@ -48,7 +48,7 @@ std::string secondsText(std::chrono::nanoseconds time) {
   return concat(std::chrono::duration<double>(time).count(), " s");
 }
 
-/// Many ranks are many sockets: as many as the system lets a process have.
+/// Raises the limit on open sockets to the system's maximum, since each rank needs one.
 void allowManySockets() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
@@ -57,7 +57,7 @@ void allowManySockets() {
   }
 }
 
-/// At rank 0.
+/// Accepts the other ranks at rank 0.
 class Host {
 public:
   Host(const mpi::Launcher &launcher, Bootstrap &bootstrap)
@@ -81,7 +81,7 @@ private:
     if (!isLocalName(point.host)) {
       return listenAnywhere(point.port, error);
     }
-    Descriptor listener; // Nobody else need reach it.
+    Descriptor listener; // Other machines need not reach a local address.
     for (const Address &address : resolve(point.host, point.port, error)) {
       listener = listener ? std::move(listener) : listenAt(address, error);
     }
@@ -115,7 +115,7 @@ private:
       reason = concat("it is of another version of the runtime, ", hello.version,
                       ", than rank 0's, ", uint32_t(Hello::kVersion));
     } else if (hello.key != keyOf(point.run)) {
-      reason = concat("another run meets there, '", point.run, "' by TORCHELASTIC_RUN_ID");
+      reason = concat("another run uses this port, '", point.run, "' by TORCHELASTIC_RUN_ID");
     } else if (hello.size != launcher.size) {
       reason = concat("its WORLD_SIZE is ", hello.size, ", that of rank 0 is ", launcher.size);
     } else if (hello.rank == 0 || hello.rank >= hello.size) {
@@ -134,7 +134,8 @@ private:
     ++come;
   }
 
-  /// A rank that had come and whose process has ended, or 0: until it is answered it says nothing.
+  /// Returns a rank that had come and whose process has ended, or 0. A rank sends nothing until it
+  /// is answered, so a readable connection is a closed one.
   int64_t whoIsGone() const {
     std::vector<pollfd> entries;
     for (const Descriptor &socket : bootstrap.connections) {
@@ -185,11 +186,11 @@ private:
   const mpi::RendezvousPoint &point;
   Bootstrap &bootstrap;
   int64_t come = 0;
-  /// What became of the last one that did not belong.
+  /// Describes the last refused process.
   std::string refusal;
 };
 
-/// At another rank.
+/// Connects another rank to rank 0.
 class Traveller {
 public:
   Traveller(const mpi::Launcher &launcher, Bootstrap &bootstrap)
@@ -197,7 +198,7 @@ public:
 
   bool gather(std::chrono::nanoseconds patience, std::string &error) {
     auto end = Clock::now() + patience;
-    std::string reason = "nobody is there";
+    std::string reason = "nothing listens there";
     do {
       Descriptor socket = reach(end, reason);
       if (socket) {
@@ -248,7 +249,7 @@ private:
     AnswerHead head;
     if (!sendAll(socket, bytes, end) ||
         !receiveAll(socket, std::span(reinterpret_cast<char *>(&head), sizeof head), end)) {
-      reason = "who listens there has closed the connection, or does not answer";
+      reason = "the program that listens there has closed the connection, or does not answer";
       return Outcome::Again;
     }
     return hear(head, std::move(socket), std::move(listener), first, reason);
@@ -271,11 +272,12 @@ private:
     }
     if (!ok || head.kind != AnswerHead::Kind::Roster ||
         !decodeRoster(content, launcher.size, bootstrap.secret, bootstrap.addresses)) {
-      reason = concat("what listens at ", placeText(), " is not rank 0 of a program of this kind");
+      reason = concat("the program that listens at ", placeText(),
+                      " is not rank 0 of a program made by weft");
       return Outcome::Failed;
     }
     for (Address &address : bootstrap.addresses) {
-      // Seen from rank 0 they are on its machine, which is not this one's loopback.
+      // A loopback address is one of rank 0's machine: replace it by rank 0's address.
       address = address.isLoopback() ? first.withPort(address.port()) : address;
     }
     bootstrap.connections[0] = std::move(socket);

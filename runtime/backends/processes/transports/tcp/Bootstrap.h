@@ -1,16 +1,17 @@
-//===- Bootstrap.h - how processes find each other by TCP -----------------===//
+//===- Bootstrap.h - connects the processes of a run over TCP -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Rank 0 listens where the launcher's variables say. The others come to it, again and
-// again until it is there, and say who they are; once all have come it tells each where
-// the others listen. Who does not belong is sent away and told why, and harms nobody:
-// a process of another run or size, another version, a rank that is there already.
+// Rank 0 listens at the address that the launcher's variables give. The other ranks connect
+// to it, with retries until it listens, and send their Hello; once all have come, rank 0
+// sends each of them the addresses of all. Rank 0 refuses processes of another run, another
+// size or another version, and ranks that it already has; it sends them the reason, and the
+// run goes on.
 //
-// The connections between rank 0 and the others stay.
+// The connections between rank 0 and the others stay open.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,26 +23,27 @@
 
 namespace weft::rt::tcp {
 
-/// All ranks, found.
+/// The addresses and connections of all ranks.
 struct Bootstrap {
   int64_t rank = 0, size = 1;
-  /// Where ranks above this one come to; rank 0's is closed, as all have come.
+  /// Accepts connections of ranks above this one; closed at rank 0, to which all have connected.
   Listener listener;
-  /// What `Hello::key` is from now on.
+  /// The value of `Hello::key` from now on.
   uint64_t secret = 0;
-  /// By rank; of rank 0 there is none to connect to, nor of this rank itself.
+  /// By rank; none for rank 0 and for this rank.
   std::vector<Address> addresses;
-  /// By rank: rank 0 has those of all others, these have that of rank 0.
+  /// By rank: rank 0 has connections to all others, they have one to rank 0.
   std::vector<Descriptor> connections;
 };
 
-/// Called by all processes of `launcher`, which has a rendezvous point. Fails after `patience`,
-/// saying who is missing or what was tried; with an empty error where rank 0 says it.
+/// Connects the processes of `launcher`, which has a rendezvous point; all of them call it. Fails
+/// after `patience`; the error names the missing ranks or the addresses that were tried, and is
+/// empty if rank 0 reports it.
 bool gather(const mpi::Launcher &launcher, std::chrono::nanoseconds patience, Bootstrap &bootstrap,
             std::string &error);
 
-/// What rank 0 says to who has come: that it does not belong, with a reason; that nothing comes of
-/// the run; or who is where.
+/// The head of rank 0's answer to a process. `bytes` follow it: the reason of a refusal, nothing if
+/// the run has failed, or the roster (see `encodeRoster`).
 struct AnswerHead {
   enum class Kind : uint32_t { Refused = 1, Over, Roster };
 
@@ -52,7 +54,8 @@ struct AnswerHead {
 static_assert(sizeof(AnswerHead) == 16);
 inline constexpr size_t kMostReason = 1024;
 
-/// The secret and the addresses of all `size` ranks. What does not fit `size` is none.
+/// Encode and decode the secret and the addresses of all ranks. Decoding returns false unless
+/// `bytes` hold exactly `size` valid addresses.
 std::vector<char> encodeRoster(uint64_t secret, std::span<const Address> addresses);
 bool decodeRoster(std::span<const char> bytes, int64_t size, uint64_t &secret,
                   std::vector<Address> &addresses);

@@ -1,4 +1,4 @@
-//===- Inbox.cpp - what comes from one rank -------------------------------===//
+//===- Inbox.cpp - received messages of one connection -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,13 +16,13 @@
 using namespace weft::rt;
 using namespace weft::rt::tcp;
 
-/// Where what is thrown away is read to; nobody looks.
+/// Returns memory for bytes that are dropped; nobody reads it.
 static std::span<char> wasteRoom() {
   static thread_local char room[1 << 16];
   return room;
 }
 
-/// What a message takes while it is kept: also one of no bytes at all takes something.
+/// Returns the bytes that a kept message counts; an empty message counts too.
 static size_t costOf(const Head &head) { return size_t(head.bytes) + 64; }
 
 void Inbox::refuseLength(const Head &label) {
@@ -119,9 +119,9 @@ void Inbox::take(size_t count) {
 void Inbox::beginBody() {
   body = Body::None;
   bodyCount = 0;
-  // The last tag is for what processes tell each other besides.
+  // The last tag is for messages of the transport itself.
   if (head.bytes > mpi::kMostBytes || head.tag < 0 || head.tag > mpi::kTags) {
-    problem = "it sent what is no message";
+    problem = "it sent an invalid message";
     return;
   }
   auto receipt =

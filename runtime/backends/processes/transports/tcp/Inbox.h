@@ -1,16 +1,16 @@
-//===- Inbox.h - what comes from one rank ---------------------------------===//
+//===- Inbox.h - received messages of one connection ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Messages of one connection, in the order they come: a head, then as many bytes as it
-// says. What a receipt waits for goes straight where the receipt says; what nobody waits
-// for yet is kept up to `kMostKept` bytes, and what is more stays with the sender until
-// somebody does, as nothing is read meanwhile.
+// Parses the messages of one connection in order: each is a head and the bytes that the
+// head counts. A message that a receipt expects goes straight to the receipt's memory. Up
+// to `kMostKept` bytes of unexpected messages are kept; beyond that the inbox reads nothing,
+// so that the sender waits until somebody expects the next message.
 //
-// Knows no sockets. Believes nothing that comes.
+// Knows no sockets. Checks all bytes that come.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@
 
 namespace weft::rt::tcp {
 
-/// What goes before the bytes of a message.
+/// The head of a message, before its bytes.
 struct Head {
   uint32_t group = 0;
   int32_t tag = 0;
@@ -38,13 +38,13 @@ static_assert(sizeof(Head) == 16);
 
 class Inbox {
 public:
-  /// What waits for a message of `label`, whose `bytes` are how many there is room for.
+  /// Expects a message with the group and tag of `label`, of at most `label.bytes` bytes.
   struct Receipt {
     Head label;
     char *target = nullptr;
     uint64_t request = 0;
   };
-  /// A request that has got its message of `bytes`.
+  /// A request whose message has arrived, and the message's size.
   struct Arrival {
     uint64_t request = 0;
     size_t bytes = 0;
@@ -52,21 +52,22 @@ public:
 
   static constexpr size_t kMostKept = size_t(1) << 18;
 
-  /// Receipts of one label get messages in order. Where one is too short, that is a failure.
+  /// Adds a receipt. Receipts of one label get messages in order. A message that is longer than its
+  /// receipt allows is a failure.
   void expect(const Receipt &receipt);
-  /// Its memory is not written to any more.
+  /// Cancels a receipt: its memory is not written any more.
   void cancel(uint64_t request);
-  /// Messages of groups before `group` are thrown away from now on.
+  /// From now on drops messages of groups before `group`.
   void beginGroup(uint32_t group);
 
-  /// Where what comes next belongs; empty while nothing is to be read.
+  /// Returns the memory for the bytes that come next; empty while the inbox reads nothing.
   std::span<char> room();
-  /// `count` bytes have come there.
+  /// Takes `count` bytes that were received in `room()`.
   void take(size_t count);
-  /// Why nothing more can be read, as it was not what a rank sends here. Empty if all is well.
+  /// Returns the error if the bytes were not valid messages; then nothing more is read. Else empty.
   const std::string &failure() const { return problem; }
 
-  /// What has arrived since it was cleared.
+  /// The requests that are done; the caller clears it.
   std::vector<Arrival> arrivals;
 
 private:
@@ -81,7 +82,7 @@ private:
   void forget(std::deque<Message>::iterator message);
 
   std::vector<Receipt> receipts;
-  /// The last may still be on its way.
+  /// Unexpected messages; the last may be incomplete.
   std::deque<Message> kept;
   size_t keptBytes = 0;
   uint32_t group = 0;
@@ -90,7 +91,7 @@ private:
   size_t headCount = 0;
   Body body = Body::None;
   size_t bodyCount = 0;
-  /// Of an expected one.
+  /// The receipt of the message that is being read, if it was expected.
   Receipt current;
   std::string problem;
 };

@@ -1,4 +1,4 @@
-//===- Listener.cpp - who comes to a process by TCP -----------------------===//
+//===- Listener.cpp - accepts connections of a run's processes -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -50,7 +50,7 @@ void Listener::close() {
 }
 
 void Listener::look(const Take &take) {
-  // No more than that at a time: there is other work.
+  // Accept no more at a time, since the caller has other work.
   for (size_t i = 0; i < kMostGuests; ++i) {
     Descriptor guest(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!guest) {

@@ -1,13 +1,13 @@
-//===- Listener.h - who comes to a process by TCP -------------------------===//
+//===- Listener.h - accepts connections of a run's processes --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Anybody can connect to a port. Who does not say at once what a process of a run says is
-// sent away without an answer; who says a part of it and falls silent waits until too
-// many do.
+// Any program can connect to a port. A connection whose first bytes are no Hello is closed
+// without an answer; one that sends a part of a Hello and falls silent stays until there are
+// too many.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,33 +21,34 @@
 
 namespace weft::rt::tcp {
 
-/// What a process says first on every connection that it begins. The first two stay as they are in
-/// every version.
+/// The first bytes on every connection, sent by the process that begins it. `magic` and `version`
+/// stay as they are in all versions.
 struct Hello {
   static constexpr uint64_t kMagic = 0x7063742074666577; // "weft tcp" in the bytes' order.
   static constexpr uint32_t kVersion = 1;
 
   uint64_t magic = kMagic;
   uint32_t version = kVersion;
-  /// Where the sender listens itself.
+  /// The port at which the sender listens.
   uint16_t port = 0;
   uint16_t unused = 0;
   uint32_t rank = 0, size = 0;
-  /// Of the run: what its name gives, to rank 0; what rank 0 has told all, to others.
+  /// Identifies the run: to rank 0 a hash of the run's name, to others the secret that rank 0 has
+  /// sent to all.
   uint64_t key = 0;
 };
 static_assert(sizeof(Hello) == 32);
 
-/// One who says hello, byte by byte.
+/// Receives the Hello of one connection in parts.
 class Handshake {
 public:
   enum class State : uint8_t { Speaking, Done, Stranger };
 
-  /// Where what comes next belongs.
+  /// Returns the memory for the bytes that come next.
   std::span<char> room() { return {bytes + count, sizeof bytes - count}; }
-  /// `more` bytes have come.
+  /// Takes `more` bytes that were received in `room()`.
   State take(size_t more);
-  /// REQUIRES: Done.
+  /// REQUIRES: the state is Done.
   Hello hello() const;
 
 private:
@@ -59,14 +60,14 @@ class Listener {
 public:
   using Take = std::function<void(Descriptor socket, const Hello &hello)>;
 
-  /// Lets in who comes to `listener`.
+  /// Accepts connections of the listening socket `listener` from now on.
   void open(Descriptor listener);
   void close();
-  /// Can be read when somebody is at the listener.
+  /// Returns a descriptor that is readable when `look` has work.
   const Descriptor &descriptor() const { return events; }
-  /// Where it is, on the interfaces it listens at.
+  /// Returns the address at which it listens.
   Address address() const { return ownAddress(listener); }
-  /// Gives away who has said hello. Does not wait.
+  /// Passes each connection whose Hello is complete to `take`. Does not wait.
   void look(const Take &take);
 
 private:
@@ -74,7 +75,7 @@ private:
     Descriptor socket;
     Handshake handshake;
   };
-  /// How many may wait at the listener.
+  /// The most connections with an incomplete Hello.
   static constexpr size_t kMostGuests = 256;
 
   Descriptor events, listener;

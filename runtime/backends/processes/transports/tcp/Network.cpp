@@ -18,11 +18,11 @@
 using namespace weft::rt;
 using namespace weft::rt::tcp;
 
-/// How long the FailureDetector may take to say that a process has died.
+/// The time that the FailureDetector may take to report a dead process.
 static constexpr std::chrono::seconds kDetectorPatience(3);
-/// How long the end of a process waits for the others to end their connections.
+/// The time that the end of a process waits for the others to end their connections.
 static constexpr std::chrono::seconds kLastWords(1);
-/// What is waited for at the listener, in place of a rank.
+/// Marks events of the listener, in place of a rank.
 static constexpr uint32_t kListener = UINT32_MAX;
 
 Network::Network(Bootstrap gathered, std::chrono::nanoseconds patience)
@@ -51,7 +51,7 @@ void Network::adopt(int64_t rank, Descriptor socket, Peer::State state) {
   settle(rank);
 }
 
-/// A higher rank comes; whoever else does is sent away.
+/// Accepts a connection of a higher rank; closes all others.
 void Network::admit(Descriptor socket, const Hello &hello) {
   bool isExpected = hello.version == Hello::kVersion && hello.key == bootstrap.secret &&
                     hello.size == bootstrap.size && hello.rank > bootstrap.rank &&
@@ -62,7 +62,7 @@ void Network::admit(Descriptor socket, const Hello &hello) {
   }
 }
 
-/// Whoever is first to have to do with the other: the higher rank goes to the lower one.
+/// Connects to `rank` if it is lower than this rank; a higher rank connects by itself.
 void Network::connect(int64_t rank) {
   if (peers[size_t(rank)].state != Peer::State::Unknown || rank > bootstrap.rank) {
     return;
@@ -79,7 +79,7 @@ void Network::connect(int64_t rank) {
   adopt(rank, std::move(socket), Peer::State::Connecting);
 }
 
-/// Waits for what can go on.
+/// Updates the events that a rank's socket is polled for.
 void Network::settle(int64_t rank) {
   Peer &peer = peers[size_t(rank)];
   if (!peer.socket) {
@@ -180,7 +180,7 @@ void Network::flush(int64_t rank) {
     } else if (errno != EINTR) {
       if (errno != EAGAIN) {
         std::string reason = systemError(errno);
-        read(rank); // What it has said before.
+        read(rank); // Messages from before the end.
         lose(rank, reason);
       }
       break;
@@ -290,7 +290,7 @@ void Network::cancel(uint64_t *request) {
   freeRequests.push_back(std::exchange(*request, kIdle));
 }
 
-/// Waits for all of `awaited`; where that fails they are given up.
+/// Waits for all of `awaited`; cancels them on failure.
 Network::Result Network::await(std::span<uint64_t> awaited) {
   auto end = Clock::now() + patience;
   for (;;) {
@@ -309,7 +309,7 @@ Network::Result Network::await(std::span<uint64_t> awaited) {
     }
     if (!fault && Clock::now() > end) {
       error = concat("waited ", std::chrono::duration<double>(patience).count(), " s for rank ",
-                     missing, " as the run begins");
+                     missing, " at the start of the run");
       fault = error.c_str();
     }
     if (fault) {
@@ -322,7 +322,7 @@ Network::Result Network::await(std::span<uint64_t> awaited) {
   }
 }
 
-/// All goes by rank 0, which then can say who is missing.
+/// Gathers through rank 0, which can then name missing ranks.
 Network::Result Network::allGather(uint64_t group, const void *own, void *all, size_t bytes) {
   std::vector<uint64_t> pending(size_t(members), kIdle);
   auto at = [&](int64_t rank) { return static_cast<char *>(all) + size_t(rank) * bytes; };
@@ -347,8 +347,8 @@ Network::Result Network::allGather(uint64_t group, const void *own, void *all, s
   return await(pending);
 }
 
-/// A connection that is closed before all that came was read is reset, and the other side may lose
-/// what it was told last.
+/// Reads all bytes before closing: closing a connection with unread bytes resets it, and the other
+/// side may then lose the last messages to it.
 void Network::finish() {
   for (const Peer &peer : peers) {
     if (peer.state == Peer::State::Open) {

@@ -5,16 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each two ranks share one connection, which the higher one begins when either first has
-// to do with the other; those to rank 0 are there from the beginning. Nothing waits but
-// `allGather` and `finish`, and what is under way goes on only within calls: there is no
-// thread.
+// Each pair of ranks shares one connection, which the higher rank begins when it first needs
+// it; the connections to rank 0 exist from the beginning. Only `allGather` and `finish` wait.
+// Messages make progress only within calls: there is no thread.
 //
-// A connection that ends is no failure by itself: whose process has died is found out
-// and said by the FailureDetector. Only where that has said nothing for a while, those who wait for
-// the rank get an error.
+// A lost connection alone is no failure: the FailureDetector finds and reports dead processes.
+// Requests for a lost rank fail only after some time without such a report.
 //
-// Of groups only the last one made is alive. Belongs to one thread at a time.
+// Only the group that was made last may be used. Only one thread at a time may call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +29,7 @@ class Network {
 public:
   using Result = mpi::TransportTable::Result;
 
-  /// `patience` is how long `allGather` waits for others.
+  /// `allGather` waits up to `patience` for other ranks.
   Network(Bootstrap gathered, std::chrono::nanoseconds patience);
 
   // See TransportTable.h.
@@ -55,7 +53,7 @@ private:
     Descriptor socket;
     Inbox inbox;
     Outbox outbox;
-    /// What of the socket is waited for.
+    /// The events of the socket that are polled for.
     uint32_t interest = 0;
     Clock::time_point lostAt;
     std::string reason;
@@ -63,7 +61,7 @@ private:
   struct Request {
     int64_t rank = 0;
     bool isSend = false, isDone = false;
-    /// That came.
+    /// The bytes received.
     size_t bytes = 0;
   };
 
@@ -78,7 +76,7 @@ private:
   void lose(int64_t rank, const std::string &reason);
   uint64_t begin(int64_t rank, bool isSend);
   void end(uint64_t request, size_t bytes);
-  /// Why `request` will never be done, or null.
+  /// Returns the reason why `request` will never be done, or null.
   Result faultOf(uint64_t request);
   Result await(std::span<uint64_t> requests);
 
@@ -86,7 +84,7 @@ private:
   const std::chrono::nanoseconds patience;
   Descriptor events;
   std::vector<Peer> peers;
-  /// A request is the number of one of these, from 1 on.
+  /// Request handles are indices into this, plus 1.
   std::vector<Request> requests;
   std::vector<uint64_t> freeRequests;
   uint32_t lastGroup = 0;

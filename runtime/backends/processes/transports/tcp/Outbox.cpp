@@ -1,4 +1,4 @@
-//===- Outbox.cpp - what goes to one rank ---------------------------------===//
+//===- Outbox.cpp - messages to send over one connection -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +36,7 @@ void Outbox::cancel(uint64_t request) {
   size_t gone = std::max(message->gone, message->headBytes) - message->headBytes;
   message->own.assign(message->bytes + gone, message->bytes + message->head.bytes);
   message->bytes = message->own.data();
-  message->head.bytes -= gone; // What has gone of it stands for the head alone.
+  message->head.bytes -= gone; // `gone` now counts only bytes of the head.
   message->gone -= gone;
   message->request = 0;
 }

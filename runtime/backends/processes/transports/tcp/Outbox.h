@@ -1,12 +1,11 @@
-//===- Outbox.h - what goes to one rank -----------------------------------===//
+//===- Outbox.h - messages to send over one connection --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Messages of one connection, in the order they were given. They are sent from where they
-// lie. Knows no sockets.
+// Queues the messages of one connection, in order. Messages are not copied. Knows no sockets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,18 +20,17 @@ namespace weft::rt::tcp {
 
 class Outbox {
 public:
-  /// What goes before all messages: it is copied.
+  /// Adds a copy of bytes that are sent before all messages.
   void pushFirst(std::span<const char> bytes);
-  /// `head.bytes` at `bytes` stay there until `request` is done or cancelled.
+  /// Adds a message. The memory at `bytes` must stay valid until `request` is done or cancelled.
   void push(const Head &head, const char *bytes, uint64_t request);
-  /// A message that nothing is sent of yet is not sent; the rest of one that is half sent is
-  /// copied.
+  /// Removes a message of which nothing was sent yet; copies the rest of one that is partly sent.
   void cancel(uint64_t request);
 
   bool isEmpty() const { return first == messages.size(); }
-  /// What is to be sent next; returns how many of `parts` there are.
+  /// Fills `parts` with the memory to send next, and returns their number.
   size_t next(std::span<iovec> parts);
-  /// `count` bytes of it have gone; calls `done` with each request that has.
+  /// Records that `count` bytes were sent, and calls `done` with each request that is thereby done.
   template <typename Done> void sent(size_t count, const Done &done) {
     while (first < messages.size() && count >= messages[first].rest()) {
       count -= messages[first].rest();
@@ -53,7 +51,7 @@ public:
 private:
   struct Message {
     Head head;
-    /// Bytes of the head that are sent: all, or none where there is none.
+    /// The bytes of the head to send; 0 for a message without one.
     size_t headBytes = 0;
     const char *bytes = nullptr;
     size_t gone = 0;
@@ -63,7 +61,7 @@ private:
     size_t rest() const { return headBytes + size_t(head.bytes) - gone; }
   };
 
-  /// From `first` on.
+  /// The queue begins at index `first`.
   std::vector<Message> messages;
   size_t first = 0;
 };

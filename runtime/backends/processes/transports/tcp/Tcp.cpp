@@ -1,4 +1,4 @@
-//===- Tcp.cpp - the calls of MPI, over TCP -------------------------------===//
+//===- Tcp.cpp - the transport table over TCP ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,8 @@ using Result = mpi::TransportTable::Result;
 
 namespace {
 
-/// There is one in a process, which a rank that hangs may use to the very end.
+/// The transport's state. A process has one; it is never freed, since a rank that hangs may use it
+/// until the process ends.
 struct Opened {
   mpi::Launcher launcher;
   std::chrono::nanoseconds patience;

@@ -1,12 +1,12 @@
-//===- Tcp.h - the calls of MPI, over TCP ---------------------------------===//
+//===- Tcp.h - the transport table over TCP -------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// For processes that were started without MPI: what the backend needs of it, done by the
-// runtime itself. See Bootstrap.h for how they find each other, Network.h for messages.
+// The runtime's own transport for processes that were started without MPI. See Bootstrap.h for
+// connecting them, Network.h for messages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,9 @@
 
 namespace weft::rt::tcp {
 
-/// To be called once in a process. `start` then waits for the others of `launcher`, which has a
-/// rendezvous point, for `patience`; it gives an empty error where rank 0 tells what is wrong.
+/// Returns the table; call it once in a process. `launcher` must have a rendezvous point. The
+/// table's `start` waits up to `patience` for the other processes; its error is empty if rank 0
+/// reports it.
 const mpi::TransportTable *openLibrary(const mpi::Launcher &launcher,
                                        std::chrono::nanoseconds patience);
 
