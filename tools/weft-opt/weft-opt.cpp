@@ -35,13 +35,13 @@ static void printShardableOps(const DialectRegistry &registry) {
   }
 }
 
-/// Prints why nothing can be done.
+/// Prints `error`; returns the exit status of a failure.
 static LogicalResult fail(const llvm::Twine &error) {
   llvm::errs() << "weft-opt: " << error << "\n";
   return failure();
 }
 
-/// As MlirOptMain, with a look at the text before its parser gets it.
+/// Does the same as MlirOptMain, but refuses text that would overflow the parser's stack.
 static LogicalResult run(const std::string &input, const std::string &output,
                          DialectRegistry &registry) {
   std::string error;

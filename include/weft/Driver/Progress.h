@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// Prints one line to standard error when a phase has ended: "import 0.01 s", if `enabled`.
+/// Prints one line to standard error at the end of each phase, as "import 0.01 s", if `enabled`.
 class Progress {
 public:
   Progress(Phase phase, bool enabled)

@@ -16,11 +16,11 @@
 
 namespace weft {
 
-/// What a compilation to a program has come to.
+/// The results of a compilation to a program.
 struct CompileReport {
   rt::Program program;
   EmitReport emitted;
-  /// That it took.
+  /// The duration of the compilation.
   double seconds = 0;
 };
 
