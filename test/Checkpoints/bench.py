@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Compiles a small model, trains it, and compares what came of it with a run that was never stopped.
+"""Compiles a small model, trains it, and compares the results with a run that was never stopped.
 """
 
 import argparse
@@ -77,7 +77,7 @@ class Bench:
             (self.folder / name).write_text(text)
 
     def compile(self, mesh):
-        """The program for `mesh`, (dp, tp); compiled when first asked for.
+        """Returns the program for `mesh`, (dp, tp), compiled on first use.
 
         With ZeRO-1 every rank has optimizer states that no other has, and parameters that others
         have too.
@@ -95,14 +95,14 @@ class Bench:
         return program
 
     def place(self, name):
-        """An empty folder."""
+        """Returns an empty folder."""
         place = self.runs / name
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         return place
 
     def train(self, program, place, steps, *options, kill_after=None, environment=None):
-        """Trains in the folder `place`; kills the run after so many seconds, if it still runs."""
+        """Trains in the folder `place`; kills the run after `seconds`, if it still runs."""
         command = [program, "--data", self.folder / "text", "--steps", str(steps), "--no-progress",
                    "--metrics", "metrics", "--save", "saved", *map(str, options)]
         process = subprocess.Popen(command, cwd=place, env=environment, stdin=subprocess.DEVNULL,
@@ -133,7 +133,7 @@ class Bench:
 
 
 def metrics(place):
-    """Step, loss and norm of each whole line of the metrics."""
+    """Returns step, loss and norm of each whole line of the metrics."""
     path = place / "metrics"
     lines = path.read_text().split("\n")[:-1] if path.exists() else []
     return [tuple(json.loads(line)[key] for key in ("step", "loss", "gradient_norm"))
@@ -141,7 +141,7 @@ def metrics(place):
 
 
 def different(place, whole):
-    """What distinguishes the end of a run in `place` from the one in `whole`; None if nothing."""
+    """Returns how the end of a run in `place` differs from the one in `whole`; None if it does not."""
     if (place / "saved").read_bytes() != (whole / "saved").read_bytes():
         return "the weights are not those of the unbroken run"
     if metrics(place) != metrics(whole):
@@ -150,7 +150,7 @@ def different(place, whole):
 
 
 def folders(place):
-    """The names in the checkpoint folder, sorted."""
+    """Returns the names in the checkpoint folder, sorted."""
     folder = place / "ck"
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
@@ -163,7 +163,7 @@ def arguments(description):
 
 
 def main(options, *groups):
-    """Makes a bench, calls each group with it and the options, and gives the exit status."""
+    """Makes a bench, calls each group with it and the options, and returns the exit status."""
     # A killed process loses nothing that it has written, so runs need no disk, which is slow.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=memory) as runs:

@@ -94,7 +94,7 @@ def damage_faults(place, whole, file, result, alone):
 
 
 def latest(bench, options):
-    """LATEST is for people: whatever it says, the newest whole checkpoint is taken."""
+    """Tests that runs ignore LATEST, which is for people, and resume from the newest whole checkpoint."""
     program, whole, good = bench.compile(MESH), bench.place("whole"), bench.place("good")
     bench.train(program, whole, STEPS)
     bench.train(program, good, 4, "--checkpoint-dir", "ck", "--checkpoint-every", 2)
@@ -117,7 +117,7 @@ def latest(bench, options):
 
 
 def full_disk(bench, options):
-    """A disk that runs full while checkpoints are written."""
+    """Tests a disk that runs full while checkpoints are written."""
     program, place, whole = bench.compile(MESH), bench.place("full"), bench.place("whole")
     if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:
         print("left out: a full disk needs the right to mount one")

@@ -13,8 +13,8 @@ after random times, and at every call by which they change a file: before it, an
 it. Every such call is also made to fail, as on a full disk: the run must then end with an error that
 names file and reason, leave no half-written checkpoint, and be resumable.
 
-Prints "N passed, N failed". The short form tries every call but writes, of which there are many alike,
-and those by samples; --kills with a large number is the full form, and tries all.
+Prints "N passed, N failed". The short form tries every call except writes, of which many are alike and
+it tries a sample; --kills with a large number is the full form, which tries all.
 """
 
 import json
@@ -35,7 +35,7 @@ def checkpointing(every, keep=2):
 
 
 def resume_fault(done, result, every, steps):
-    """Whether a run went on where it had to, `done` steps having been told of before."""
+    """Returns a fault if a run did not resume where it had to, after `done` steps in earlier metrics."""
     lost = done - result.resumed_at
     if (result.resumed_at % every != 0 and result.resumed_at != steps) or lost < 0:
         return f"went on at step {result.resumed_at} after {done} steps"
@@ -50,7 +50,7 @@ def leftovers(place):
 
 
 def halves(place):
-    """Which checkpoint is not whole, although it has the name of one."""
+    """Returns a fault for a checkpoint that has a final name but is not whole."""
     for folder in sorted((place / "ck").glob("step-*")):
         try:
             shards = json.loads((folder / "manifest.json").read_text())["shards"]
@@ -63,7 +63,7 @@ def halves(place):
 
 
 def random_kills(bench, options):
-    """Kills at random times, the run being resumed until it is done."""
+    """Kills runs at random times, and resumes them until training is done."""
     source = random.Random(options.seed)
     program = bench.compile(MESH)
     steps, kills, runs, most_lost = 40, 0, 0, 0
@@ -95,14 +95,14 @@ def random_kills(bench, options):
 
 
 def interrupted(options, log=None, at=0, by="kill"):
-    """The environment that interrupts a run at the call `at`."""
+    """Returns the environment that interrupts a run at the call `at`."""
     environment = dict(os.environ, LD_PRELOAD=str(options.interrupt.resolve()),
                        INTERRUPT_AT=str(at), INTERRUPT_BY=by)
     return dict(environment, INTERRUPT_LOG=str(log)) if log else environment
 
 
 def traced(bench, options, program):
-    """A run never stopped, and its calls, each a list: the call's name and its files."""
+    """Runs without a stop; returns its calls, each a list of the call's name and its files."""
     whole, log = bench.place("whole"), bench.folder / "log"
     log.unlink(missing_ok=True)
     result = bench.train(program, whole, STEPS, *checkpointing(2),
@@ -113,7 +113,7 @@ def traced(bench, options, program):
 
 
 def every_call(bench, options):
-    """Kills and failures at each call that changes a file."""
+    """Kills a run, or makes it fail, at each call that changes a file."""
     program = bench.compile(MESH)
     whole, calls = traced(bench, options, program)
     full = options.kills >= 1000
@@ -163,7 +163,7 @@ def failed_at(bench, options, program, whole, at, call):
 
 
 def order(bench, options):
-    """Whether a power cut could leave a checkpoint with its name but without its content."""
+    """Returns a fault if a power cut could leave a checkpoint with its name but without its content."""
     program = bench.compile(MESH)
     place, calls = traced(bench, options, program)
     folder = str(place / "ck")

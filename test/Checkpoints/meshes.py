@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Goes on from checkpoints on other meshes than those that wrote them.
+"""Resumes checkpoints on other meshes than those that wrote them.
 
 Losses and weights at the end must be those of a run never stopped, to 1e-10 of the largest value, and
 the same bits where the mesh is the same. Prints "N passed, N failed".
@@ -26,7 +26,7 @@ TOLERANCE = 1e-10
 
 
 def far(whole, place):
-    """The largest difference between two runs' weights, optimizer state, losses and norms."""
+    """Returns the largest difference between two runs' weights, optimizer states, losses and norms."""
     a, b = (safetensors.load(folder / "saved") for folder in (whole, place))
     if a.keys() != b.keys():
         return np.inf

@@ -5,11 +5,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs a program for CUDA devices on the simulator for these, and lets something go wrong.
+"""Runs a program for CUDA devices on their simulator, and makes devices and ranks fail.
 
     device_faults.py --bin bin
 
-Wherever it is, the run must end soon, with the exit status of docs/Running.md and one report on standard error,
+Whatever fails, the run must end soon, with the exit status of docs/Running.md and one report on standard error,
 and leave no process behind. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then
 "N passed, N failed"; fails if one failed or none ran. Started by root, it needs the two variables of Open MPI that
 docs/Running.md names.
@@ -66,7 +66,7 @@ class Bench(processes.Bench):
 
 
 def libraries(bench):
-    """What there is of libraries."""
+    """Missing and unsuitable libraries."""
     bench.case("library that is missing", ERROR, r"error: a program for CUDA devices needs libweft-rt-cuda\.so\.1, .*",
                WEFT_RT_CUDA="/nowhere.so")
     for name, code in (("old", "void *weft_rt_cuda(unsigned version) { return 0; }\n"), ("other", "int x;\n")):
@@ -108,7 +108,7 @@ def machines(bench):
 
 
 def few_devices(bench):
-    """Fewer devices than ranks, which share them only if they are told to, and not as threads."""
+    """Fewer devices than ranks: ranks share them only on request, and never as threads."""
     short = r"error: this program needs a CUDA device for each of its ranks: expected 4 or more on this machine, got 3"
     bench.case("too few devices", ERROR, short, "mpi", devices="3")
     bench.case("too few devices for threads", ERROR, short, devices="3", WEFT_SHARE_DEVICE="1")
@@ -117,7 +117,7 @@ def few_devices(bench):
 
 
 def processes_without_launcher(bench):
-    """Where nobody ends the others, what all lack, or one, is told once."""
+    """Without a launcher that ends the other ranks, a fault of all ranks or of one is reported once."""
     store, port = torchrun.take_port("127.0.0.1")
     ranks = torchrun.variables(processes.RANKS, port)
     missing = {"WEFT_RT_CUDA": "/nowhere.so"}

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Gives the compiler and a compiled program bad input, and looks at what they do.
+"""Gives the compiler and a compiled program bad input, and checks their errors.
 
 Each must end soon, with the right exit status and the right message on standard error, and leave
 files as they were: none new, none changed, nothing temporary. Prints a line for each fault, then
@@ -71,7 +71,7 @@ MACHINE = (SOURCE / "machines" / "laptop.textproto").read_text().replace(
 
 
 def contents(folder):
-    """Names and contents of all that lies in `folder`; of what is no file, its kind."""
+    """Returns names and contents of all files in `folder`; for other entries, their kinds."""
     found = {}
     for path in sorted(folder.rglob("*")):
         mode = path.lstat().st_mode
@@ -108,7 +108,7 @@ class Bench:
         return [model, "--machine", "machine.textproto", "--recipe", recipe]
 
     def call(self, command, prefix=()):
-        """Runs a command in the place; returns what came of it, or None after too long."""
+        """Runs a command in the place; returns its result, or None if it takes too long."""
         try:
             return subprocess.run([*prefix, *command], cwd=self.place, env=self.environment,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -138,7 +138,7 @@ class Bench:
         self.tell(what, "; ".join(filter(None, faults)))
 
     def wrong(self, done, message, status, silent):
-        """What is wrong with how a command ended, or None."""
+        """Returns what is wrong with the end of a command, or None."""
         if done is None:
             return f"still running after {TIME_LIMIT} s"
         errors = done.stderr.strip()
@@ -158,7 +158,7 @@ class Bench:
         return None
 
     def left(self, before, after):
-        """What files were changed that should not have been, or None."""
+        """Returns a sentence about files that should not have changed, or None."""
         changed = {name for name in before.keys() | after.keys()
                    if before.get(name) != after.get(name)}
         if changed:
@@ -172,7 +172,7 @@ class Bench:
         return None
 
     def tell(self, what, fault):
-        """Counts and prints."""
+        """Counts and prints a result."""
         self.passed, self.failed = self.passed + (not fault), self.failed + bool(fault)
         print(f"{'FAIL' if fault else 'pass'} {what}" + (f": {fault}" if fault else ""), flush=True)
 
@@ -262,7 +262,7 @@ def plans(bench):
 
 
 def command_lines(bench):
-    """Words that mean nothing."""
+    """Command lines with unknown or contradictory words."""
     bench.compile("unknown option of weft",
                   r"weft compile: unknown option '--targt', did you mean '--target'\?",
                   "--targt=host")
@@ -345,7 +345,7 @@ def token_files(bench):
 
 
 def checkpoints(bench):
-    """Checkpoints that cannot be gone on from."""
+    """Checkpoints from which no run can resume."""
     done = bench.call(["./train", "--data", "text", "--quiet", "--save", "good"])
     if done is None or done.returncode != 0:
         sys.exit("expected a checkpoint")
@@ -455,7 +455,7 @@ def outputs(bench):
 
 
 def full_disk(bench):
-    """A disk that runs full. Only an administrator can mount one; for others that is said."""
+    """A disk that runs full. Only an administrator can mount one; for other users the test says so."""
     (bench.place / "full").mkdir()
     probe = bench.call(["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=16k none full"])
     if probe is None or probe.returncode != 0:

@@ -5,10 +5,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Runs a compiled program under mpirun, and as torchrun does, in good order and not.
+"""Runs a compiled program under mpirun, and as torchrun does, with and without faults.
 
-In good order it must write what ranks as threads of one process write, bit by bit, and go on from
-their checkpoints, and they from its. When a rank is killed, stopped, or started with something
+Without faults it must write the same bits as ranks that are threads of one process, and each must
+resume from the other's checkpoints. When a rank is killed, stopped, or started with something
 else, the run must end soon, with the right exit status and one line on standard error, and leave no
 process behind. Prints a line for each case, then "N passed, N failed"; fails if one failed or none
 ran. Started by root, it needs the two variables of Open MPI that docs/Running.md names. It does not
@@ -59,17 +59,17 @@ class Bench:
                               "train"]))
 
     def check(self, done):
-        """Ends it all unless a command that must succeed has."""
+        """Ends the test unless the command succeeded."""
         if done.returncode != 0:
             sys.exit(f"{' '.join(map(str, done.args))}: expected success, got {done.stderr}")
 
     def call(self, command, **environment):
-        """Runs a command in the folder; returns what came of it."""
+        """Runs a command in the folder; returns its result."""
         return subprocess.run(command, cwd=self.folder, text=True, capture_output=True,
                               env={**self.environment, **environment}, timeout=TIME_LIMIT)
 
     def command(self, backend, *options):
-        """What runs the program."""
+        """Returns the command that starts the program."""
         if backend == "tcp":
             return [torchrun.__file__, "-n", str(RANKS), "./train", "--data", "text", *options]
         return [self.weft, "run", "-n", str(RANKS), "--backend", backend, "train", "--", "--data",
@@ -88,7 +88,7 @@ class Bench:
         return path.read_bytes()
 
     def ranks(self):
-        """The numbers of our processes, by rank; those of a launcher have none."""
+        """Returns the numbers of the program's processes, by rank; a launcher has none."""
         found = {}
         for process in Path("/proc").iterdir():
             if not process.name.isdigit():
@@ -105,7 +105,7 @@ class Bench:
         return found
 
     def left(self):
-        """What is wrong if processes stay behind, or None. Their launcher takes a moment."""
+        """Returns a sentence if processes stay behind, or None. Their launcher takes a moment to end."""
         end = time.monotonic() + 10
         while (found := self.ranks()) and time.monotonic() < end:
             time.sleep(0.05)
@@ -119,7 +119,7 @@ class Bench:
         print(f"{'FAIL' if fault else 'pass'} {what}" + (f": {fault}" if fault else ""), flush=True)
 
     def judge(self, what, status, errors, expected_status, message):
-        """Looks at how a run ended."""
+        """Checks how a run ended."""
         fault = None
         if status not in expected_status:
             fault = f"expected exit status {expected_status}, got {status}: {errors[-300:]}"
@@ -139,7 +139,7 @@ class Bench:
         self.judge(what, status, errors, (1,), message)
 
     def ended(self, processes):
-        """The greatest exit status of such processes, and what all have said of errors."""
+        """Returns the greatest exit status of such processes, and all their errors."""
         started = [subprocess.Popen(command, cwd=self.folder, text=True, stderr=subprocess.PIPE,
                                     stdout=subprocess.DEVNULL,
                                     env={**self.environment, **variables})
@@ -148,12 +148,12 @@ class Bench:
         return max(process.returncode for process in started), errors
 
     def strike(self, backend, what, rank, number, statuses, message):
-        """Sends a signal to one rank of a run that would be long."""
+        """Sends a signal to one rank of a long run."""
         status, errors, behind = self.struck(backend, rank, number)
         self.judge(what, status, errors + (f"({behind})" if behind else ""), statuses, message)
 
     def struck(self, backend, rank, number):
-        """One such run: its exit status, its errors, what is left of it."""
+        """Runs it once; returns its exit status, its errors, and the processes left."""
         with open(self.folder / "metrics", "wb"), open(self.folder / "errors", "w+") as errors:
             run = subprocess.Popen(
                 self.command(backend, "--steps", "100000000", "--quiet", "--timeout", str(PATIENCE),
@@ -204,7 +204,7 @@ def same_files(bench, processes):
 
 
 def checkpoints(bench, processes):
-    """A checkpoint of either is one for the other."""
+    """Ranks as processes resume from threads' checkpoints, and threads from processes'."""
     for backend, other in (("local", processes), (processes, "local")):
         folder = f"{backend}-to-{other}"
         bench.train(backend, "--steps", "2", "--checkpoint-dir", folder, "--quiet")
@@ -222,7 +222,7 @@ def starts(bench, processes):
 
 
 def starts_of_tcp(bench):
-    """Where no launcher ends the others, and where the variables are not what they should be."""
+    """Starts over TCP: without a launcher that ends the other ranks, and with wrong variables."""
     program = ["./train", "--data", "text", "--quiet"]
     store, port = torchrun.take_port("127.0.0.1")
     ranks = torchrun.variables(RANKS, port)
@@ -272,7 +272,7 @@ def starts_of_tcp(bench):
 
 
 def starts_of_mpi(bench):
-    """Under mpirun."""
+    """Starts under mpirun."""
     mpirun = ["mpirun", "--quiet", "--oversubscribe"]
     program = ["./train", "--data", "text"]
     bench.fault("too few processes", [*mpirun, "-n", "3", *program],

@@ -62,7 +62,7 @@ class Fp8:
         self.kept, self.own = {}, {}
 
     def fresh(self):
-        """The same before the first step."""
+        """The same settings with the state before the first step."""
         return Fp8(*self.formats, self.history)
 
     def values(self, x, name):
@@ -72,7 +72,7 @@ class Fp8:
         return self._quantize(x, name + ".gradient", self.formats[1])
 
     def end_step(self):
-        """What the step's tensors were scales those of the next."""
+        """Ends a step, whose tensors scale those of the next."""
         for name, amax in self.own.items():
             self.kept[name] = (self.kept.get(name, []) + [amax])[-max(self.history, 1):]
         self.own = {}

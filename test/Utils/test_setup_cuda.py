@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Toolkits that are made up, as utils/setup-cuda and runtime/CudaHeaders.cmake see them. Nothing is installed."""
+"""Tests how utils/setup-cuda and runtime/CudaHeaders.cmake judge made-up toolkits. Installs nothing."""
 
 import os
 import subprocess
