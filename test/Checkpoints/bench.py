@@ -102,7 +102,7 @@ class Bench:
         return place
 
     def train(self, program, place, steps, *options, kill_after=None, environment=None):
-        """Trains in the folder `place`; kills the run after `seconds`, if it still runs."""
+        """Trains in the folder `place`; kills a run that lasts longer than `kill_after` seconds."""
         command = [program, "--data", self.folder / "text", "--steps", str(steps), "--no-progress",
                    "--metrics", "metrics", "--save", "saved", *map(str, options)]
         process = subprocess.Popen(command, cwd=place, env=environment, stdin=subprocess.DEVNULL,

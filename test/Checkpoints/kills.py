@@ -163,7 +163,7 @@ def failed_at(bench, options, program, whole, at, call):
 
 
 def order(bench, options):
-    """Returns a fault if a power cut could leave a checkpoint with its name but without its content."""
+    """Tests that no power cut can leave a checkpoint with its name but without its content."""
     program = bench.compile(MESH)
     place, calls = traced(bench, options, program)
     folder = str(place / "ck")

@@ -100,8 +100,8 @@ class Case:
             (folder / f"recipe-{precision}").write_text(text)
 
     def train(self, pins, precision="F64", saves="--save"):
-        """Losses of all steps, and what is saved: the weights and statistics after them, or the
-        gradients of the first."""
+        """Returns the losses of all steps, and the saved tensors: weights and statistics after the
+        steps, or gradients of the first."""
         out = self.folder / "-".join(["run", precision, *pins])
         run(self.weft, "compile", self.folder / "imported/model.textproto", "--machine",
             MACHINE, "--recipe", self.folder / f"recipe-{precision}", "-o", out,

@@ -54,8 +54,8 @@ def quantize(x, name, amax=None):
 
 
 class Fp8:
-    """What FP8 matmuls multiply: formats of values and of gradients, and for how many
-    steps a tensor's greatest absolute values are kept to scale by; 0: by its own."""
+    """The operands of FP8 matmuls: formats of values and of gradients, and the number of steps for
+    which a tensor's greatest absolute values are kept for its scale; 0 to scale by its own."""
 
     def __init__(self, values, gradients, history=0):
         self.formats, self.history = (values, gradients), history
