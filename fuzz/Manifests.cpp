@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bytes are a manifest.json, once as they are and once behind a first line that
-// is made to fit: a checksum would keep all else out.
+// The bytes are a manifest.json, once unchanged and once after a first line with the
+// right checksum, since readers refuse all other files.
 //
 //===----------------------------------------------------------------------===//
 

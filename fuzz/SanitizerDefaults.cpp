@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-/// LLVM's allocators mark what is not yet given out, in the code of their headers only: in ours,
-/// which is built with the sanitizer, but not in that of LLVM's library, which is not.
+/// LLVM's allocators poison unallocated memory in the code of their headers only: in Weft's code,
+/// which is built with the sanitizer, but not in LLVM's library, which is built without.
 extern "C" const char *__asan_default_options() { return "allow_user_poisoning=0"; }
 
 extern "C" const char *__ubsan_default_options() { return "print_stacktrace=1"; }

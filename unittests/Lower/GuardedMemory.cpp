@@ -40,7 +40,7 @@ std::string &running() {
   return *what;
 }
 
-/// Runs where the code stands that touched something, which goes on behind it.
+/// The signal handler: runs at the access that touched a guard, after which the code goes on.
 void noteTouch(int signal, siginfo_t *info, void *) {
   auto *address = static_cast<char *>(info->si_addr);
   auto behind = guards().upper_bound(address);
