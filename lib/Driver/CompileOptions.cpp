@@ -112,8 +112,8 @@ Option weft::targetOption(TargetKind &target) {
   option.name = "--target";
   option.valueName = "TARGET";
   option.help =
-      "what the program runs on: host, this machine's processor, or cuda, devices by CUDA;\n"
-      "to compile for cuda a toolkit is needed, and no device (default: host)";
+      "where the program runs: host, on this machine's processor, or cuda, on CUDA devices;\n"
+      "compiling for cuda needs a toolkit, but no device (default: host)";
   option.set = [&target](llvm::StringRef value) {
     target = value == "cuda" ? TargetKind::Cuda : TargetKind::Host;
     return value == "cuda" || value == "host"
@@ -126,8 +126,8 @@ Option weft::targetOption(TargetKind &target) {
 void weft::declareTargetOptions(CommandLine &line, CompileOptions &options) {
   line.add(targetOption(options.target));
   line.addSwitch("--wide-matmuls",
-                 "with --target cuda: multiply FP8 numbers in the recipe's precision, as\n"
-                 "the host does, and not as bytes",
+                 "with --target cuda: widen FP8 operands of matmuls to the recipe's precision,\n"
+                 "as the host does",
                  options.wideMatmuls);
 }
 
@@ -141,16 +141,15 @@ void weft::declareDescriptionOptions(CommandLine &line, CompileOptions &options)
 
 void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addText("--mesh", "AXES",
-               "the ranks, as in dp=2,tp=4, split in the way that takes the least time",
+               "the axes of the ranks, as in dp=2,tp=4; the search finds the fastest split",
                options.mesh);
   line.addList("--pin", "NAME=VALUE",
-               "the ranks, split by a known strategy: dp=N the batch, tp=N the layers,\n"
-               "sp=true or sp=false beside tp the sequence, zero=0 to 3 beside dp variables\n"
-               "between steps, fsdp=N the batch and these variables; accumulation=N, also\n"
-               "beside --mesh, takes the batch in N parts; the rest as with --mesh (may repeat;\n"
-               "default: one rank)",
+               "a known strategy: dp=N splits the batch, tp=N the layers, sp=true or sp=false\n"
+               "with tp the sequence, zero=0 to 3 with dp variables between steps, fsdp=N the\n"
+               "batch and these variables; accumulation=N, also with --mesh, takes the batch in\n"
+               "N micro-batches; the search chooses the rest (may repeat; default: one rank)",
                options.pins);
-  line.addText("--plan", "FILE", "split as this plan says", options.plan);
+  line.addText("--plan", "FILE", "split by this plan", options.plan);
 }
 
 void weft::declarePlanningOptions(CommandLine &line, CompileOptions &options) {
@@ -192,13 +191,13 @@ void weft::declareMutationOptions(CommandLine &line, CompileOptions &options) {
 
 CommandLine weft::declareCompileOptions(CompileOptions &options) {
   CommandLine line("weft compile MODEL --machine FILE --recipe FILE [options] -o PROGRAM",
-                   "Compiles MODEL, a description in text form, into PROGRAM, and writes the plan\n"
-                   "that it follows beside it as PROGRAM.plan.textproto.");
+                   "Compiles MODEL, a description in text form, into PROGRAM, and writes its plan\n"
+                   "into PROGRAM.plan.textproto.");
   declareDescriptionOptions(line, options);
   declareTargetOptions(line, options);
   line.addSwitch("--separate-epilogues",
-                 "with --target cuda: leave to kernels what is done to the results of matmuls,\n"
-                 "as biases and GELU, where the devices' library does not do it",
+                 "with --target cuda: compute epilogues of matmuls, as biases and GELU, in\n"
+                 "kernels of their own",
                  options.separateEpilogues);
   declarePlanOptions(line, options);
   line.addText("--cpu", "NAME",
@@ -219,7 +218,7 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                  options.keepObject);
   declareCacheOption(line, options);
   line.addSwitch("--observe-logits",
-                 "let the program write the logits of a validation, by its --save-logits",
+                 "let the program write a validation's logits with its option --save-logits",
                  options.import.observesLogits);
   line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
                  options.verbose);

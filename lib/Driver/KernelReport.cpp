@@ -95,7 +95,7 @@ bool readReport(const llvm::json::Object &object, KernelReport &report) {
   return true;
 }
 
-/// "1.234", or "-" for a time that nobody knows.
+/// "1.234", or "-" for an unknown time.
 std::string milliseconds(double seconds) {
   return seconds > 0 ? llvm::formatv("{0:f3}", seconds * 1e3).str() : "-";
 }

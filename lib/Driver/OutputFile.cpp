@@ -68,7 +68,7 @@ OutputFile::OutputFile(OutputFile &&other) noexcept
 
 OutputFile::~OutputFile() {
   if (!temporaryPath.empty()) {
-    // Nobody is left to hear of a failure, and what would stay is no result.
+    // A failure cannot be reported any more, and leaves only a temporary file.
     (void)llvm::sys::fs::remove(temporaryPath);
     llvm::sys::DontRemoveFileOnSignal(temporaryPath);
   }

@@ -20,7 +20,7 @@ using namespace mlir;
 
 static llvm::cl::opt<bool>
     listShardableOps("list-shardable-ops",
-                     llvm::cl::desc("Print the ops that say how they may be sharded, and exit"));
+                     llvm::cl::desc("Print the ops that have a factor rule, and exit"));
 
 static llvm::cl::opt<std::string> mutateRule("mutate-rule", llvm::cl::value_desc("NAME:KIND:SITE"),
                                              llvm::cl::desc(weft::kRuleMutationHelp));
