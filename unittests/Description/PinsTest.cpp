@@ -144,7 +144,7 @@ TEST(Pins, R5WhatTheyNeed) {
             "pin_r5: --pin: sp: expected tp of at least 2 beside it, got none\n");
   EXPECT_EQ(pinErrors({"zero=1,tp=2"}),
             "pin_r5: --pin: zero: expected dp or fsdp or cp of at least 2 beside it, got none\n");
-  // What asks for nothing needs nothing.
+  // A pin without effect requires no other pin.
   EXPECT_EQ(pinErrors({"zero=0", "sp=false"}), "");
 }
 

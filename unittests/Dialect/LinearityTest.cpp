@@ -16,7 +16,7 @@ using namespace weft::test;
 
 namespace {
 
-/// How what `body` yields depends on the chosen of its arguments %0, %1 and %2.
+/// Returns how the results of `body` depend on the chosen ones of its arguments %0, %1 and %2.
 Linearity analyze(const std::string &body, llvm::ArrayRef<unsigned> chosen) {
   Parsed parsed = parseMap(3, body);
   return analyzeLinearity(parsed.get<MapOp>().getBody().front(), chosen).front();

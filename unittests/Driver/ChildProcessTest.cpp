@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// That it does not outlive it is tested by test/Execution/verify.py and test/Tools/explain.test.
+// test/Execution/verify.py and test/Tools/explain.test check that a child does not outlive its
+// parent.
 //
 //===----------------------------------------------------------------------===//
 

@@ -22,7 +22,7 @@ protected:
     line.addPositional("FILE", file);
   }
 
-  /// The error of these arguments; empty if there is none.
+  /// Returns the error of these arguments; empty if there is none.
   std::string parse(std::vector<const char *> arguments) {
     llvm::Error error = line.parse(arguments);
     return error ? llvm::toString(std::move(error)) : "";

@@ -23,7 +23,7 @@ namespace {
 struct Guard {
   std::string name;
   const char *start = nullptr;
-  /// Where it was touched first.
+  /// The address of the first touch.
   const char *touched = nullptr;
 };
 
@@ -75,7 +75,7 @@ void useOtherStack() {
   sigaltstack(&now, nullptr);
 }
 
-/// Whether it was touched.
+/// Returns true if the guard was touched.
 bool report(Guard &guard) {
   const char *touched = std::exchange(guard.touched, nullptr);
   if (touched) {

@@ -14,7 +14,7 @@
 namespace weft::test {
 namespace {
 
-/// So that no compiler knows what is touched.
+/// Reads and writes a byte, which no compiler may omit.
 void touch(volatile char *byte) { *byte = *byte; }
 
 TEST(GuardedMemoryTest, LiesAsItIsAskedFor) {

@@ -29,7 +29,7 @@ constexpr size_t kVectorAlignment = 16;
 /// From its start to the guard behind it.
 size_t roundUp(const ModuleMemory &memory) { return llvm::alignTo(memory.bytes, kVectorAlignment); }
 
-/// Where it begins, from the guard before it on.
+/// Its offset from the guard before it.
 size_t startOf(const ModuleMemory &memory) {
   return kGuardBytes + roundToPages(memory.bytes) - roundUp(memory);
 }

@@ -79,7 +79,7 @@ std::vector<std::string> failuresOf(const std::string &body, double expected) {
   return messages;
 }
 
-/// All of what fails, and something does, is told by `text`.
+/// Expects failures, all of which contain `text`.
 void expectFailures(const std::string &text, const std::string &body, double expected) {
   std::vector<std::string> messages = failuresOf(body, expected);
   EXPECT_FALSE(messages.empty());

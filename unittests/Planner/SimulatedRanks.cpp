@@ -104,7 +104,7 @@ Shard sum(const std::vector<Shard> &shards) {
   return result;
 }
 
-/// What rank number `self` of a group gets, of what all its ranks hold.
+/// Returns the shard that rank `self` of a group gets, from the shards of all its ranks.
 std::optional<Shard> receive(const Step &step, const std::vector<Shard> &held, size_t self) {
   size_t ranks = held.size();
   switch (step.kind) {

@@ -90,7 +90,7 @@ protected:
     return module;
   }
 
-  /// What goes wrong, or "".
+  /// Returns the error, or "".
   std::string follow(ModuleOp module, ModuleOp planned, const std::vector<int64_t> &layers) {
     std::string reason;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
