@@ -1,4 +1,4 @@
-//===- CheckpointFolders.cpp - what else lies where checkpoints are --------===//
+//===- CheckpointFolders.cpp - foreign entries in folders of checkpoints ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Connections.cpp - what comes to a process by TCP --------------------===//
+//===- Connections.cpp - messages that a process receives by TCP -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Fuzz.h - what every fuzz target has in common ----------------------===//
+//===- Fuzz.h - the interface of all fuzz targets -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Manifests.cpp - what checkpoints say of themselves ------------------===//
+//===- Manifests.cpp - manifests of checkpoints ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

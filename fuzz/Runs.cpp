@@ -1,4 +1,4 @@
-//===- Runs.cpp - whole runs of which one file is damaged ------------------===//
+//===- Runs.cpp - whole runs with one damaged file -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

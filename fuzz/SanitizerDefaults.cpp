@@ -1,4 +1,4 @@
-//===- SanitizerDefaults.cpp - how sanitizers watch fuzz targets -----------===//
+//===- SanitizerDefaults.cpp - options of sanitizers in fuzz targets -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ChildProcess.cpp - a program that does not outlive this one --------===//
+//===- ChildProcess.cpp - runs a program that dies with this process ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- FirstDifference.cpp - the op that two programs differ by ----------===//
+//===- FirstDifference.cpp - finds the first op whose results differ -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KernelRates.cpp - how fast compiled kernels are here --------------===//
+//===- KernelRates.cpp - measures rates of compiled kernels --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

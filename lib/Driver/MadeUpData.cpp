@@ -1,4 +1,4 @@
-//===- MadeUpData.cpp - something to train on, where nobody has said what ===//
+//===- MadeUpData.cpp - made-up data to train on -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- OutputFile.cpp - a file that is there whole or not at all ----------===//
+//===- OutputFile.cpp - a file that is written whole or not at all --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- OutputFolder.cpp - a folder that is there whole or not at all ------===//
+//===- OutputFolder.cpp - a folder that is written whole or not at all ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

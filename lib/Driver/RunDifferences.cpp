@@ -1,4 +1,4 @@
-//===- RunDifferences.cpp - how far two runs are apart -------------------===//
+//===- RunDifferences.cpp - differences between two runs -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

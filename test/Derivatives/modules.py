@@ -1,4 +1,4 @@
-#===- modules.py - a case as a module that the compiler starts from --------===#
+#===- modules.py - turns a case into a module ------------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- device_calls.py - what a step calls of a device's libraries ----------===#
+#===- device_calls.py - counts calls of a device's libraries ---------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

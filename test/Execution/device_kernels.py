@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- device_kernels.py - what tries kernels on a device sees their faults -===#
+#===- device_kernels.py - tests of weft-rt-kernels on the simulator --------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

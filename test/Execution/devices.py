@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- devices.py - programs for CUDA devices do what the host's do ---------===#
+#===- devices.py - programs for CUDA devices give the host's results -------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-#===- differences.py - how far two runs are apart --------------------------===#
+#===- differences.py - differences between two runs ------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- rule_mutants.py - wrong factor rules, which must be noticed ----------===#
+#===- rule_mutants.py - tests that wrong factor rules are noticed ----------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

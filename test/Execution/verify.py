@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- verify.py - `weft verify` says yes to plans that are right -----------===#
+#===- verify.py - `weft verify` accepts right plans ------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- device_faults.py - what programs for CUDA devices say when one fails ----===#
+#===- device_faults.py - faults of programs for CUDA devices ------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

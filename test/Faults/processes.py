@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- processes.py - ranks as processes, and what is said when one is gone ----===#
+#===- processes.py - ranks as processes, and their faults ---------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- overview.py - what pages show of the tools is what the tools print ----===#
+#===- overview.py - excerpts in pages equal the tools' output ---------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

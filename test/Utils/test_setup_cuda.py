@@ -1,4 +1,4 @@
-#===- test_setup_cuda.py - tests of which toolkits of CUDA do --------------===#
+#===- test_setup_cuda.py - tests of checks of CUDA toolkits ----------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

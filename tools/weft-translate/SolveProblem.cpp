@@ -1,4 +1,4 @@
-//===- SolveProblem.cpp - planning problems and what solvers find ---------===//
+//===- SolveProblem.cpp - reads, solves and prints planning problems ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

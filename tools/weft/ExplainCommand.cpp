@@ -1,4 +1,4 @@
-//===- ExplainCommand.cpp - where time goes, and why values lie so --------===//
+//===- ExplainCommand.cpp - times of kernels, and reasons for shardings ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PlanCommand.cpp - how a model is best split on a machine -----------===//
+//===- PlanCommand.cpp - finds the fastest plan of a model ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- MeasuredRowsTest.cpp - predictions beside what others measured --------===//
+//===- MeasuredRowsTest.cpp - predictions compared with published figures ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PredictorTest.cpp - how long work takes on a machine -----------------===//
+//===- PredictorTest.cpp - tests of predicted times -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

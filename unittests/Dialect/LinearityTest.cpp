@@ -1,4 +1,4 @@
-//===- LinearityTest.cpp - which maps pending sums may pass ----------------===//
+//===- LinearityTest.cpp - tests of maps of pending sums -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

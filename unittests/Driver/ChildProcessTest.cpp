@@ -1,4 +1,4 @@
-//===- ChildProcessTest.cpp - a program that does not outlive this one ----===//
+//===- ChildProcessTest.cpp - tests of child processes --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

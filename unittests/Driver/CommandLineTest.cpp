@@ -1,4 +1,4 @@
-//===- CommandLineTest.cpp - options and what is wrong with them ----------===//
+//===- CommandLineTest.cpp - tests of options and their errors ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- BlockEmulatorTest.cpp - what the emulator of a block sees -----------===//
+//===- BlockEmulatorTest.cpp - tests of the emulator of a block ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

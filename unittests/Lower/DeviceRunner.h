@@ -1,4 +1,4 @@
-//===- DeviceRunner.h - runs what devices would -------------------------===//
+//===- DeviceRunner.h - runs code for devices on emulated blocks --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

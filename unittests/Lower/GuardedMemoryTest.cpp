@@ -1,4 +1,4 @@
-//===- GuardedMemoryTest.cpp - what guards see ------------------------------===//
+//===- GuardedMemoryTest.cpp - tests of guards ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- ModuleMemory.cpp - what kernels for devices keep in their module ---===//
+//===- ModuleMemory.cpp - memory in modules of kernels for devices --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

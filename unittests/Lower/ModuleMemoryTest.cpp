@@ -1,4 +1,4 @@
-//===- ModuleMemoryTest.cpp - what is seen of kernels on emulated blocks ---===//
+//===- ModuleMemoryTest.cpp - tests of memory in modules -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

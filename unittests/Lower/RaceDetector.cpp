@@ -1,4 +1,4 @@
-//===- RaceDetector.cpp - who touched what, and who waited for whom --------===//
+//===- RaceDetector.cpp - finds races between threads of a block -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

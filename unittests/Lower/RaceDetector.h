@@ -1,4 +1,4 @@
-//===- RaceDetector.h - who touched what, and who waited for whom ----------===//
+//===- RaceDetector.h - finds races between threads of a block -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

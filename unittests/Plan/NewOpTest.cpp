@@ -1,4 +1,4 @@
-//===- NewOpTest.cpp - ops that the search has never heard of -------------===//
+//===- NewOpTest.cpp - search with ops of another dialect -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

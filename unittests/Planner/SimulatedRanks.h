@@ -1,4 +1,4 @@
-//===- SimulatedRanks.h - what ranks hold, elementwise --------------------===//
+//===- SimulatedRanks.h - shards of ranks, elementwise --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-#===- gpu_bench.py - what rows of utils/gpu/check have in common -------------===#
+#===- gpu_bench.py - the base of rows of utils/gpu/check ---------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-#===- gpu_kit.py - what utils/gpu/check runs ---------------------------------===#
+#===- gpu_kit.py - programs and kernels for utils/gpu/check ------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

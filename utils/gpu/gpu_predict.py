@@ -1,4 +1,4 @@
-#===- gpu_predict.py - predictions by what utils/gpu/check has measured ------===#
+#===- gpu_predict.py - predictions from results of utils/gpu/check -----------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-#===- gpu_rows.py - what utils/gpu/check tries -------------------------------===#
+#===- gpu_rows.py - the rows of utils/gpu/check ------------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- CommandLine.h - what the user typed, taken apart -------------------===//
+//===- CommandLine.h - parser of command lines ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

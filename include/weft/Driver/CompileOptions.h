@@ -1,4 +1,4 @@
-//===- CompileOptions.h - what the user asked the compiler for ------------===//
+//===- CompileOptions.h - the options of weft compile ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Descriptions.h - the descriptions that a compilation follows -------===//
+//===- Descriptions.h - reads the descriptions of a compilation -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- KernelReport.h - kernels by the time that they take ---------------===//
+//===- KernelReport.h - table of kernels and their times -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Report.h - what a compilation has come to --------------------------===//
+//===- Report.h - prints the results of a compilation ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Rivals.h - what other plans would take -------------------------------===//
+//===- Rivals.h - prices of known strategies --------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- TemporaryFolder.h - a folder that is removed in any case -----------===//
+//===- TemporaryFolder.h - a folder that is always removed ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- TrainingRun.h - what a program computes in a few steps ------------===//
+//===- TrainingRun.h - runs a program and reads its results --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
