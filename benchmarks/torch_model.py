@@ -4,11 +4,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""GPT-2's and Llama's architecture as descriptions give it, written the way PyTorch likes it.
+"""GPT-2's and Llama's architecture as in descriptions, written to be fast in PyTorch.
 
-Fused attention, one matmul for queries, keys and values, one for both halves of SwiGLU. Weights begin and samples
-come as docs/Numerics.md says, so that losses are those of a program of the same description, recipe and data. NumPy is
-not needed, which a machine with PyTorch may lack.
+Fused attention, one matmul for queries, keys and values, one for both halves of SwiGLU. Initial
+weights and the order of samples follow docs/Numerics.md, so that losses equal those of a program of the same
+description, recipe and data. Needs no NumPy, which a machine with PyTorch may lack.
 """
 
 import math
@@ -30,7 +30,7 @@ DRAWN = 1 << 24
 
 
 def fields(path, *known):
-    """The fields of a description, of which only `known` ones may be there: all else would be another model."""
+    """Returns the fields of a description; raises if it has a field that is not in `known`."""
     found = {name: values[-1] for name, values in text_format.parse(Path(path).read_text()).items()}
     if unknown := sorted(set(found) - set(known)):
         raise ValueError(f"{path}: PyTorch's side knows no {', '.join(unknown)}")
@@ -39,7 +39,7 @@ def fields(path, *known):
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a description says; the fields are those of proto/weft/model.proto."""
+    """The sizes in a description; the fields are those of proto/weft/model.proto."""
     vocabulary: int
     hidden: int
     layers: int
@@ -76,12 +76,12 @@ class Sizes:
 
 
 def signed(number):
-    """As PyTorch holds 64 bits."""
+    """Returns an unsigned number of 64 bits as PyTorch's int64."""
     return number - (1 << 64) if number >> 63 else number
 
 
 def mix(z):
-    """The finalizer of splitmix64, of an int or of a tensor of int64, whose products wrap."""
+    """Applies the finalizer of splitmix64 to an int or to a tensor of int64, whose products wrap."""
     if isinstance(z, int):
         z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & MASK
         z = ((z ^ z >> 27) * 0x94D049BB133111EB) & MASK
@@ -92,7 +92,7 @@ def mix(z):
 
 
 def shifted(z, places):
-    """To the right as if unsigned."""
+    """Shifts to the right as if unsigned."""
     return (z >> places) & ((1 << (64 - places)) - 1)
 
 
@@ -112,7 +112,7 @@ def bits(seed, stream, index):
 
 
 def normal(seed, name, shape, deviation, device):
-    """A parameter's first values, rounded to float32 or float64, PyTorch's default, once."""
+    """Returns a parameter's initial values, rounded once, to PyTorch's default type."""
     found = torch.empty(math.prod(shape), device=device)
     key = signed(stream_key(seed, fnv1a(name)))
     for begin in range(0, found.numel(), DRAWN):
@@ -125,7 +125,7 @@ def normal(seed, name, shape, deviation, device):
 
 
 class Samples:
-    """Of a file of bytes, in the order of the seed."""
+    """The samples of a file of bytes, in the order of the seed."""
 
     def __init__(self, path, sequence, batch, seed):
         self.tokens = torch.frombuffer(bytearray(Path(path).read_bytes()), dtype=torch.uint8).long()
@@ -136,7 +136,7 @@ class Samples:
             self.half += 1
 
     def place(self, number):
-        """Where in the file a sample of the run is."""
+        """Returns the index in the file of a sample of the run."""
         epoch, place = divmod(number, self.count)
         key, low = bits(self.seed, fnv1a("data order"), epoch), (1 << self.half) - 1
         while True:
@@ -148,7 +148,7 @@ class Samples:
                 return place
 
     def of_step(self, step):
-        """Tokens and targets."""
+        """Returns the tokens and targets of a step."""
         starts = [self.place(step * self.batch + row) * self.sequence for row in range(self.batch)]
         rows = torch.stack([self.tokens[start:start + self.sequence + 1] for start in starts])
         return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
@@ -196,7 +196,7 @@ class Block(nn.Module):
 
     @torch.no_grad()
     def draw(self, prefix, draw):
-        """`draw(name, rows, residual)` gives a weight's first values; matmuls here are several there."""
+        """`draw(name, rows, residual)` returns a weight's initial values; one matmul here is several in Weft."""
         hidden, (queries, keys, _), ffn = self.sizes.hidden, self.parts, self.sizes.ffn
         attention = prefix + "attention."
         self.qkv.weight.copy_(torch.cat([draw(f"{attention}{part}.weight", (rows, hidden)) for part, rows in

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""What benchmarks/host-step and utils/gpu/check compare with: models written the way PyTorch likes them.
+"""Trains models written to be fast in PyTorch; benchmarks/host-step and utils/gpu/check compare with them.
 
     torch_step.py --model MODEL.textproto --recipe RECIPE.textproto --data TEXT --steps 4 [--mode compile]
 
@@ -12,10 +12,10 @@ Fused attention, a fused AdamW, clipping by PyTorch's own function, gradients se
 autocast with float32 weights. Weights, samples and rates are those of a program with the same files
 (torch_model.py), so losses can be compared. `--model resnet-50` is torchvision's instead, on random
 images of 224 x 224, in the order of channels that is fastest. Prints one line of JSON: losses of all
-steps, milliseconds of each after those that warm up, and the most memory held during those, of the process.
-With --device cuda milliseconds are the mean of these steps, between which nothing waits for the device, and
-memory is what PyTorch has allocated and reserved there, and what all have taken of the device; in bf16 attention has to
-be fused. With --export, writes the images' model as ONNX instead, and images.
+steps, milliseconds of each step after the warm-up, and the peak memory of the process during these steps.
+With --device cuda the milliseconds are the mean of these steps, between which nothing waits for the device, and
+the memory is PyTorch's allocated and reserved memory and the memory that all processes use on the device; in bf16
+attention must be fused. With --export, writes the model for images as ONNX, and images, and trains nothing.
 """
 
 import argparse
@@ -42,7 +42,7 @@ SIDE, CLASSES = 224, 1000
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe says; the fields are those of proto/weft/recipe.proto."""
+    """The fields of a recipe, as in proto/weft/recipe.proto."""
     sequence: int
     batch: int
     precision: str
@@ -66,7 +66,7 @@ class Recipe:
                    seed=said.get("seed", 0))
 
     def rate(self, step):
-        """docs/Numerics.md, The optimizer, 4."""
+        """Returns the learning rate of a step, by docs/Numerics.md, The optimizer, 4."""
         peak, warmup = self.schedule["peak_learning_rate"], self.schedule.get("warmup_steps", 0)
         if step < warmup:
             return peak * (step + 1) / warmup
@@ -114,7 +114,7 @@ def export(folder, count):
 
 
 def make(options, recipe, steps):
-    """The model, and what it takes in each step."""
+    """Returns the model and its inputs for each step."""
     if options.model == IMAGES:
         model = Classifier().to(options.device, memory_format=torch.channels_last)
         return model, [(torch.randn(recipe.batch, 3, SIDE, SIDE).to(
@@ -126,7 +126,7 @@ def make(options, recipe, steps):
 
 
 def peak_of_steps(device):
-    """Bytes of memory at most since the peak was last cleared."""
+    """Returns the peak memory in bytes since the peak was last cleared."""
     if device == "cuda":
         free, whole = torch.cuda.mem_get_info()
         return {"peak": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved(),
@@ -144,21 +144,21 @@ def clear_peak(device):
 
 
 def attention(options, recipe):
-    """Of what is not fused nothing can be learned; in float32 no kernel that is has grouped queries."""
+    """Requires fused attention, except in float32, where no fused kernel has grouped queries."""
     if options.device == "cuda" and recipe.precision == "BF16":
         return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION])
     return contextlib.nullcontext()
 
 
 def now(device):
-    """Seconds, once the device is done."""
+    """Returns the time in seconds, after waiting for the device."""
     if device == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def train(model, batches, recipe, options):
-    """Losses, milliseconds, and bytes at most, of steps that batches are for."""
+    """Trains one step per batch; returns losses, milliseconds and peak memory in bytes."""
     optimizer, losses, times = recipe.optimizer(model), [], []
     call = torch.compile(model) if options.mode == "compile" else model
     for step, batch in enumerate(batches):
@@ -184,7 +184,7 @@ def train(model, batches, recipe, options):
 
 
 def milliseconds(times, options):
-    """Of each step that counts, or their mean."""
+    """Returns the milliseconds of each timed step, or their mean."""
     if options.device == "cuda":
         return [(times[1] - times[0]) * 1e3 / options.steps]
     return [(end - start) * 1e3 for start, end in zip(times[options.warm:], times[options.warm + 1:])]

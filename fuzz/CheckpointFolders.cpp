@@ -1,13 +1,13 @@
-//===- CheckpointFolders.cpp - what else lies where checkpoints are --------===//
+//===- CheckpointFolders.cpp - foreign entries in folders of checkpoints ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The first line is what LATEST says; without one, there is no such file. Each other
-// line is a name in the folder, behind a letter: "f" a file, "d" a folder, "c" a
-// folder with the files of a checkpoint.
+// The first line is the content of LATEST; if empty, there is no such file. Each other
+// line is a letter and a name in the folder: "f" for a file, "d" for a folder, "c" for
+// a folder with the files of a checkpoint.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@
 
 using namespace weft::rt;
 
-/// Whether Weft may remove this, and nothing else: what it gives such names itself.
+/// Returns true if Weft may remove the entry: it removes only names of its own form.
 static bool isLeftover(const std::string &line) {
   return (line[0] == 'f' && line.substr(1) == "LATEST.partial") ||
          (line[0] != 'f' && (line.substr(1).starts_with(".writing-step-") ||

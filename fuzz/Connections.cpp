@@ -1,13 +1,13 @@
-//===- Connections.cpp - what comes to a process by TCP --------------------===//
+//===- Connections.cpp - messages that a process receives by TCP -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The bytes are what somebody says who has connected: to the listener, to a rank that waits
-// for the roster, and as messages of a rank. Their first say what is waited for, and in
-// which parts the others come.
+// The bytes are the messages of a peer that has connected: to the listener, to a rank that
+// waits for the roster, and to a rank that waits for messages. The first bytes choose the
+// expected messages, and the sizes in which the others arrive.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ static void readRoster(std::span<const uint8_t> bytes, int64_t size) {
 
 namespace {
 
-/// A rank that waits for some messages and hears others.
+/// A rank that waits for some messages and receives others.
 class Receiver {
 public:
   void hear(std::span<const uint8_t> bytes) {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The text is read as each of the four. What it is, is then checked together with
+// The text is read as each of the four. If it is valid as one, it is checked together with
 // small descriptions of the other three.
 //
 //===----------------------------------------------------------------------===//

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A small GPT-2 in two files, of which "c" damages config.json, "i" the index, and "s"
-// the second file. What can be opened is imported, and exported again.
+// A small GPT-2 in two files: "c" damages config.json, "i" the index, and "s" the second
+// file. A folder that can be opened is imported and exported again.
 //
 //===----------------------------------------------------------------------===//
 

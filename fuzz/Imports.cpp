@@ -1,4 +1,4 @@
-//===- Imports.cpp - descriptions that are valid become modules -----------===//
+//===- Imports.cpp - import of valid descriptions -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

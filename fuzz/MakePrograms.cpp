@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Made anew by every build, since files would be of no use after the next change of the format.
-// Writes them into the folder that is its argument.
+// Writes the first inputs of the target Programs into the folder that is its argument. Every build
+// does so, since stored files would be invalid after the next change of the format.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ Program makeFarOffset() {
   return program;
 }
 
-/// What stands behind the header.
+/// Returns the bytes after the header.
 std::string payloadOf(const Program &program) {
   constexpr size_t kHeaderBytes = 28;
   std::vector<char> bytes = serialize(program);

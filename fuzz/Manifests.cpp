@@ -1,12 +1,12 @@
-//===- Manifests.cpp - what checkpoints say of themselves ------------------===//
+//===- Manifests.cpp - manifests of checkpoints ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The bytes are a manifest.json, once as they are and once behind a first line that
-// is made to fit: a checksum would keep all else out.
+// The bytes are a manifest.json, once unchanged and once after a first line with the
+// right checksum, since readers refuse all other files.
 //
 //===----------------------------------------------------------------------===//
 

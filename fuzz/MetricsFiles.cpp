@@ -1,4 +1,4 @@
-//===- MetricsFiles.cpp - metrics that a run goes on with ------------------===//
+//===- MetricsFiles.cpp - metrics files that a run continues ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The input is an ONNX model, as text or, where it begins with the field ir_version,
-// in binary. Beside the model lies a file of zeros, "data.bin", that it may name as
-// external data, and a folder above it a secret, which it may not. What can be
+// The input is an ONNX model, as text or, if it begins with the field ir_version, in
+// binary. Beside the model is a file of zeros, "data.bin", that it may name as external
+// data, and in the parent folder a secret, which it may not read. A model that can be
 // imported is read again, built and differentiated.
 //
 //===----------------------------------------------------------------------===//
@@ -47,7 +47,7 @@ struct Place {
   }
 };
 
-/// What is wrong is said, each in one line.
+/// Expects errors, each of one line.
 void checkProblems(const desc::Diagnostics &problems, bool isFine) {
   require(problems.empty() == isFine, "either a result or a reason");
   for (const desc::Diagnostic &problem : problems) {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Formats that nobody can guess are damaged instead of made up. An input is a letter
-// that stands for a file, a place in it and a number of bytes, both of 16 bits with the
-// lower one first, and what comes there in the place of so many bytes.
+// Random bytes hardly ever form a valid file, so targets damage good files instead. An
+// input is a letter that stands for a file, an offset and a number of bytes to remove,
+// both of 16 bits in little-endian order, and the bytes to insert at the offset.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ struct Patch {
   size_t place = 0, removed = 0;
   std::string_view inserted;
 
-  /// Nothing if the input is too short. The patch refers to `data`.
+  /// Returns nothing if the input is too short. The patch refers to `data`.
   static std::optional<Patch> read(const uint8_t *data, size_t size) {
     constexpr size_t header = 5;
     if (size < header) {

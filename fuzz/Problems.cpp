@@ -19,12 +19,12 @@ using namespace weft::planner;
 
 namespace {
 
-/// Numbers of which sums are neither infinite nor all rounding.
+/// Returns true if sums of the numbers are finite and not dominated by rounding.
 bool isModerate(double number) {
   return number == 0 || number == kInfinity || (number > 1e-9 && number < 1e15);
 }
 
-/// Whether there are few enough choices to try them all.
+/// Returns true if the choices are few enough to try them all.
 bool isSmall(const Problem &problem) {
   size_t choices = 1;
   bool moderate = isModerate(problem.bytesLimit);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bytes are the part behind the header, which is made to fit: a checksum would
-// keep all else out. MakePrograms.cpp gives those to begin with.
+// The bytes are the part after the header, which gets the right checksum, since readers
+// refuse all other files. MakePrograms.cpp writes the first inputs.
 //
 //===----------------------------------------------------------------------===//
 

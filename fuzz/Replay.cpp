@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
   for (const std::filesystem::path &file : files) {
     std::ifstream stream(file, std::ios::binary);
     std::string bytes{std::istreambuf_iterator<char>(stream), {}};
-    // Named before it runs, so that after a crash the last line says what caused it.
+    // The name is printed first, so that after a crash the last line names the input.
     std::printf("%s: %zu bytes\n", file.filename().c_str(), bytes.size());
     std::fflush(stdout);
     LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());

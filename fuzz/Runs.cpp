@@ -1,15 +1,15 @@
-//===- Runs.cpp - whole runs of which one file is damaged ------------------===//
+//===- Runs.cpp - whole runs with one damaged file -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A run goes on from a checkpoint, or starts from a file, and is to write all that it
-// can. Of the files that it reads, "d" damages the data, "v" those to validate on, "l"
-// what --load names, "m" metrics, "L" LATEST, "j" the manifest behind its first line,
-// "s" a shard. Checksums are made to fit. A run that fails must say why, and leave
-// every file as it was.
+// A run resumes from a checkpoint, or starts from a file, and writes all its outputs. The
+// letter names the damaged input: "d" the data, "v" the validation data, "l" the file of
+// --load, "m" metrics, "L" LATEST, "j" the manifest after its first line, "s" a shard.
+// Checksums are made right. A run that fails must print an error, and leave every file as
+// it was.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ public:
   void check(const Patch &patch);
 
 private:
-  /// The exit status. What the run says goes to `said`.
+  /// Returns the exit status. The run's output goes to `said`.
   int run(std::vector<std::string> arguments);
   Files read() const;
   void write(const Files &files) const;
@@ -122,7 +122,7 @@ std::string manifestFor(const Files &files, const std::string &shard) {
   return withFirstLine(manifest.dump().substr(1));
 }
 
-/// The name of the file that a letter stands for; null if there is none.
+/// Returns the name of a letter's file; null if there is none.
 const char *nameOf(char letter) {
   switch (letter) {
   case 'd':

@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Most changes of single bytes only make another syntax error. This one also puts
-// words of one text in places of another, so that what it makes gets past the
-// parser more often.
+// Most changes of single bytes only cause another syntax error. This mutator also moves
+// words from one text to another, so that its results pass the parser more often.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The first byte says how the rest is opened: 0 as text.txt, 1 as tokens.bin, 2 to 4
-// forced to be bytes, nanogpt, llmc; else as Megatron's two files, of which the index
-// has as many bytes as the next two say.
+// The first byte chooses how the rest is opened: 0 as text.txt, 1 as tokens.bin, 2 to 4
+// with the format bytes, nanogpt or llmc; else as Megatron's two files, where the next two
+// bytes are the index's size.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-#===- lit.cfg.py - how lit finds and runs the tests of this folder -----------------------------===#
+#===- lit.cfg.py - configuration of lit for the tests of this folder ---------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

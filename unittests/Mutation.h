@@ -15,9 +15,9 @@
 
 namespace weft::test {
 
-/// Changes a text in a few places: bytes flipped, words of the format put in, in place of others
-/// and of values, parts left out, repeated or moved. The generator alone decides, so a failure can
-/// be repeated.
+/// Changes a text in a few places: replaces bytes, inserts words of the format, replaces words and
+/// values by them, and removes, repeats or moves parts. Equal generators give equal texts, so a
+/// failure can be repeated.
 inline std::string mutate(std::string text, std::span<const std::string> words,
                           std::mt19937_64 &random) {
   auto below = [&](size_t n) { return size_t(random() % std::max<size_t>(n, 1)); };

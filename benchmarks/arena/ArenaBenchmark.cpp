@@ -1,4 +1,4 @@
-//===- ArenaBenchmark.cpp - what Schedule costs at scale ------------------===//
+//===- ArenaBenchmark.cpp - time and memory of Schedule on large programs -===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

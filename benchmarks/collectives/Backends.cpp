@@ -1,4 +1,4 @@
-//===- Backends.cpp - how long collectives of our backends take -------------===//
+//===- Backends.cpp - times collectives of Weft's backends ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- PlainCalls.cpp - how long the collectives of MPI take ----------------===//
+//===- PlainCalls.cpp - times plain collectives of MPI ----------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

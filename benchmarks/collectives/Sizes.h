@@ -1,4 +1,4 @@
-//===- Sizes.h - what the benchmark of collectives measures -----------------===//
+//===- Sizes.h - the cases of the benchmark of collectives ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

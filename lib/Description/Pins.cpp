@@ -295,11 +295,10 @@ void PinReader::checkBesideMesh() {
 } // namespace
 
 std::string_view pinsHelp() {
-  return "the ranks, split by a known strategy: dp=N the batch, tp=N the layers,\n"
-         "sp=true or sp=false beside tp the sequence, zero=0 to 3 beside dp variables\n"
-         "between steps, fsdp=N the batch and these variables; accumulation=N, also\n"
-         "beside --mesh, takes the batch in N parts; the rest as with --mesh (may repeat;\n"
-         "default: one rank)";
+  return "a known strategy: dp=N splits the batch, tp=N the layers, sp=true or sp=false\n"
+         "with tp the sequence, zero=0 to 3 with dp variables between steps, fsdp=N the\n"
+         "batch and these variables; accumulation=N, also with --mesh, takes the batch in\n"
+         "N micro-batches; the search chooses the rest (may repeat; default: one rank)";
 }
 
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {

@@ -24,7 +24,7 @@ using namespace weft;
 
 namespace {
 
-/// Seconds that the measurements of the host take, about; the kernels come on top.
+/// Approximate seconds of the host's measurements; those of kernels come on top.
 constexpr double kSeconds = 60, kQuickSeconds = 8;
 
 llvm::Expected<HostMeasurements> readMeasured(const CalibrateOptions &options,
@@ -36,7 +36,7 @@ llvm::Expected<HostMeasurements> readMeasured(const CalibrateOptions &options,
   return readMeasurements((*text)->getBuffer(), options.name, llvm::sys::getHostCPUName());
 }
 
-/// Runs the program that measures, which stands beside this one.
+/// Runs weft-rt-calibrate, which lies in the folder of this program.
 llvm::Expected<HostMeasurements> measureHost(const CalibrateOptions &options) {
   int anchor = 0; // Any address inside of this program.
   std::string self = llvm::sys::fs::getMainExecutable("weft", &anchor);
@@ -64,8 +64,8 @@ llvm::Expected<HostMeasurements> measureHost(const CalibrateOptions &options) {
   return readMeasured(options, output.getPath());
 }
 
-/// The machine that `text` describes. It was written by us, so that something is wrong with it
-/// means that something is wrong with the measurements.
+/// Parses a machine's file that this command wrote. An error in it means that the measurements are
+/// wrong.
 llvm::Expected<desc::MachineSpec> readBack(const std::string &text) {
   auto machine = desc::parseMachine(text);
   if (!machine) {
@@ -74,7 +74,7 @@ llvm::Expected<desc::MachineSpec> readBack(const std::string &text) {
   return *machine;
 }
 
-/// Times of kernels, which small programs take on this machine.
+/// Adds the rates of kernels, which small programs measure on this machine.
 llvm::Error addKernels(const CalibrateOptions &options, const Occasion &occasion,
                        HostMeasurements &host) {
   auto machine = readBack(machineText(host, occasion));
@@ -94,14 +94,14 @@ llvm::Error addKernels(const CalibrateOptions &options, const Occasion &occasion
   return llvm::Error::success();
 }
 
-/// Says so if the machine was not left alone.
+/// Warns if other work disturbed the measurements.
 void warnOfSpread(const HostMeasurements &host) {
   constexpr double kUsual = 0.3;
   double spread = std::max({host.spreadOfMatmuls, host.spreadOfMemory, host.spreadOfCollectives});
   if (spread > kUsual) {
     llvm::errs() << llvm::formatv(
-        "warning: samples spread by {0:f0} %, as they do on a machine that "
-        "has other work; measure again when it has none\n",
+        "warning: samples spread by {0:f0} %, as on a machine with other work; "
+        "measure again when it has none\n",
         100 * spread);
   }
 }

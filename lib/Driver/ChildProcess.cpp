@@ -1,4 +1,4 @@
-//===- ChildProcess.cpp - a program that does not outlive this one --------===//
+//===- ChildProcess.cpp - runs a program that dies with this process ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/// What a shell says of a command that it cannot begin.
+/// A shell's exit status for a command that it cannot start.
 static constexpr int kNotBegun = 127;
 
-/// Lets `stream` go to the file `path`, if that is one.
+/// Redirects `stream` to the file `path`, if `path` is not empty.
 static bool sayInto(const std::string &path, int stream) {
   if (path.empty()) {
     return true;
@@ -27,8 +27,8 @@ static bool sayInto(const std::string &path, int stream) {
   return file >= 0 && ::dup2(file, stream) >= 0;
 }
 
-/// The child from its beginning to that of the program. Other threads of the parent may hold any
-/// lock: nothing here takes one.
+/// The child's code before it starts the program. It takes no locks, since other threads of the
+/// parent may have held any at the fork.
 [[noreturn]] static void becomeProgram(char *const *words, const weft::ChildRequest &request,
                                        pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -41,7 +41,7 @@ static bool sayInto(const std::string &path, int stream) {
       (!request.output.empty() && request.errors == request.output
            ? ::dup2(STDOUT_FILENO, STDERR_FILENO) >= 0
            : sayInto(request.errors, STDERR_FILENO))) {
-    // It goes on to the program, which knows nothing of it and so is ended.
+    // The alarm stays set in the program, which does not handle it and so is killed by it.
     ::alarm(request.seconds);
     ::execv(words[0], words);
   }

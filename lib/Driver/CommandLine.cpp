@@ -1,4 +1,4 @@
-//===- CommandLine.cpp - what the user typed, taken apart -----------------===//
+//===- CommandLine.cpp - parser of command lines --------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,7 +19,7 @@ llvm::Error weft::makeError(const llvm::Twine &message) {
 
 llvm::StringRef weft::nearestWord(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> words) {
   llvm::StringRef nearest;
-  // Further away than a third of its letters, it is another word and no misspelling.
+  // A word that differs in more than a third of its letters is no misspelling.
   unsigned best = static_cast<unsigned>(word.size()) / 3 + 1;
   for (llvm::StringRef candidate : words) {
     unsigned distance = word.edit_distance(candidate, /*AllowReplacements=*/true, best);
@@ -131,7 +131,7 @@ bool CommandLine::wasGiven(llvm::StringRef name) const {
                       [&](const Option &option) { return option.name == name && option.wasGiven; });
 }
 
-/// Leaves `arguments` at the last one that belongs to the option.
+/// Parses an option. Leaves `arguments` at its last argument.
 llvm::Error CommandLine::parseOption(llvm::ArrayRef<const char *> &arguments) {
   llvm::StringRef argument = arguments.front();
   auto [name, value] = argument.split('=');

@@ -47,7 +47,7 @@ DialectRegistry allDialects() {
   return registry;
 }
 
-/// How often plans are made for less memory where they turn out not to fit.
+/// The largest number of plans for less and less memory, if programs do not fit.
 constexpr int kRounds = 5;
 
 /// The runtime library of the build or installation that this program belongs to.
@@ -82,8 +82,8 @@ void printDiagnostic(llvm::raw_ostream &os, Diagnostic &diagnostic, llvm::String
   os << kind << ": " << diagnostic << '\n';
 }
 
-/// Errors and warnings of passes, with what they have to add. (Without a handler, MLIR prints
-/// errors alone.)
+/// Prints errors and warnings of passes with their notes. (Without a handler, MLIR prints errors
+/// alone.)
 LogicalResult handleDiagnostic(Diagnostic &diagnostic) {
   bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
   if (!isError && diagnostic.getSeverity() != DiagnosticSeverity::Warning) {
@@ -105,7 +105,7 @@ Compilation::Compilation(const CompileOptions &options, const Descriptions &desc
   context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler(handleDiagnostic);
   if (!options.dumpFolder.empty()) {
-    // The printer shows whole modules, which no other thread may change meanwhile.
+    // The printer prints whole modules, which no other thread may change meanwhile.
     context.disableMultithreading();
   }
 }
@@ -261,7 +261,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
     (*module)->setAttr(kTargetAttrName, StringAttr::get(module->getContext(), "cuda"));
   }
   PlanResults results = buildPhase(manager, phase, pipelineOptions);
-  // Once for all passes of a phase; weft-opt, by which they are tested, verifies after each.
+  // Verifies once per phase; weft-opt, which tests run, verifies after each pass.
   manager.enableVerifier(false);
   LogicalResult ran = manager.run(*module);
   if (phase == Phase::Plan) {
@@ -295,8 +295,8 @@ bool Compilation::mayPlanSmaller() const {
 }
 
 LogicalResult Compilation::planSmaller() {
-  // Some of what the search counts takes no memory where the program takes most, so that to leave
-  // as much more as is missing need not help: each round leaves twice as much more.
+  // Some buffers that the search counts are dead at the program's peak, so a reserve that grows by
+  // the missing bytes may not suffice: each round doubles the addition.
   const double lowerBound = facts.search.lowerBound;
   int64_t more = 0;
   for (int round = 0; round < kRounds && mayPlanSmaller(); ++round) {
@@ -389,7 +389,7 @@ bool Compilation::fits() const {
 }
 
 bool Compilation::mayTakeParts() const {
-  // Where a plan's file or a module says it, no pin does; logits are those of a whole batch.
+  // A plan's file or a module sets the number, so no pin can; logits are those of a whole batch.
   if (descriptions.plan.accumulation > 1 || !options.plan.empty() || options.startAfter ||
       options.import.observesLogits) {
     return false;
@@ -462,7 +462,7 @@ llvm::FailureOr<int64_t> weft::findReserve(CompileOptions options,
   if (failed(compilation.begin())) {
     return failure();
   }
-  // Who asks plans once more, and warns then.
+  // The caller plans once more, and prints warnings then.
   ScopedDiagnosticHandler handler(compilation.getModule().getContext(), [](Diagnostic &diagnostic) {
     return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
   });

@@ -1,4 +1,4 @@
-//===- CompileOptions.cpp - what the user asked the compiler for ----------===//
+//===- CompileOptions.cpp - the options of weft compile -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -113,8 +113,8 @@ Option weft::targetOption(TargetKind &target) {
   option.name = "--target";
   option.valueName = "TARGET";
   option.help =
-      "what the program runs on: host, this machine's processor, or cuda, devices by CUDA;\n"
-      "to compile for cuda a toolkit is needed, and no device (default: host)";
+      "where the program runs: host, on this machine's processor, or cuda, on CUDA devices;\n"
+      "compiling for cuda needs a toolkit, but no device (default: host)";
   option.set = [&target](llvm::StringRef value) {
     target = value == "cuda" ? TargetKind::Cuda : TargetKind::Host;
     return value == "cuda" || value == "host"
@@ -127,8 +127,8 @@ Option weft::targetOption(TargetKind &target) {
 void weft::declareTargetOptions(CommandLine &line, CompileOptions &options) {
   line.add(targetOption(options.target));
   line.addSwitch("--wide-matmuls",
-                 "with --target cuda: multiply FP8 numbers in the recipe's precision, as\n"
-                 "the host does, and not as bytes",
+                 "with --target cuda: widen FP8 operands of matmuls to the recipe's precision,\n"
+                 "as the host does",
                  options.wideMatmuls);
 }
 
@@ -142,10 +142,10 @@ void weft::declareDescriptionOptions(CommandLine &line, CompileOptions &options)
 
 void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addText("--mesh", "AXES",
-               "the ranks, as in dp=2,tp=4, split in the way that takes the least time",
+               "the axes of the ranks, as in dp=2,tp=4; the search finds the fastest split",
                options.mesh);
   line.addList("--pin", "NAME=VALUE", desc::pinsHelp(), options.pins);
-  line.addText("--plan", "FILE", "split as this plan says", options.plan);
+  line.addText("--plan", "FILE", "split by this plan", options.plan);
 }
 
 void weft::declarePlanningOptions(CommandLine &line, CompileOptions &options) {
@@ -187,13 +187,13 @@ void weft::declareMutationOptions(CommandLine &line, CompileOptions &options) {
 
 CommandLine weft::declareCompileOptions(CompileOptions &options) {
   CommandLine line("weft compile MODEL --machine FILE --recipe FILE [options] -o PROGRAM",
-                   "Compiles MODEL, a description in text form, into PROGRAM, and writes the plan\n"
-                   "that it follows beside it as PROGRAM.plan.textproto.");
+                   "Compiles MODEL, a description in text form, into PROGRAM, and writes its plan\n"
+                   "into PROGRAM.plan.textproto.");
   declareDescriptionOptions(line, options);
   declareTargetOptions(line, options);
   line.addSwitch("--separate-epilogues",
-                 "with --target cuda: leave to kernels what is done to the results of matmuls,\n"
-                 "as biases and GELU, where the devices' library does not do it",
+                 "with --target cuda: compute epilogues of matmuls, as biases and GELU, in\n"
+                 "kernels of their own",
                  options.separateEpilogues);
   declarePlanOptions(line, options);
   line.addText("--cpu", "NAME",
@@ -214,7 +214,7 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
                  options.keepObject);
   declareCacheOption(line, options);
   line.addSwitch("--observe-logits",
-                 "let the program write the logits of a validation, by its --save-logits",
+                 "let the program write a validation's logits with its option --save-logits",
                  options.import.observesLogits);
   line.addSwitch("-v", "print phases and their times, which a terminal gets anyway",
                  options.verbose);

@@ -16,7 +16,7 @@ using namespace weft;
 
 namespace {
 
-/// The files that a compilation to a program writes, each in its place only at the end.
+/// The output files of a compilation to a program; each is moved to its place at the end.
 struct ProgramFiles {
   OutputFile program, plan, archive, object;
 
@@ -60,7 +60,7 @@ llvm::Expected<CompileReport> weft::compileToProgram(const CompileOptions &optio
   if (llvm::Error error = files->plan.write(compilation.getProgram().planText)) {
     return error;
   }
-  // The program last: where it is, the others are.
+  // The program is moved last: if it exists, so do the others.
   if (llvm::Error error = files->plan.commit()) {
     return error;
   }

@@ -1,4 +1,4 @@
-//===- Descriptions.cpp - the descriptions that a compilation follows -----===//
+//===- Descriptions.cpp - reads the descriptions of a compilation ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,14 +16,14 @@ using namespace weft;
 
 namespace {
 
-/// Prints `diagnostics`; whether there were none.
+/// Prints `diagnostics`; returns true if there are none.
 bool report(const desc::Diagnostics &diagnostics) {
   llvm::errs() << desc::str(diagnostics);
   return diagnostics.empty();
 }
 
-/// The recipe's file, or what stands in for one where only the sizes of a step matter: AdamW with
-/// clipping, in bf16 where the machine has it.
+/// Returns the text of the recipe's file, or without a file the default recipe of planning: AdamW
+/// with clipping, in bf16 if the machine has it.
 desc::Result<desc::RecipeSpec> readRecipe(const CompileOptions &options,
                                           const desc::Result<desc::MachineSpec> &machine) {
   auto number = [](int64_t value) { return std::to_string(value); };
@@ -62,7 +62,7 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   if (!options.startAfter) {
     model = desc::loadModel(options.input);
   }
-  // Everything is reported before anything is given up.
+  // Report the errors of all files before failing.
   bool valid = !model || report(model->diagnostics());
   valid &= report(machine.diagnostics());
   valid &= report(recipe.diagnostics());
@@ -75,7 +75,7 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   }
   Descriptions descriptions{std::nullopt, std::nullopt, *machine, *recipe, *plan};
   if (!model) {
-    // Of the plan's rules only this one can be checked without the model.
+    // Without the model, this is the only rule of the plan that can be checked.
     if (plan->ranks() > machine->devices()) {
       llvm::errs() << "weft " << options.command << ": the plan is for " << plan->ranks()
                    << " ranks, but machine '" << machine->name << "' has " << machine->devices()

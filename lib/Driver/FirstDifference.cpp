@@ -1,4 +1,4 @@
-//===- FirstDifference.cpp - the op that two programs differ by ----------===//
+//===- FirstDifference.cpp - finds the first op whose results differ -----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@ using namespace weft;
 
 namespace {
 
-/// What of a padded tensor is no padding: the elements that one of `shape` has too.
+/// Returns the elements of a padded tensor that are no padding: those within `shape`.
 std::vector<double> withoutPadding(const Tensor &tensor, const std::vector<int64_t> &shape) {
   if (tensor.shape == shape || tensor.shape.size() != shape.size()) {
     return tensor.values;
@@ -38,13 +38,13 @@ std::vector<double> withoutPadding(const Tensor &tensor, const std::vector<int64
   return kept;
 }
 
-/// A program that shows every value of a step.
+/// Compiles a program that writes every value of a step.
 llvm::Expected<SmallProgram> compileObserved(SmallProgramRequest request, const RunRequest &run) {
   request.observes = true;
   return compileSmall(request, run.folder + "/observed");
 }
 
-/// What `program` shows of the last step of a run.
+/// Runs `program`, and returns the values that it wrote in the last step.
 llvm::Expected<Tensors> valuesOf(const SmallProgram &program, RunRequest run) {
   run.program = program.path;
   run.save = program.path + ".weights";
@@ -56,7 +56,7 @@ llvm::Expected<Tensors> valuesOf(const SmallProgram &program, RunRequest run) {
   return std::move(done->gradients);
 }
 
-/// The first of `values` that is further apart than `tolerance`; an empty sentence if there is
+/// Returns the first of `values` whose distance exceeds `tolerance`; an empty sentence if there is
 /// none.
 llvm::Expected<FirstDifference> firstOf(const std::vector<verify::ObservedValue> &values,
                                         const Tensors &got, const Tensors &expected, int64_t step,
@@ -66,7 +66,7 @@ llvm::Expected<FirstDifference> firstOf(const std::vector<verify::ObservedValue>
     if (a == got.end() || b == expected.end()) {
       return makeError("one of the programs does not show " + value.maker);
     }
-    // Nothing but rounding is told by size: of a tensor by itself nothing else is known.
+    // Norms far below 1 count as rounding: for a tensor by itself, no other scale is known.
     const Tensor &right = b->second;
     double apart = distance(withoutPadding(a->second, right.shape), right.values, 1.0);
     if (apart > tolerance) {

@@ -60,7 +60,7 @@ void report(const hf::Folder &folder, llvm::StringRef output) {
   }
 }
 
-/// Prints what is wrong with the checkpoint, if anything is; then the error says no more.
+/// Prints the checkpoint's errors, if there are any, and then returns an error that adds nothing.
 llvm::Error check(const desc::Diagnostics &diagnostics) {
   if (diagnostics.empty()) {
     return llvm::Error::success();
@@ -97,7 +97,7 @@ llvm::Error importFolder(const ImportFilesOptions &options) {
   return llvm::Error::success();
 }
 
-/// A model's name for a file of this name: what is allowed in one.
+/// Returns a model's name for a file of this name, with the characters that names may have.
 std::string modelName(llvm::StringRef path) {
   std::string name;
   for (char c : llvm::sys::path::stem(path).take_front(64)) {

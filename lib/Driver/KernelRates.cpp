@@ -1,4 +1,4 @@
-//===- KernelRates.cpp - how fast compiled kernels are here --------------===//
+//===- KernelRates.cpp - measures rates of compiled kernels --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,9 +22,9 @@ using namespace weft;
 
 namespace {
 
-/// On a host so small that calls of their kernels are shorter than the time that a system gives a
-/// thread at once: what else runs here then disturbs some samples and not all. On devices so large
-/// that kernels last many times as long as it takes to begin them.
+/// Models for the host are so small that calls of their kernels are shorter than a scheduler's time
+/// slice: other work then disturbs some samples and not all. Models for devices are so large that
+/// kernels last many times as long as their launch.
 struct Sizes {
   int64_t width, length, vocabulary;
 };
@@ -52,7 +52,7 @@ llvm::Expected<Descriptions> describe(llvm::StringRef modelText, const desc::Mac
   int64_t ranks = machine.devices();
   bool isOnDevices = request.target == TargetKind::Cuda;
   const Sizes &sizes = isOnDevices && !request.isSmall ? kDeviceSizes : kHostSizes;
-  // With dropout on weights no library does attention.
+  // No library computes attention with dropout on its weights.
   auto model = desc::parseModel(llvm::formatv(modelText.data(), sizes.width, sizes.width / 64,
                                               4 * sizes.width, sizes.length, sizes.vocabulary,
                                               isOnDevices ? "0" : "0.1", 3 * sizes.width)
@@ -141,7 +141,7 @@ llvm::Expected<std::vector<desc::KernelRate>> weft::measureKernels(const desc::M
   }
   llvm::Error all = llvm::Error::success();
   for (desc::Precision precision : {desc::Precision::F32, desc::Precision::BF16}) {
-    // Stacks of attention in float32, which no library does, may be more than a device has.
+    // No library computes attention in float32, whose threads' stacks may exceed a device's memory.
     if (llvm::Error error = addRates(machine, request, precision, rates)) {
       llvm::errs() << "warning: kernels of programs in " << desc::nameOf(precision)
                    << " are not measured\n";

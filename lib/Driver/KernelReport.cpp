@@ -1,4 +1,4 @@
-//===- KernelReport.cpp - kernels by the time that they take -------------===//
+//===- KernelReport.cpp - table of kernels and their times ---------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -95,7 +95,7 @@ bool readReport(const llvm::json::Object &object, KernelReport &report) {
   return true;
 }
 
-/// "1.234", or "-" for a time that nobody knows.
+/// "1.234", or "-" for an unknown time.
 std::string milliseconds(double seconds) {
   return seconds > 0 ? llvm::formatv("{0:f3}", seconds * 1e3).str() : "-";
 }

@@ -22,7 +22,7 @@
 
 using namespace weft;
 
-/// How long mpirun may take to say whose it is.
+/// Time limit for mpirun to print its version.
 static constexpr unsigned kSecondsForVersion = 30;
 
 namespace {
@@ -52,7 +52,7 @@ llvm::Expected<std::string> findMpirun() {
   if (llvm::Error error = output.create("text")) {
     return error;
   }
-  // What it says counts, whatever its exit status.
+  // Only its output counts, whatever its exit status.
   std::string said = output.getPath().str();
   runChild({{*path, "--version"}, said, "/dev/null", kSecondsForVersion});
   auto text = llvm::MemoryBuffer::getFile(said);
@@ -62,7 +62,7 @@ llvm::Expected<std::string> findMpirun() {
   return *path;
 }
 
-/// What goes before the program and its arguments.
+/// Returns the words before the program and its arguments.
 llvm::Expected<std::vector<std::string>> mpirunWords(const RunOptions &options,
                                                      const std::string &program) {
   std::string ranks = options.ranks;
@@ -77,8 +77,8 @@ llvm::Expected<std::vector<std::string>> mpirunWords(const RunOptions &options,
   if (!mpirun) {
     return mpirun.takeError();
   }
-  // The program says itself what goes wrong. Ranks may outnumber processors, and have threads that
-  // are not to share one.
+  // The program prints its own errors. Ranks may outnumber processors, and have threads that must
+  // not share one.
   return std::vector<std::string>{*mpirun, "--quiet",         "-n",
                                   ranks,   "--oversubscribe", "--bind-to",
                                   "none",  "--mca",           "mpi_yield_when_idle",

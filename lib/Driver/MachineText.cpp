@@ -26,7 +26,7 @@ double amount(const Object &object, llvm::StringRef name) {
   return object.getNumber(name).value_or(0);
 }
 
-/// The field `name`, an object; an empty one where there is none.
+/// Returns the field `name`, an object; an empty one if there is none.
 const Object &part(const Object &object, llvm::StringRef name) {
   static const Object empty;
   const Object *inner = object.getObject(name);
@@ -53,7 +53,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// What is multiplied, in the order of machines' files.
+/// The types of matmuls, in the order of machines' files.
 struct Format {
   llvm::StringRef type;
   desc::Precision precision;
@@ -140,7 +140,7 @@ void readCollectives(const Object &object, HostMeasurements &host) {
                               entry->getInteger("bytes").value_or(0), amount(*entry, "seconds")};
     measured.collectives.push_back(time);
     spreads.push_back(amount(*entry, "spread"));
-    // Of the smallest group the largest operand: latency plays no role.
+    // The largest operand of the smallest group, for which latency plays no role.
     const desc::CollectiveTime &first = measured.collectives.front();
     if (time.kind == desc::CollectiveKind::AllGather && time.ranks == first.ranks) {
       host.machine.nodeLink->bandwidth = double(time.bytes) * double(time.ranks - 1) / time.seconds;
@@ -244,7 +244,7 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
   os << "  }\n}\n";
 }
 
-/// The letters of `text` that a name may have, with '-' between what others divide.
+/// Returns the letters of `text` that a name may have; other characters become '-'.
 std::string labelOf(llvm::StringRef text) {
   std::string label;
   for (char letter : text.take_front(64)) {

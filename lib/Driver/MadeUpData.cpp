@@ -1,4 +1,4 @@
-//===- MadeUpData.cpp - something to train on, where nobody has said what ===//
+//===- MadeUpData.cpp - made-up data to train on -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@
 
 using namespace weft;
 
-/// A whole file by `write`, which gets a stream.
+/// Writes a whole file by `write`, which gets a stream.
 static llvm::Error writeFile(llvm::StringRef path,
                              llvm::function_ref<void(llvm::raw_ostream &)> write) {
   std::error_code code;
@@ -31,13 +31,13 @@ static llvm::Error writeFile(llvm::StringRef path,
               : llvm::Error::success();
 }
 
-/// A small generator's next number, of 31 bits.
+/// Returns the next number, of 31 bits, of a small generator.
 static uint32_t nextOf(uint64_t &state) {
   state = state * 6364136223846793005u + 1442695040888963407u; // Knuth's MMIX.
   return static_cast<uint32_t>(state >> 33);
 }
 
-/// Below `range`; small numbers are more frequent.
+/// Returns a number below `range`; small numbers are more frequent.
 static uint64_t skewed(uint64_t &state, int64_t range) {
   uint64_t most = nextOf(state) % std::max<int64_t>(range, 1);
   return nextOf(state) % (most + 1);

@@ -1,4 +1,4 @@
-//===- OutputFile.cpp - a file that is there whole or not at all ----------===//
+//===- OutputFile.cpp - a file that is written whole or not at all --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -68,7 +68,7 @@ OutputFile::OutputFile(OutputFile &&other) noexcept
 
 OutputFile::~OutputFile() {
   if (!temporaryPath.empty()) {
-    // Nobody is left to hear of a failure, and what would stay is no result.
+    // A failure cannot be reported any more, and leaves only a temporary file.
     (void)llvm::sys::fs::remove(temporaryPath);
     llvm::sys::DontRemoveFileOnSignal(temporaryPath);
   }

@@ -1,4 +1,4 @@
-//===- OutputFolder.cpp - a folder that is there whole or not at all ------===//
+//===- OutputFolder.cpp - a folder that is written whole or not at all ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ llvm::StringRef withoutSlashes(llvm::StringRef path) {
   return trimmed.empty() ? path : trimmed;
 }
 
-/// Whether a folder has nothing in it; false also for what cannot be listed.
+/// Returns true if a folder is empty; false also if it cannot be listed.
 bool isEmptyFolder(llvm::StringRef path) {
   std::error_code code;
   llvm::sys::fs::directory_iterator entry(path, code);
@@ -58,7 +58,7 @@ OutputFolder::OutputFolder(OutputFolder &&other) noexcept
 
 OutputFolder::~OutputFolder() {
   if (!temporaryPath.empty()) {
-    // Nobody is left to hear of a failure, and what would stay is no result.
+    // A failure cannot be reported any more, and leaves only a temporary folder.
     (void)llvm::sys::fs::remove_directories(temporaryPath);
   }
 }

@@ -39,7 +39,7 @@ std::string groupedText(double number) {
 
 using Parts = std::vector<std::pair<std::string, double>>;
 
-/// The largest first, with their shares of all.
+/// Prints times with their shares of the sum, the largest first.
 void printParts(llvm::raw_ostream &os, Parts parts, double all) {
   llvm::sort(parts, [](const auto &a, const auto &b) {
     return std::pair(-a.second, a.first) < std::pair(-b.second, b.first);

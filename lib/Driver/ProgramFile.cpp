@@ -13,8 +13,7 @@
 
 using namespace weft;
 
-/// The length of the payload stands behind the magic word and the version, and is followed by a
-/// checksum.
+/// The magic word and the version are followed by the length of the payload and a checksum.
 static constexpr size_t kLengthAt = 12, kHeaderBytes = 28;
 
 llvm::Expected<rt::Program> weft::readProgramOf(llvm::StringRef path) {

@@ -1,4 +1,4 @@
-//===- Progress.cpp - says which phase takes how long ---------------------===//
+//===- Progress.cpp - prints the duration of each phase -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- Report.cpp - what a compilation has come to ------------------------===//
+//===- Report.cpp - prints the results of a compilation -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,7 +30,7 @@ void printRanks(llvm::raw_ostream &os, const rt::Program &program) {
   }
 }
 
-/// What the buffers that tokens are dispatched into take, if there are any.
+/// Prints the memory of the buffers into which tokens are dispatched, if there are any.
 void printSlots(llvm::raw_ostream &os, const rt::Program &program) {
   uint64_t bytes = 0;
   for (const rt::Instruction &instruction : program.step) {
@@ -52,7 +52,7 @@ void printSlots(llvm::raw_ostream &os, const rt::Program &program) {
   os << '\n';
 }
 
-/// How much of the code was made before.
+/// Prints how much code came from the cache.
 void printCode(llvm::raw_ostream &os, const EmitReport &emitted) {
   os << "code of " << emitted.distinct << " different kernels";
   if (emitted.reused > 0) {

@@ -1,4 +1,4 @@
-//===- Rivals.cpp - what other plans would take -----------------------------===//
+//===- Rivals.cpp - prices of known strategies ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

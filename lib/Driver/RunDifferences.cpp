@@ -1,4 +1,4 @@
-//===- RunDifferences.cpp - how far two runs are apart -------------------===//
+//===- RunDifferences.cpp - differences between two runs -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,11 +20,11 @@ namespace {
 /// A tensor below this share of all tensors is nothing but rounding.
 constexpr double kNothing = 1e-10;
 
-/// What a run did not get past that has written no tensors.
+/// The name of the value that differs if a run ended without writing tensors.
 constexpr const char *kNotFinite = "loss or gradient norm";
 
-/// Names of tensors that are no parameters, by what they are states of: those of "adam_m/x" and
-/// "adam_m/y" together.
+/// Groups the names of tensors that are no parameters by their kind of state: "adam_m/x" and
+/// "adam_m/y" are in one group.
 std::map<std::string, std::vector<std::string>>
 statesOf(const Tensors &tensors, const std::vector<std::string> &parameters) {
   std::map<std::string, std::vector<std::string>> states;
@@ -96,7 +96,7 @@ void RunComparison::note(Kind kind, const std::string &name, int64_t step, doubl
   }
 }
 
-/// Numbers in their order, as many for each step from `step` on.
+/// Compares series of numbers, with equally many for each step from `step` on.
 void RunComparison::compareSeries(Kind kind, const std::string &name, int64_t step,
                                   llvm::ArrayRef<double> got, llvm::ArrayRef<double> expected) {
   for (size_t i = 0; i < std::max(got.size(), expected.size()); ++i) {
@@ -106,7 +106,7 @@ void RunComparison::compareSeries(Kind kind, const std::string &name, int64_t st
   }
 }
 
-/// Tensors `names`, as far as one of the runs has them, each measured against all of them.
+/// Compares those tensors of `names` that one of the runs has, each relative to all of them.
 void RunComparison::compareTensors(Kind kind, int64_t step, const Tensors &got,
                                    const Tensors &expected, const std::vector<std::string> &names) {
   double scale = normOf(expected, names);

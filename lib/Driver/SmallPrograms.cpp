@@ -25,7 +25,7 @@ using namespace weft;
 
 namespace {
 
-/// A machine with a core for each rank: whatever the model is to run on, it is verified on a host.
+/// Returns a machine with a core for each rank: models for all machines are verified on a host.
 desc::MachineSpec hostFor(int64_t ranks) {
   std::string text = "version: 1 name: \"verify\" devices_per_node: " + std::to_string(ranks) + R"(
     device {
@@ -49,8 +49,8 @@ LogicalResult toCollectives(ModuleOp module, const desc::MachineSpec &machine) {
   return manager.run(module);
 }
 
-/// Gives `module` the plan's mesh, and the shardings of the original. Returns why that cannot be
-/// done, or nothing.
+/// Gives `module` the plan's mesh and the shardings of the original. Returns the reason if that is
+/// impossible, else nothing.
 std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   std::string reason;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
@@ -133,7 +133,7 @@ private:
             request.shrunk->recipe, plan};
   }
 
-  /// A small model that is not valid is no model: says by which rule.
+  /// Returns an error if the small model is invalid, with the rule that it breaks.
   llvm::Error check() const {
     planner::PlanReview review = planner::reviewPlan(*descriptions.model, descriptions.recipe,
                                                      descriptions.machine, descriptions.plan);
@@ -147,8 +147,8 @@ private:
 
   llvm::Error finish(Compilation &compilation, SmallProgram &result) {
     ModuleOp module = compilation.getModule();
-    // What is looked at or broken by itself has to be there before Partition, and then sequences
-    // are left in their order: balance-sequences reorders no values that move already.
+    // Observed values and broken collectives must exist before Partition, and then sequences keep
+    // their order: balance-sequences reorders no values that move already.
     bool picksOut = options.mutation || request.observes;
     if (picksOut && failed(toCollectives(module, descriptions.machine))) {
       return makeSilentError();
@@ -190,7 +190,7 @@ llvm::Expected<OriginalPlan> weft::planOriginal(const CompileOptions &options,
                                                 const Descriptions &descriptions) {
   CompileOptions whole = options;
   whole.mutation = std::nullopt;
-  // Of several plans the one that `weft compile` ends with.
+  // The plan with which `weft compile` ends.
   FailureOr<int64_t> reserve = findReserve(whole, descriptions);
   if (failed(reserve)) {
     return makeSilentError();

@@ -1,4 +1,4 @@
-//===- TemporaryFolder.cpp - a folder that is gone when its user is -------===//
+//===- TemporaryFolder.cpp - a folder that is always removed --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@
 
 using namespace weft;
 
-/// A process that ends with the folder's user may still be writing into it.
+/// Attempts to remove the folder: a process that ends with its user may still be writing into it.
 static void removeFolder(llvm::StringRef path) {
   for (int tries = 0; tries < 100 && llvm::sys::fs::exists(path); ++tries) {
     ::usleep(tries > 0 ? 10000 : 0);
@@ -30,10 +30,10 @@ static void removeFolder(llvm::StringRef path) {
   }
 }
 
-/// Makes a folder whose name begins with `prefix`, says which to the other end of `socket`, or
-/// nothing if it cannot, and removes it when nobody is there any more.
+/// The second process: makes a folder whose name begins with `prefix`, sends its name to the other
+/// end of `socket`, or nothing on failure, and removes the folder when that end closes.
 [[noreturn]] static void keepFolder(int socket, llvm::StringRef prefix) {
-  // Signals of a terminal are for those in front of it, and its streams too.
+  // Leaves the terminal's signals and streams to the first process.
   ::setsid();
   int nothing = ::open("/dev/null", O_RDWR);
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -51,7 +51,7 @@ static void removeFolder(llvm::StringRef path) {
 }
 
 llvm::Error TemporaryFolder::create(llvm::StringRef prefix) {
-  // One message each: a name comes whole. Programs that this one starts do not hold the socket.
+  // A socket of messages transfers a name whole. Programs that this one starts do not inherit it.
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return makeError(llvm::Twine("cannot make a temporary folder: ") + std::strerror(errno));

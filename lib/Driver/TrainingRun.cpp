@@ -1,4 +1,4 @@
-//===- TrainingRun.cpp - what a program computes in a few steps ----------===//
+//===- TrainingRun.cpp - runs a program and reads its results ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ using namespace weft;
 
 namespace {
 
-/// A run that takes longer has come to a stop.
+/// Time limit of a run, after which it counts as stuck.
 constexpr unsigned kSecondsToWait = 300;
 
 llvm::Expected<Tensors> readTensors(const std::string &path) {
@@ -44,7 +44,7 @@ llvm::Expected<Tensors> readTensors(const std::string &path) {
   return tensors;
 }
 
-/// A number of a line of metrics; one that is not finite is null there.
+/// Returns a number of a line of metrics; null stands for a number that is not finite.
 double numberOf(const llvm::json::Object &line, llvm::StringRef key) {
   return line.getNumber(key).value_or(std::nan(""));
 }
@@ -75,7 +75,7 @@ llvm::Error readMetrics(const std::string &path, TrainingRun &run) {
   return llvm::Error::success();
 }
 
-/// What the program said of why it failed.
+/// Returns the program's error message.
 std::string tailOf(const std::string &path) {
   auto file = llvm::MemoryBuffer::getFile(path);
   return file ? (*file)->getBuffer().rtrim().take_back(1000).str() : "";
@@ -83,7 +83,7 @@ std::string tailOf(const std::string &path) {
 
 } // namespace
 
-/// The command line of the program, its name first.
+/// Returns the command line of the program, its name first.
 static std::vector<std::string> wordsOf(const RunRequest &request, const std::string &metrics,
                                         const std::string &gradients) {
   std::vector<std::string> words = {request.program,

@@ -38,8 +38,8 @@ void printPrice(llvm::raw_ostream &os, const LayoutPrice &price, const LayoutPri
   os << '\n';
 }
 
-/// Of a name's parts that end it, as mlp.up.weight ends layers.0.mlp.up.weight, that which is
-/// spelled most alike counts.
+/// Returns the edit distance of `wanted` from `name` or its nearest suffix: mlp.up.weight is a
+/// suffix of layers.0.mlp.up.weight.
 size_t distanceTo(llvm::StringRef wanted, llvm::StringRef name) {
   size_t least = rt::editDistance(wanted, name);
   for (size_t dot = name.find('.'); dot != llvm::StringRef::npos; dot = name.find('.', dot + 1)) {
@@ -48,7 +48,7 @@ size_t distanceTo(llvm::StringRef wanted, llvm::StringRef name) {
   return least;
 }
 
-/// The error of a name that fits no value, or several: names that there are.
+/// Returns the error of a name that fits no value, or several; it lists names.
 llvm::Error refuseName(const ValueQuestion &question, const ValueAnswer &answer) {
   auto listed = [](llvm::ArrayRef<std::string> names) {
     std::string text = llvm::join(names.take_front(kMostNames), ", ");
@@ -60,7 +60,7 @@ llvm::Error refuseName(const ValueQuestion &question, const ValueAnswer &answer)
     return makeError("'" + question.name + "' is the name of " + llvm::Twine(answer.names.size()) +
                      " values that are decided apart, expected one: " + listed(answer.names));
   }
-  // What has the name in it is nearer than what is spelled alike.
+  // Names that contain the name are nearer than names of similar spelling.
   std::vector<std::pair<size_t, std::string>> near;
   for (const std::string &name : answer.names) {
     bool holds = llvm::StringRef(name).contains(question.name);
@@ -76,7 +76,7 @@ llvm::Error refuseName(const ValueQuestion &question, const ValueAnswer &answer)
   return makeError("no value is called '" + question.name + "'; near are " + listed(nearest));
 }
 
-/// The answer where the search leaves `reserve` bytes of a device's memory.
+/// Returns the answer if the search leaves `reserve` bytes of a device's memory unused.
 llvm::Expected<ValueExplanation> answer(const ValueQuestion &question,
                                         const CompileOptions &options,
                                         const Descriptions &descriptions, int64_t reserve) {
@@ -96,7 +96,7 @@ llvm::Expected<ValueExplanation> answer(const ValueQuestion &question,
 llvm::Expected<ValueExplanation> weft::explainValue(const ValueQuestion &question,
                                                     const CompileOptions &options,
                                                     const Descriptions &descriptions) {
-  // Mostly that plan is the one that is found first, and a wrong name is told of at once.
+  // Most often this is the plan that is found first, and a wrong name is reported at once.
   auto first = answer(question, options, descriptions, /*reserve=*/0);
   if (!first) {
     return first;

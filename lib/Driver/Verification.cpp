@@ -25,14 +25,14 @@ using namespace weft;
 
 namespace {
 
-/// Steps of the ranks in one run. What is wrong in a copy of an optimizer's state behind the first
-/// gets into weights in the second, and into the loss in the third.
+/// Steps of the ranks in one run. A wrong copy of an optimizer's state after the first step changes
+/// weights in the second, and the loss in the third.
 constexpr int64_t kUnbrokenSteps = 3;
 
-/// Seeds that are tried where ties may be what differs.
+/// The number of seeds that are tried if the differences may be ties.
 constexpr int64_t kSeeds = 3;
 
-/// What is being done and how long it took, a line each.
+/// Prints a line with the name and duration of each activity.
 class Stopwatch {
 public:
   void lap(const llvm::Twine &what) {
@@ -57,7 +57,8 @@ void printShrunk(const verify::Shrunk &shrunk) {
   }
 }
 
-/// Which collectives the small program has of those of the original; whether all kinds.
+/// Prints the collectives of the original and of the small program; returns true if the small one
+/// has all kinds.
 bool printCollectives(const OriginalPlan &plan, const SmallProgram &split) {
   llvm::outs() << "collectives in a rank's code, in the original and here, with fewer layers:\n";
   bool isWhole = true;
@@ -137,7 +138,7 @@ private:
     return writeMadeUpData(folder.file("data"), single.program, verify::kSteps);
   }
 
-  /// Steps `first` to before `end` of a program.
+  /// Runs the steps [first, end) of a program.
   RunRequest runOf(const SmallProgram &program, int64_t first, int64_t end) const {
     RunRequest request;
     request.program = program.path;
@@ -155,7 +156,7 @@ private:
     return program.path + ".weights-" + std::to_string(steps);
   }
 
-  /// Step `step` of a program, which begins with the weights that one rank has then.
+  /// Runs step `step` of a program, from the weights that one rank has before it.
   RunRequest stepOf(const SmallProgram &program, int64_t step) const {
     RunRequest request = runOf(program, step, step + 1);
     request.load = step > 0 ? weightsAfter(single, step) : "";
@@ -163,7 +164,7 @@ private:
     return request;
   }
 
-  /// Ties of FP8 numbers are others with every seed, a mistake is the same.
+  /// Tries several seeds: ties of FP8 numbers change with the seed, a mistake does not.
   llvm::Error compareBySeeds() {
     seed = single.program.defaultSeed;
     for (int64_t last = kSeeds - 1;; --last, ++seed) {
@@ -200,7 +201,7 @@ private:
     return error;
   }
 
-  /// Up to the first step that differs: those behind it are not needed to find what does.
+  /// Compares the steps up to the first that differs, which suffices to find the difference.
   llvm::Error compareSteps(RunComparison &comparison) {
     std::vector<double> losses;
     for (int64_t step = 0; step < verify::kSteps && !comparison.stepDiffers(); ++step) {
@@ -234,14 +235,14 @@ private:
     }
   }
 
-  /// The first steps of the ranks in one run.
+  /// Runs the first steps of the ranks in one run.
   RunRequest unbrokenRun(int64_t end) const {
     RunRequest request = runOf(split, 0, end);
     request.save = folder.file("unbroken");
     return request;
   }
 
-  /// The same, but for the first, with what the ranks have saved behind it.
+  /// Runs all but the first of these steps again, from the tensors saved after the first.
   RunRequest resumedRun(int64_t end) const {
     RunRequest request = runOf(split, 1, end);
     request.load = weightsAfter(split, 1);
@@ -310,7 +311,7 @@ private:
 
   llvm::Expected<FirstDifference> firstOfStep(int64_t step) const {
     SmallProgramRequest one = requestFor(false);
-    // Or there would be no values to compare those of a micro-batch with.
+    // Otherwise the values of a micro-batch would have no counterparts.
     one.accumulates = shrunk.plan.accumulation > 1;
     return firstDifference(requestFor(true), one, stepOf(single, step));
   }

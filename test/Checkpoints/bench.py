@@ -77,7 +77,7 @@ class Bench:
             (self.folder / name).write_text(text)
 
     def compile(self, mesh):
-        """The program for `mesh`, (dp, tp); compiled when first asked for.
+        """Returns the program for `mesh`, (dp, tp), compiled on first use.
 
         With ZeRO-1 every rank has optimizer states that no other has, and parameters that others
         have too.
@@ -95,7 +95,7 @@ class Bench:
         return program
 
     def place(self, name):
-        """An empty folder."""
+        """Returns an empty folder."""
         place = self.runs / name
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
@@ -150,7 +150,7 @@ def different(place, whole):
 
 
 def folders(place):
-    """The names in the checkpoint folder, sorted."""
+    """Returns the names in the checkpoint folder, sorted."""
     folder = place / "ck"
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 

@@ -13,8 +13,8 @@ after random times, and at every call by which they change a file: before it, an
 it. Every such call is also made to fail, as on a full disk: the run must then end with an error that
 names file and reason, leave no half-written checkpoint, and be resumable.
 
-Prints "N passed, N failed". The short form tries every call but writes, of which there are many alike,
-and those by samples; --kills with a large number is the full form, and tries all.
+Prints "N passed, N failed". The short form tries every call except writes, of which many are alike and
+it tries a sample; --kills with a large number is the full form, which tries all.
 """
 
 import json
@@ -113,7 +113,7 @@ def traced(bench, options, program):
 
 
 def every_call(bench, options):
-    """Kills and failures at each call that changes a file."""
+    """Kills a run, or makes it fail, at each call that changes a file."""
     program = bench.compile(MESH)
     whole, calls = traced(bench, options, program)
     full = options.kills >= 1000

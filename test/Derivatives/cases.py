@@ -1,4 +1,4 @@
-#===- cases.py - every op that has a derivative, and how it may be used ----===#
+#===- cases.py - cases for all ops with a derivative -----------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

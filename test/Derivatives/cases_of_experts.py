@@ -28,8 +28,8 @@ def routed(name, operands, result, body, count=2, shape=None, how=""):
 
 
 def ties(name, count, groups=""):
-    """All scores are equal: those of lower indices are picked, as if scores fell with the index.
-    Where they are not, the loss divides by zero."""
+    """All scores are equal: the experts of lowest index are picked. If others are picked, the loss
+    divides by zero."""
     return Case(f"experts/ties {name}", {"x": ROUTING}, {"z": ROUTING}, f"""
         %ones = weft.fill constant 1.0 : !x
         %falling = weft.cumulative_sum reverse %ones along 2 : !x -> !x

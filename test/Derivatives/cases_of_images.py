@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""The part of the table of cases that is about shapes and images; see cases.py."""
+"""The cases of ops on shapes and images; see cases.py."""
 
 from modules import Case
 

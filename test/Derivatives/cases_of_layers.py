@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""The cases of those ops that are a part of a transformer; see modules.Case."""
+"""The cases of a transformer's ops; see modules.Case."""
 
 from modules import Case
 
@@ -146,7 +146,7 @@ ATTENTIONS = [
 
 
 def cross_entropy(name, body, results="z", vocabulary=6):
-    """Cross-entropy of logits x, and what the loss makes of its results."""
+    """Cross-entropy of logits x, and the loss of its results."""
     return Case(f"cross_entropy/{name}", {"x": f"batch=2 s=3 vocab={vocabulary}"},
                 {result: "batch=2 s=3" for result in results}, body)
 

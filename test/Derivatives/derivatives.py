@@ -7,10 +7,10 @@
 #===------------------------------------------------------------------------===#
 """Checks the derivative of every op in float64, op by op.
 
-Each case of cases.py is compiled from the module that Import would have left, and run for one
-step, which gives its gradients. Runs with other parameters give its loss nearby, and so slopes
-that do not depend on any derivative. A case also fails if a slightly wrong gradient would have
-passed. Programs for two ranks, where an operand can be cut, must have the same gradients.
+Each case of cases.py is compiled from a module as Import makes it, and one step gives its
+gradients. Runs with nearby parameters give slopes of the loss that do not depend on any
+derivative. A case also fails if a slightly wrong gradient would pass. If an operand can be cut,
+a program for two ranks must have the same gradients.
 
 Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
@@ -80,7 +80,7 @@ class Program:
               *(["--pin", pin] if pin else []), "-o", "program"], self.folder)
 
     def run(self, values, *options):
-        """The loss at `values`."""
+        """Returns the loss at `values`."""
         safetensors.save(self.folder / "values", values)
         call(["./program", "--data", "text", "--load", "values", "--steps", 1, "--quiet",
               "--metrics", "metrics", *options], self.folder)
@@ -96,7 +96,7 @@ class Program:
 
 
 def check_ranks(weft, case, folder, values, gradients):
-    """A sentence if the gradients are others on two ranks, or None."""
+    """Returns a sentence if the gradients differ on two ranks, or None."""
     for pin in case.pins:
         found = Program(weft, case, folder, pin).gradients(values)
         for name, gradient in gradients.items():
@@ -107,7 +107,7 @@ def check_ranks(weft, case, folder, values, gradients):
 
 
 def check(weft, case):
-    """Whether `case` passes, and a sentence about it."""
+    """Returns whether `case` passes, and a sentence about it."""
     with tempfile.TemporaryDirectory(prefix="weft-derivatives-") as folder:
         try:
             program, values = Program(weft, case, folder), modules.values(case)
@@ -149,7 +149,7 @@ STRAIGHT_THROUGH = {"weft.quantize"}
 
 
 def check_coverage():
-    """Whether every op that has a derivative occurs in a case, and a sentence about it."""
+    """Returns whether every op with a derivative occurs in a case, and a sentence about it."""
     # What every loss adds to the body of its case does not count. The call of a layer has a
     # derivative too, but the compiler builds it without asking the op.
     text = "\n".join(case.body + case.functions for case in cases.ALL)

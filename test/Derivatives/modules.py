@@ -1,10 +1,10 @@
-#===- modules.py - a case as a module that the compiler starts from --------===#
+#===- modules.py - turns a case into a module ------------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Turns a case, which is an op and its operands, into a module as Import would leave it.
+"""Turns a case, an op and its operands, into a module as Import makes it.
 
 The loss is the sum over all results of the case of their products with fixed weights, so that
 every element of every result has a gradient of its own.
@@ -60,7 +60,7 @@ MAPS = """#none = affine_map<() -> ()>
 
 
 def recipe(case):
-    """How a case is run."""
+    """Returns the recipe of a case."""
     return f"""version: 1
 sequence_length: {case.sequence}
 global_batch_sequences: {case.batch}
@@ -74,7 +74,7 @@ seed: {SEED}
 
 @dataclass(frozen=True)
 class Case:
-    """An op, or a few, and what it is applied to.
+    """One op or a few, and their operands.
 
     `operands` and `results` say the shape by name, as "batch=2 hidden=3"; "" is a scalar. In
     `body` the operand x is the value %x of type !x; so are results, which the body must define,
@@ -131,12 +131,12 @@ def tensor(shape):
 
 
 def alias(name):
-    """What a snippet calls an operand of this name."""
+    """Returns the name of an operand in snippets."""
     return "table" if name == "embed.tokens.weight" else name
 
 
 def values(case):
-    """Where the derivatives of `case` are taken: all its parameters, by name."""
+    """Returns the point at which the derivatives of `case` are taken: all its parameters, by name."""
     drawn = {}
     for name, shape in case.parameters.items():
         sizes = dimensions(shape)[1]
@@ -148,7 +148,7 @@ def values(case):
 
 
 def indent(text, by):
-    """`text` without its own margin, moved right."""
+    """Returns `text` without its own margin, indented."""
     lines = text.strip("\n").splitlines()
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     return "".join(" " * by + line[margin:] + "\n" for line in lines)

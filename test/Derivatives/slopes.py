@@ -43,12 +43,12 @@ class Slope:
     value: float = 0.0
 
     def of(self, gradients):
-        """The slope that these gradients say."""
+        """Returns the slope by these gradients."""
         return sum(float((gradients[name] * part).sum()) for name, part in self.direction.items())
 
 
 def directions(shapes):
-    """What to measure for operands of these shapes, always the same.
+    """Returns the directions to measure for operands of these shapes, always the same.
 
     Random directions have elements of 1 and -1: a wrong element shows in each of them.
     """
@@ -86,7 +86,7 @@ def norm(tensors):
 
 
 def distance(gradients, slope):
-    """How far the gradients are from a measured slope, relative to their norm."""
+    """Returns the distance of the gradients from a measured slope, relative to their norm."""
     size = max(norm(gradients[name] for name in slope.direction),
                NOTHING * norm(gradients.values()))
     with np.errstate(invalid="ignore"):
@@ -98,7 +98,7 @@ def distance(gradients, slope):
 
 
 def fault(gradients, slopes):
-    """A sentence about the slope that differs most, or None, and the largest distance."""
+    """Returns a sentence about the slope that differs most, or None, and the largest distance."""
     worst = max(slopes, key=lambda slope: distance(gradients, slope))
     far = distance(gradients, worst)
     if far <= TOLERANCE:
@@ -110,7 +110,7 @@ def fault(gradients, slopes):
 
 
 def blind_spot(gradients, slopes):
-    """A sentence if a gradient that is wrong in one element would pass, or None.
+    """Returns a sentence if a gradient that is wrong in one element would pass, or None.
 
     Each tensor in turn gets one wrong element, by ten times the tolerance, and must be noticed;
     so must be the gradient of another sign, and one that is missing.

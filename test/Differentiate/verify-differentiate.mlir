@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -split-input-file -verify-diagnostics -verify-differentiate
 
-// What Differentiate leaves.
+// The invariants of modules after Differentiate.
 
 weft.variable parameter @w ["hidden"] : tensor<4xf64>
 weft.variable optimizer @"momentum/w" ["hidden"] : tensor<4xf64>

@@ -171,7 +171,7 @@ def layers(n):
 
 
 def places(n):
-    """Values without operands: only where they stand makes them."""
+    """A case of ops without operands, whose results depend on their position alone."""
     square = shape(n, n)
     multiply = """
         %z = weft.map ins(%x, %y : !x, !{0}) maps [#ij, {1}] -> !z {{
@@ -262,13 +262,13 @@ def images(n):
 
 
 def constraints(n):
-    """A constraint that leaves all open is cut in all ways."""
+    """A case of a constraint that leaves all axes open, which is cut in all ways."""
     yield case("constrain", n, {"x": shape(n, n)}, {"z": shape(n, n)},
                "%z = weft.constrain %x [unit, unit] : !z")
 
 
 def experts(n):
-    """A routing by the greatest of scores; where there are as many slots as tokens all find one."""
+    """A routing by the greatest scores; with as many slots as tokens, no token is dropped."""
     routing = f"batch={n} sequence={n} ffn={n}"
     tokens, slots = f"batch={n} sequence={n} hidden={n}", f"ffn={n} batch={n} slot=2 hidden={n}"
     square_slots = f"ffn={n} batch={n} slot={n} hidden={n}"

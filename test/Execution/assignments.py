@@ -14,7 +14,7 @@ each op again in all ways: each axis of the mesh cuts a factor, carries a pendin
 nothing, and two axes on one factor stand in both orders. All results must be those of the op on
 whole tensors, in float64. Every op of the dialect that says how it may be sharded must occur. Each
 case is run with sizes that the mesh divides, and with others, that are padded; padding.py shows
-that what is padded is what it was.
+that padding does not change results.
 
 Without --full each program takes a sample of its ways. Prints a line for each program, then "N
 passed, N failed" of ways; fails if one failed or none ran.
@@ -74,7 +74,7 @@ def call(folder, *command):
 
 
 def tokens(case):
-    """Text that the vocabulary of the case holds, and of which some tokens do not occur."""
+    """Returns text of tokens of the case's vocabulary, some of which do not occur."""
     table = case.parameters["embed.tokens.weight"]
     size = modules.dimensions(table)[1][0]
     return bytes((7 * i * i + 3 * i) % (size - 1) for i in range(case.batch * case.sequence + 9))
@@ -84,7 +84,7 @@ FILES = ("--machine", "machine", "--recipe", "recipe")
 
 
 def plan_of(mesh, dimensions=()):
-    """A plan that cuts `dimensions` over the whole mesh; all others are whole on every rank."""
+    """Returns a plan that cuts `dimensions` over the whole mesh, and no others."""
     names = AXES[:len(mesh)]
     axes = " ".join(f"axis {{name: '{name}' size: {size}}}" for name, size in zip(names, mesh))
     cut = " ".join(f"axes: '{name}'" for name in names)
@@ -93,7 +93,7 @@ def plan_of(mesh, dimensions=()):
 
 
 def dimensions_of(case, shards):
-    """The dimensions that a plan may name, and that do not divide into `shards`."""
+    """Returns the dimensions that a plan may name and that `shards` does not divide."""
     sizes = {"batch": case.batch, "sequence": case.sequence}
     for shape in case.parameters.values():
         sizes |= dict(zip(*modules.dimensions(shape)))
@@ -101,7 +101,7 @@ def dimensions_of(case, shards):
 
 
 def write_padded(tools, folder, case, mesh):
-    """Pads the step's dimensions, but for those that cannot be. Returns the names of the padded."""
+    """Pads those dimensions of the step that allow it. Returns their names."""
     dimensions = dimensions_of(case, int(np.prod(mesh)))
     while dimensions:
         try:
@@ -119,7 +119,7 @@ def write_padded(tools, folder, case, mesh):
 
 
 def write_step(tools, folder, case, mesh):
-    """Writes the training step of a case into `folder`, and all that it takes to run it."""
+    """Writes the training step of a case into `folder`, and all files that a run needs."""
     machine = modules.MACHINE.replace("devices_per_node: 2", "devices_per_node: 8")
     for name, text in (("case.mlir", modules.module(case)), ("recipe", modules.recipe(case)),
                        ("machine", machine), ("plan", plan_of(mesh))):
@@ -131,7 +131,7 @@ def write_step(tools, folder, case, mesh):
 
 
 def write_ranks(tools, folder, mesh, enumerate_options, opt_options=(), name="ranks.mlir"):
-    """Writes what the ranks of a step do when every op is done in all ways."""
+    """Writes the program of the ranks in which every op is done in all ways."""
     call(folder, tools / "weft-opt", "step.mlir", *opt_options, "-substitute-batch",
          f"-apply-plan=plan={{{plan_of(mesh)}}}", f"-enumerate-shardings={enumerate_options}",
          "-verify-plan", "-reshard-to-collectives", "-localize", "-expand-permutations",
@@ -139,7 +139,7 @@ def write_ranks(tools, folder, mesh, enumerate_options, opt_options=(), name="ra
 
 
 def compile_ranks(tools, folder, options=(), name="ranks.mlir", program="program"):
-    """Compiles what the ranks do."""
+    """Compiles the program of the ranks."""
     call(folder, tools / "weft", "compile", name, "--start-after=partition", *FILES, "--plan",
          "plan", *options, "-o", program)
     return program
@@ -158,7 +158,7 @@ def run(folder, program="program"):
 
 
 def faults(results, tolerance):
-    """The ways that were taken, and a sentence about each that gives something else."""
+    """Returns the ways that were run, and a sentence about each with a wrong result."""
     ways, found = set(), {}
     for (number, op, result), values in results.items():
         whole = values.pop("whole")
@@ -176,7 +176,7 @@ def tolerance_of(case):
 
 
 def check(tools, case, mesh, is_padded, enumerate_options):
-    """The ways that a case was run in, and a sentence about each fault."""
+    """Runs a case; returns the ways that were run, and a sentence about each fault."""
     with tempfile.TemporaryDirectory(prefix="weft-assignments-") as name:
         folder = Path(name)
         try:
@@ -191,7 +191,7 @@ def check(tools, case, mesh, is_padded, enumerate_options):
 
 
 def shardable_ops(tools):
-    """All ops of the dialect that say how they may be sharded."""
+    """Returns all ops of the dialect that have a factor rule."""
     return set(call(".", tools / "weft-opt", "--list-shardable-ops").split())
 
 

@@ -53,7 +53,7 @@ links { name: "memory" scope: NODE latency_seconds: 0 bandwidth_bytes_per_second
 
 @dataclass(frozen=True)
 class Variant:
-    """What an attention does."""
+    """A kind of attention."""
 
     window: int = 0
     bidirectional: bool = False
@@ -167,7 +167,7 @@ class Module:
             self.compute(number, variant)
 
     def find_starts(self):
-        """That of position p in sequence b is p - p % (DOCUMENT - b)."""
+        """Returns the start of each position's document: p - p % (DOCUMENT - b) for position p in sequence b."""
         cuts, chunks = dict(self.layout.cuts), self.layout.chunks
         rows, places = (kind(letter, cuts, element="i32") for letter in "bs")
         whole = kind("s", {}, element="i32") if chunks else places
@@ -252,7 +252,7 @@ def stored(layout):
 
 
 def expected(variant, values):
-    """What the variant gives, by name of output."""
+    """Returns the expected values of the variant, by name of output."""
     # The reference has heads before positions.
     q, g = (values[name].transpose(0, 2, 3, 1, 4) for name in "qg")
     k, v = (values[name].transpose(0, 2, 1, 3) for name in "kv")
@@ -285,7 +285,7 @@ def call(folder, *command):
 
 
 def check(weft, folder, layout):
-    """A sentence about the first result that is wrong, or None."""
+    """Returns a sentence about the first wrong result, or None."""
     module = Module(layout)
     plan = "version: 1 mesh { " + " ".join(
         f'axis {{ name: "{axis}" size: {size} }}' for axis, size in zip("abc", layout.mesh)) + " }\n"

@@ -7,8 +7,8 @@
 """Small descriptions, written from a table, and a text to train on.
 
 Sizes divide by every mesh of 2, 4 or 8 ranks: 8 sequences, 8 key heads, 64 inner elements, 256
-tokens; by none of UNEVEN_MESHES, on which they are padded. Each case turns on what the others leave
-off, so that together they cover the model family.
+tokens; by none of UNEVEN_MESHES, on which they are padded. Each case uses features that the others do
+not, so that together they cover the model family.
 """
 
 import math
@@ -336,7 +336,7 @@ links { name: "memory" scope: NODE latency_seconds: 1e-6 bandwidth_bytes_per_sec
 
 
 def training_text(size=1 << 16, seed=1):
-    """A pseudo-language, the same for one seed: words that differ much in how often they occur.
+    """Returns text of a pseudo-language, the same for one seed, whose words differ much in frequency.
     Half of its letters are two bytes above 127, so that every part of a cut vocabulary is a
     target."""
     source = random.Random(seed)
@@ -352,7 +352,7 @@ def training_text(size=1 << 16, seed=1):
 
 
 def validation_text():
-    """Some of another language, enough for a validation."""
+    """Returns text of another pseudo-language, long enough for a validation."""
     return training_text(1 << 12, seed=2)
 
 
@@ -433,8 +433,8 @@ def document_cases():
 
 
 def fp8_cases():
-    """Each family with FP8 matmuls. In float64, where what ranks do differently is too
-    small to move a number to another FP8 number."""
+    """Each family with FP8 matmuls. In float64, where ranks' differences in rounding are too
+    small to change an FP8 number."""
     meshes = ("dp=2", "tp=2", "dp=2,tp=2", "dp=3", "tp=3", "cp=3:ring")
     few = ("dp=2", "tp=2", "dp=2,tp=2", "dp=2,zero=1", "cp=3:ring",
            "accumulation=4", "dp=2,zero=2,accumulation=2", "tp=2,accumulation=2")
@@ -447,8 +447,8 @@ def bf16_cases():
     """Each family in bf16 over every mesh, and one where ranks exchange bf16.
 
     All with AdamW. The SGD above goes so fast that its loss rises in between, by a tenth at step 11
-    of the llama case; there what rounding changes grows a hundredfold, on one rank as on several,
-    and which runs are thrown far is chance."""
+    of the llama case; there differences from rounding grow a hundredfold, on one rank as on
+    several, and chance decides which runs diverge."""
     chosen = [Case("gpt2", "adamw", True, True, "BF16",
                    (*ALL_MESHES, "dp=3", "tp=3", "dp=2,zero=1,accumulation=2")),
               Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
@@ -456,7 +456,7 @@ def bf16_cases():
 
 
 def short_fraction_cases():
-    """Those of 10 bits of fraction: f16, and matmuls of TF32."""
+    """Cases with 10 bits of fraction: f16, and matmuls of TF32."""
     few = ("dp=2", "tp=2", "dp=2,tp=2")
     return [Case("gpt2", "adamw", True, True, "F16",
                  (*ALL_MESHES, "dp=3", "dp=2,zero=1,accumulation=2")),

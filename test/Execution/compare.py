@@ -51,21 +51,21 @@ REFERENCE_MESHES = (cases.ONE_RANK, "dp=2,tp=2")
 
 
 def learned(losses):
-    """A sentence if training hardly moved the loss, so that equality would show little; or None."""
+    """Returns a sentence if training hardly changed the loss, so that equality proves little; or None."""
     if losses[-1] <= 0.9 * losses[0]:
         return None
     return f"loss went from {losses[0]:.4f} to {losses[-1]:.4f}, expected a fall by a tenth"
 
 
 def runs_of(compiler, case, mesh):
-    """Two runs of one program that save the gradients of different steps."""
+    """Runs one program twice, saving the gradients of different steps."""
     place = compiler.program(case, mesh)
     return [compiler.run(place, mesh, gradients_step=step, name=f"equality-{step}")
             for step in (0, cases.LATER_STEP)]
 
 
 def check_equality(compiler, case):
-    """Every mesh of `case` against one rank."""
+    """Compares every mesh of `case` with one rank."""
     single = Once(lambda: runs_of(compiler, case, cases.ONE_RANK))
     yield "loss falls", lambda: learned(single()[0].losses)
     for mesh in case.meshes:
@@ -83,7 +83,7 @@ def check_equality(compiler, case):
 
 
 def check_repeat(compiler, case):
-    """Runs of one program, on one rank and on the largest mesh."""
+    """Compares runs of one program, on one rank and on the largest mesh."""
     for mesh in (cases.ONE_RANK, max(case.meshes, key=cases.ranks_of)):
         def compare(mesh=mesh):
             place = compiler.program(case, mesh)
@@ -102,7 +102,7 @@ def check_repeat(compiler, case):
 
 
 def check_backends(compiler, case):
-    """Ranks as processes, on the meshes of `case`, against ranks as threads."""
+    """Compares ranks as processes with ranks as threads, on the meshes of `case`."""
     for mesh in case.meshes:
         def compare(mesh=mesh):
             place = compiler.program(case, mesh)
@@ -122,20 +122,20 @@ def check_backends(compiler, case):
 
 
 def check_whole(compiler, case):
-    """Every mesh of `case` against one rank, and as processes."""
+    """Compares every mesh of `case` with one rank, and ranks as processes with threads."""
     yield from check_equality(compiler, case)
     yield from check_backends(compiler, case)
 
 
 def drawn(chosen, seed, count):
-    """`count` of the pairs of a case and a mesh, as cases of one mesh each."""
+    """Draws `count` pairs of a case and a mesh, as cases of one mesh each."""
     pairs = [(case, mesh) for case in chosen for mesh in case.meshes if mesh != cases.ONE_RANK]
     return [replace(case, meshes=(mesh,)) for case, mesh in
             random.Random(seed).sample(pairs, min(count, len(pairs)))]
 
 
 def check_precision(compiler, case):
-    """Every mesh of `case`, of few bits, against the same in float64 on one rank."""
+    """Compares every mesh of `case` in its low precision with float64 on one rank."""
     exact_case = replace(case, precision="F64", reduction="F32", coarse=True)
     exact = Once(lambda: compiler.run(compiler.program(exact_case, cases.ONE_RANK), cases.ONE_RANK, name="exact"))
     single = Once(lambda: compiler.run(compiler.program(case, cases.ONE_RANK), cases.ONE_RANK, name="precision"))
@@ -153,7 +153,7 @@ def check_precision(compiler, case):
 
 
 def check_reference(compiler, case):
-    """Programs against the NumPy implementation."""
+    """Compares programs with the NumPy implementation."""
     for mesh in REFERENCE_MESHES:
         yield (f"{mesh} is the reference",
                lambda mesh=mesh: unlike_reference(compiler, case, mesh))
@@ -183,7 +183,7 @@ def unlike_reference(compiler, case, mesh):
 
 
 def guarded(compare):
-    """What `compare` returns; a program that fails is a fault too."""
+    """Returns the result of `compare`; a program that fails is a fault too."""
     try:
         return compare()
     except (ProgramError, OSError, ValueError, KeyError) as error:
@@ -196,7 +196,7 @@ CHECKS = {"equality": check_equality, "repeat": check_repeat, "precision": check
 
 
 def results(work, jobs):
-    """Yields (kind, case, what, what it returned) for all comparisons, `jobs` at a time, in order."""
+    """Yields (kind, case, name, result) for all comparisons, `jobs` at a time, in order."""
     with ThreadPoolExecutor(jobs) as pool:
         pending, ended = deque(), set()
 
@@ -221,7 +221,7 @@ def results(work, jobs):
 
 
 def cases_of(kind, options):
-    """What to compare: every case, or those that `kind` needs by default."""
+    """Returns the cases to compare: all, or the default ones of `kind`."""
     chosen = cases.all_cases() if options.full else cases.default_cases()
     if kind in ("equality", "reference"):
         chosen = chosen + cases.fp8_cases() + cases.document_cases()

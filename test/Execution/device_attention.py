@@ -9,9 +9,9 @@
 
     device_attention.py --bin bin
 
-The simulator does attention by its formulas, in another order and with other roundings than the host's kernels, so
-losses are compared with a tolerance; where it refuses, losses have the host's digits, and the run says so once.
-Memory that the compiler's kernels keep for threads is taken only where one of them runs.
+The simulator computes attention in another order and with other roundings than the host's kernels, so losses are
+compared with a tolerance. If it refuses attention, losses have the host's digits, and the run reports that once.
+Memory for threads of the compiler's kernels is taken only if such a kernel runs.
 Needs a CUDA toolkit for compiling, and no device.
 """
 
@@ -35,7 +35,7 @@ TOLERANCE = 5e-4
 
 
 def compiled(tools, recipe, mesh, target, folder):
-    """The program; raises if there is none."""
+    """Returns the compiled program; raises if compilation fails."""
     done = run([tools / "weft", "compile", ROOT / "examples/llama-tiny/model.textproto", "--recipe", recipe,
                 "--machine", ROOT / "machines/h100-8.textproto", "--pin", mesh, "--target", target, "-o",
                 folder / target])
@@ -45,7 +45,7 @@ def compiled(tools, recipe, mesh, target, folder):
 
 
 def losses(program, text, *options, **environment):
-    """As they are printed, and what is said on standard error; raises if the run fails."""
+    """Returns the losses as printed, and standard error; raises if the run fails."""
     done = run([program, "--data", text, "--steps", 3, *options], **environment)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
@@ -53,7 +53,7 @@ def losses(program, text, *options, **environment):
 
 
 def fault_of(options, mesh, documents, folder):
-    """What is wrong; None if nothing is."""
+    """Returns a sentence about the fault, or None."""
     recipe, text = folder / "recipe", folder / "text"
     source = (ROOT / "examples/llama-tiny/recipe.textproto").read_text()
     source = source.replace("sequence_length: 128", "sequence_length: 32")

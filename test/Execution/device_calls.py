@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- device_calls.py - what a step calls of a device's libraries ----------===#
+#===- device_calls.py - counts calls of a device's libraries ---------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,7 @@
     device_calls.py --bin bin --full    GPT-2 124M and a Llama of 1.5B, which takes minutes
 
 The programs run on the simulator for devices, which computes nothing then and only counts, so that any machine will do.
-What a step calls is the difference of two runs. Needs a CUDA toolkit for compiling, and no device. Prints a table, of
+The calls of a step are the difference of two runs. Needs a CUDA toolkit for compiling, and no device. Prints a table, of
 which each row is a program; fails if a step by graphs launches anything else, or waits more than once.
 """
 
@@ -50,7 +50,7 @@ def run(command, **environment):
 
 
 def changed(example, name, changes, folder):
-    """A description of an example, with other values."""
+    """Returns a description of an example with changed values."""
     text = (ROOT / "examples" / example / name).read_text()
     for field, value in changes.items():
         text = re.sub(rf"^{field}: .*$", f"{field}: {value}", text, flags=re.MULTILINE)
@@ -68,7 +68,7 @@ def compiled(tools, example, machine, mesh, changes, folder):
 
 
 def calls_of(program, plugin, steps, flags, folder):
-    """By function, of all ranks."""
+    """Returns the number of calls of all ranks, by function."""
     data, calls = folder / "data", folder / "calls"
     data.write_bytes(bytes(1 << 24))
     run([program, "--data", data, "--data-format", "bytes", "--timeout", 600, "--steps", steps,

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Makes code for CUDA devices of the kernels of the examples, and reads what they take.
+"""Compiles the examples' kernels for CUDA devices, and checks their registers and memory.
 
     device_code.py --bin bin           small examples
     device_code.py --bin bin --full    all examples, each with several meshes
@@ -45,7 +45,7 @@ BYTES = {"bf16": 2, "f16": 2, "f32": 4, "f64": 8, "i32": 4, "i64": 8}
 
 
 def has_no_toolkit(tools):
-    """Why not; empty if there is one."""
+    """Returns why there is no toolkit; empty if there is one."""
     probe = subprocess.run([tools / "weft-translate", "--kernels-to-ptx"], input="", capture_output=True,
                            text=True, check=False)
     return probe.stderr.strip() if "found no CUDA toolkit" in probe.stderr else ""
@@ -75,7 +75,7 @@ def largest_buffers(kernels):
 
 
 def lonely_threads(kernels, module):
-    """Phases of one iteration for one thread in kernels of large buffers, a line each."""
+    """Returns a line for each phase that leaves a large buffer to one thread."""
     largest = largest_buffers(kernels)
     numbers = r"array<i64: ([^>]*)>"
     for line in module[module.index("module @devices"):].splitlines():
@@ -91,7 +91,7 @@ def lonely_threads(kernels, module):
 
 
 def faults_of(module, resources):
-    """What is wrong, a line each."""
+    """Returns the faults, a line each."""
     line = re.compile(r"sm_(\d+) (\w+): (\d+) registers, (\d+) bytes of stack, (\d+) spilled, (\d+) shared")
     seen = {}
     for text in resources.splitlines():
@@ -110,14 +110,14 @@ def faults_of(module, resources):
 
 
 def compile_command(tools, name, machine, nodes, mesh):
-    """That of an example by `mesh`, without what is to become of it."""
+    """Returns the command that compiles an example for `mesh`, without the output's options."""
     example = ROOT / "examples" / name
     return [tools / "weft", "compile", example / "model.textproto", "--recipe", example / "recipe.textproto",
             "--machine", machine, "--nodes", nodes, "--pin", mesh]
 
 
 def check(tools, name, machine, nodes, mesh, folder):
-    """What is wrong, a line each, and what it takes at most."""
+    """Returns the faults, a line each, and the largest use of registers and memory."""
     module, kernels, roomy = folder / "module.mlir", folder / "kernels.mlir", folder / "machine.textproto"
     # Meshes are few ranks for the large ones; it is the kernels that count here.
     text = (ROOT / f"machines/{machine}.textproto").read_text()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- device_kernels.py - what tries kernels on a device sees their faults -===#
+#===- device_kernels.py - tests of weft-rt-kernels on the simulator --------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,9 +9,9 @@
 
     device_kernels.py --bin bin
 
-There all must pass, and what is wrong must be found: a kernel that computes something else, a device that fails,
-files that are damaged. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then "N passed,
-N failed"; fails if one failed or none ran.
+All must pass, and planted mistakes must be found: a kernel that computes something else, a device that fails,
+files that are damaged. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then "N passed, N
+failed"; fails if one failed or none ran.
 """
 
 import argparse
@@ -41,7 +41,7 @@ class Bench:
                               env={**os.environ, **environment})
 
     def expect(self, what, status, pattern, *options, **environment):
-        """What weft-rt-kernels says must match, and so must how it ends."""
+        """Expects an exit status and messages of weft-rt-kernels."""
         plugin = self.binaries.parent / "lib" / "libweft-rt-cuda-simulator-plugin.so"
         done = self.run([self.binaries / "weft-rt-kernels", *(options or [self.cases])],
                         **{"WEFT_RT_CUDA": str(plugin), **environment})
@@ -51,7 +51,7 @@ class Bench:
         print("pass" if is_good else "FAIL", what, "" if is_good else f"{done.returncode}: {said}", flush=True)
 
     def expect_of(self, what, change, pattern):
-        """Of a table of cases that `change` has changed."""
+        """Expects the same of a table of cases after `change`."""
         whole = self.table.read_text()
         table = json.loads(whole)
         change(table)
@@ -65,7 +65,7 @@ def number_of(table, name):
 
 
 def take_other_reference(table):
-    """The exponential is to be the square root."""
+    """Replaces the reference of the exponential with the square root's."""
     exponential, root = (table["cases"][number_of(table, f"FunctionTest.{name}/f32")] for name in ("Exp", "Sqrt"))
     exponential["reference"] = root["reference"]
 

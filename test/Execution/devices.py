@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- devices.py - programs for CUDA devices do what the host's do ---------===#
+#===- devices.py - programs for CUDA devices give the host's results -------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
     devices.py --bin bin           small examples, each with one mesh
     devices.py --bin bin --full    with all their meshes, and more orders of the device's work
 
-The code that issues work to devices is the same that would run on them; the simulator does the work on the host,
-in an order that streams and events allow, and refuses what a device may not bear. Losses, gradients and weights
+The code that issues work is the same as for real devices; the simulator does the work on the host, in an order that
+streams and events allow, and refuses calls that may fail on a device. Losses, gradients and weights
 must have the bits of the host's program, or where matmuls have an epilogue that rounds otherwise than the host's
 kernels do (NEAR), or multiply bytes (FP8), be as near as float32 allows; launched as graphs, steps have the same
 bits as without. Needs a CUDA toolkit for compiling, and no device. Prints a line for each run, then "N passed, N
@@ -57,7 +57,7 @@ def run(command, **environment):
 
 
 def compiled(tools, name, machine, nodes, mesh, target, folder, lines):
-    """The program, with more lines in its recipe; raises if there is none."""
+    """Returns the program, compiled with more lines in its recipe; raises if compilation fails."""
     program, recipe = folder / target, folder / "recipe.textproto"
     recipe.write_text((ROOT / "examples" / name / "recipe.textproto").read_text() + lines)
     command = compile_command(tools, name, ROOT / f"machines/{machine}.textproto", nodes, mesh)
@@ -69,7 +69,7 @@ def compiled(tools, name, machine, nodes, mesh, target, folder, lines):
 
 
 def trained(program, text, *flags, **environment):
-    """What a run says of its steps, and the files that it leaves; raises if it fails."""
+    """Returns a run's output about its steps, and its files; raises if it fails."""
     weights, gradients = program.with_suffix(".weights"), program.with_suffix(".gradients")
     # Gradients are looked at, and so not by graphs, in the last step alone.
     done = run([program, "--data", text, "--steps", STEPS, "--save", weights, "--save-gradients", gradients,
@@ -94,7 +94,7 @@ def floats_of(file):
 
 
 def is_near(what, got, expected):
-    """Whether steps, or the tensors of a file, are the same but for roundings."""
+    """Returns whether steps, or the tensors of a file, are the same except for rounding."""
     if what == "steps":
         got, expected = ({str(i): [float(number) for number in re.findall(r"[-+0-9.e]*[0-9]", step)]
                           for i, step in enumerate(steps)} for steps in (got, expected))
@@ -114,7 +114,7 @@ def plugin_of(options):
 
 
 def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
-    """What is wrong; None if nothing is."""
+    """Returns a sentence about the fault, or None."""
     of_bytes = "fp8" in lines
     isnt_exact = of_bytes or name in NEAR
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-#===- differences.py - how far two runs are apart --------------------------===#
+#===- differences.py - differences between two runs ------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -60,8 +60,8 @@ NAMES = {"losses": "loss", "norms": "gradient norm", "gradients": "gradient of",
 
 
 def of_runs(got, expected, tolerance, what=tuple(NAMES)):
-    """A sentence about the first difference between two runs in `what`, or None. What `got` has
-    None for it does not say."""
+    """Returns a sentence about the first difference between two runs in `what`, or None. Fields
+    that are None in `got` are not compared."""
     for part in what:
         if getattr(got, part) is None:
             continue
@@ -97,7 +97,7 @@ def errors(got, exact):
 
 
 def too_far(got, exact, precision="BF16"):
-    """A sentence about what of a run of few bits is far from float64, or None."""
+    """Returns a sentence about the values of a low-precision run that are far from float64, or None."""
     found = errors(got, exact)
     for part, limit in BF16_LIMITS.items():
         limit *= UNITS[precision] / BF16_UNIT
@@ -107,18 +107,19 @@ def too_far(got, exact, precision="BF16"):
 
 
 class Figures(str):
-    """What a comparison found where it found no fault, for people who read along."""
+    """The figures of a comparison without fault, for the reader of the output."""
 
 
 def figures(got, exact, name="float64"):
-    """How far a run is from another, which is called `name`."""
+    """Returns the distances of a run from another, called `name`."""
     found = errors(got, exact)
     return Figures(f"losses {found['losses']:.1e}, gradients {found['gradients']:.1e} from {name}")
 
 
 def further(got, single, exact, precision="BF16"):
-    """A sentence about what of `got` is more than twice as far from float64 as in `single`, the
-    program for one rank; or None. Single tensors may be short: they get what rounding can do."""
+    """Returns a sentence about the values of `got` that are more than twice as far from float64 as
+    in `single`, the program for one rank; or None. Single tensors may be short, so they are also
+    allowed the error of rounding."""
     found, allowed = errors(got, exact), errors(single, exact)
     for part, error in found.items():
         least = 0.0 if part in BF16_LIMITS else UNITS[precision]

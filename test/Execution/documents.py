@@ -9,8 +9,8 @@
 
     documents.py --weft bin/weft
 
-All documents are as long, so that both have the same targets, and the mean over them is the same. A batch is
-all of the data. Losses, gradients and weights must agree in float64, whatever the documents lie beside.
+All documents have the same length, so that both have the same targets and the same mean. A batch is all of the data.
+Losses, gradients and weights must agree in float64.
 
 Prints a line for each model, then "N passed, N failed"; fails if one failed or none ran.
 """
@@ -33,14 +33,14 @@ MODELS = (cases.Case("gpt2", "adamw", False, True), cases.Case("llama", "sgd", F
 
 
 def data():
-    """Documents and one token more, the first target of none."""
+    """Returns the documents, and one token more that is the target of none."""
     words = [bytes((97 + (7 * number + 5 * place + number * place) % 23) for place in range(LENGTH - 1))
              for number in range(DOCUMENTS * SAMPLES)]
     return bytes([END]).join(words) + bytes([END]) + b"a"
 
 
 class Compiler(programs.Compiler):
-    """One of samples of so many documents."""
+    """Compiles programs whose samples have so many documents."""
 
     def __init__(self, binary, folder, documents):
         super().__init__(binary, folder)
@@ -72,7 +72,7 @@ class Compiler(programs.Compiler):
 
 
 def check(weft, folder, case):
-    """A sentence about the first difference, or None."""
+    """Returns a sentence about the first difference, or None."""
     together, alone = (Compiler(weft, folder, documents).run(case) for documents in (DOCUMENTS, 1))
     if together.losses[-1] > 0.95 * together.losses[0]:
         return f"loss went from {together.losses[0]:.4f} to {together.losses[-1]:.4f}"

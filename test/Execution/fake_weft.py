@@ -5,10 +5,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Understands what compare.py says to `weft`, and trains in NumPy instead.
+"""Replaces `weft` for compare.py, and trains in NumPy instead.
 
-"Compiling" writes down the description and what is to be wrong with the program: a gradient is
-doubled by a mutant, or, as WEFT_FAKE_FAULT says, on every mesh of more than one rank.
+"Compiling" records the description and the fault to plant: a mutant doubles a gradient, and so
+does every mesh of more than one rank if WEFT_FAKE_FAULT asks for it.
 """
 
 import argparse

@@ -9,7 +9,7 @@
 
     gpu_check.py --bin bin
 
-What a simulator shows must pass, what it does not must be skipped, and what is wrong must fail. Needs a CUDA toolkit
+Rows that a simulator can test must pass, other rows must be skipped, and planted faults must fail. Needs a CUDA toolkit
 for compiling, and no device. Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
 
@@ -47,7 +47,7 @@ class Bench:
         self.passed = self.failed = 0
 
     def expect(self, what, status, patterns, *options, **environment):
-        """All patterns must be in what gpu-check prints."""
+        """Expects all patterns in the output of gpu-check."""
         done = subprocess.run([str(word) for word in (CHECK, *options)], capture_output=True, text=True, check=False,
                               env={**os.environ, **environment})
         said = done.stdout + done.stderr
@@ -83,7 +83,7 @@ def from_build(bench):
 
 
 def on_a_device(bench, folder):
-    """Of a machine with a device there is what asks for one."""
+    """Tests tables on a machine with a device, of which there is only a fake nvidia-smi."""
     asks = folder / "nvidia-smi"
     asks.write_text("#!/bin/sh\necho 'NVIDIA T1, 580.159.03, 81559 MiB'\n")
     asks.chmod(0o755)
@@ -129,7 +129,7 @@ def from_pack(bench, folder):
 
 
 def large_models(bench, folder):
-    """The path of large models, with small ones: programs, speed and memory, PyTorch, and attention."""
+    """Tests the path of large models with small ones: programs, speed and memory, PyTorch, and attention."""
     pack, fake = folder / "reduced.tar.xz", folder / "python-1"
     bench.expect("a reduced pack", 0, [r"^gpu-check: .*reduced\.tar\.xz"], "--build", bench.build, "--pack", pack,
                  "--reduced", "--only", "llama-1b", "--kernels", KERNELS)
@@ -161,7 +161,7 @@ def large_models(bench, folder):
 
 
 def elsewhere(bench, folder):
-    """What a machine may lack, or have of another kind."""
+    """Tests machines that lack something, or have another kind of it."""
     pack = folder / "gpu.tar.xz"
     broken = folder / "broken.tar.xz"
     broken.write_bytes(pack.read_bytes()[:100000])

@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""What utils/gpu/check makes of ranks, of PyTorch and of tools that end early, late, or without a word.
+"""Tests how utils/gpu/check handles ranks, PyTorch and tools that end early, late, or without output.
 
 Prints a line for each case, then "N passed, N failed"; fails if one failed.
 """
@@ -52,7 +52,7 @@ class Bench:
         self.passed = self.failed = 0
 
     def expect(self, what, call, kind, text):
-        """What a call returns, or raises, is of this kind and has this text in it."""
+        """Expects a call to return or raise a value of this kind with this text in it."""
         start = time.monotonic()
         try:
             got = call()
@@ -69,9 +69,9 @@ class Bench:
         return path
 
     def torch(self, text, mode="eager", seconds=10):
-        """Training by something in the place of PyTorch."""
-        return lambda: gpu_torch.train(self.script("python", text), Training("gpt2-tiny"), self.folder, self.folder,
-                                       "cpu", mode, 4, seconds)
+        """Tests training with a fake PyTorch."""
+        return lambda: gpu_torch.train(self.script("python", text), Training("gpt2-tiny"), self.folder, self.folder, "cpu",
+                                       mode, 4, seconds)
 
 
 def ranks(bench):
@@ -121,7 +121,7 @@ for step in 1 2 3 4 5 6 7 8 9 10; do echo '{"loss": '$loss'}'; done > $metrics
 
 
 def splits(bench):
-    """How rows start several ranks, and what they compare."""
+    """Tests how rows start several ranks and compare them."""
     def measured(way, words, loss):
         program = bench.script("program", PROGRAM)
         own = SimpleNamespace(kit=SimpleNamespace(program=lambda *_: program), folder=bench.folder, text=bench.folder,
@@ -241,7 +241,7 @@ echo '{"cases": ['$cases'], "trying": "'$trying'", "fault": "'$fault'"}' > $json
 
 
 def kernels(bench):
-    """What is told of kernels when a device, a tool or the time fails at one of them."""
+    """Tests the report on kernels if a device, a tool or the time fails at one of them."""
     (bench.folder / "kernels-0").mkdir()
 
     def tried(fated, fate, seconds=10, recorded=None):
@@ -277,7 +277,7 @@ def kernels(bench):
 
 
 def bars(bench):
-    """What is wanted of a kernel's speed."""
+    """Tests the targets of kernels' speeds."""
     def said(name, seconds, device, size=1e9):
         return lambda: gpu_device.speed_of({"name": f"Large.{name}", "bytes": size, "seconds": seconds}, 4e12, device)
 
@@ -308,7 +308,7 @@ echo "predicted: 100.0 ms a step"
 
 
 def predictions(bench):
-    """What is made of a run's results."""
+    """Tests predictions from a run's results."""
     (bench.folder / "bin").mkdir()
     bench.script("bin/weft", COMPILER)
     result = bench.folder / "result.json"
@@ -340,7 +340,7 @@ def predictions(bench):
 
 
 def states(bench):
-    """How a row ends that has measured something before."""
+    """Tests how a row ends that has some measurements."""
     def raises(error, left):
         def measure(own, _):
             own.said.append("half of it")
@@ -357,7 +357,7 @@ def states(bench):
 
 
 def seconds(bench):
-    """What rows may take of what is left."""
+    """Tests how much of the remaining time rows may take."""
     row, needed = gpu_rows.Row("row", 10, None), gpu_rows.Row("needed", 20, None, needed=True)
     for what, later, left, expected in (
             ("enough for all", [row, needed], 100, 20), ("nothing to spare", [row, needed], 30, 10),

@@ -6,8 +6,7 @@
 #===------------------------------------------------------------------------===#
 """Breaks the collectives of a program one by one; the comparison with one rank must notice each.
 
-This tests the test: a collective that may be dropped or scaled unseen is one that equality does not
-watch.
+This tests the test: if a collective can be dropped or scaled unnoticed, equality does not cover it.
 """
 
 import itertools
@@ -34,7 +33,7 @@ NOTHING_LEFT = object()
 
 def check_mutants(compiler, case, full):
     """Breaks each collective of the program for a 2 x 2 mesh: in every way if `full`, else in one,
-    another one from each collective to the next. Goes on until told that nothing is left."""
+    another one from each collective to the next. Stops when the compiler says that no collective is left."""
     def train(mesh):
         return compiler.run(compiler.program(case, mesh), mesh, STEPS, name="mutants")
 
@@ -51,7 +50,7 @@ def check_mutants(compiler, case, full):
 
 
 def unnoticed(compiler, case, expected, number, kind):
-    """A sentence if the mutant trains like the program it was made from, or None."""
+    """Returns a sentence if the mutant trains like the original program, or None."""
     try:
         place = compiler.compile(case, MESH, suffix=f"-{number}-{kind}",
                                     options=["--mutate-collective", f"{number}:{kind}"])

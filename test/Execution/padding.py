@@ -9,10 +9,9 @@
 
     padding.py --bin build/bin [--full] [--case TEXT]
 
-Dimensions of 4 elements are cut into 3 shards, so that they become 6 long, of which one rank has
-nothing else than padding. Loss and gradients must be those of one rank, in float64; or the compiler
-must say that the dimension cannot be padded. Cases whose operands must be positive are left out, as
-padding is zero.
+Dimensions of 4 elements are cut into 3 shards and so padded to 6, and one rank has only padding.
+Loss and gradients must be those of one rank, in float64; or the compiler must say that the dimension
+cannot be padded. Cases whose operands must be positive are left out, as padding is zero.
 
 Without --full each case takes one of its dimensions. Prints a line for each program, then "N passed,
 N refused, N failed"; fails if one failed, or none ran.
@@ -53,7 +52,7 @@ def gradients(tools, folder, plan, name):
 
 
 def difference(got, wanted):
-    """What is not the same, or None."""
+    """Returns a sentence about the first difference, or None."""
     for name, value in wanted.items():
         far = np.abs(got[name] - value).max(initial=0) if got[name].shape == value.shape else np.inf
         if not far <= TOLERANCE * max(1, np.abs(value).max(initial=0)):

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Compiles a case for a mesh, runs it, and reads what it wrote."""
+"""Compiles a case for a mesh, runs it, and reads the results."""
 
 import json
 import math
@@ -71,7 +71,7 @@ class Once:
 
 @dataclass
 class Run:
-    """What a run wrote: loss and norm of each step, gradients of one, tensors after the last, the
+    """The results of a run: loss and norm of each step, gradients of one, tensors after the last, the
     loss of each validation, logits of the last one's first batch or None, and what each layer with
     experts dropped in each step."""
 
@@ -108,7 +108,7 @@ class Compiler:
         return compiled()
 
     def place(self, case, mesh, suffix=""):
-        """A folder of its own for one program."""
+        """Returns a new folder for one program."""
         place = self.folder / f"{case.name}-{mesh.replace(':', '-')}{suffix}"
         place.mkdir(parents=True, exist_ok=True)
         return place
@@ -166,18 +166,18 @@ class Compiler:
 
 
 def sees_logits(mesh):
-    """Whether a program gives logits: with micro-batches nobody sees them together."""
+    """Returns whether a program gives logits; with micro-batches no rank has all of them at once."""
     return "accumulation" not in mesh
 
 
 def number(line, key):
-    """What a line of metrics says; a value that is not finite is null there."""
+    """Returns a number of a line of metrics; null stands for a value that is not finite."""
     return math.nan if line[key] is None else line[key]
 
 
 @dataclass
 class ReferenceRun:
-    """What NumPy computes; `gradients` is set to those of the step to compare."""
+    """The results of NumPy; `gradients` are those of the step to compare."""
 
     initial: dict
     losses: list

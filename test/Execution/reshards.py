@@ -9,8 +9,8 @@
 
     reshards.py --weft bin/weft [--full]
 
-One matmul of two matrices of whole numbers is computed under every sharding that there is, so that
-it is also a pending sum over any axes, and goes from each to each other. Every result is written to
+One matmul of two matrices of whole numbers is computed under every sharding, pending sums
+included, and resharded from each to each other. Every result is written to
 a variable of its own, and must be the matmul exactly. Meshes of three axes have thousands of
 pairs, of which a sample is taken unless --full is given.
 
@@ -49,7 +49,7 @@ links { name: "memory" scope: NODE latency_seconds: 0 bandwidth_bytes_per_second
 
 
 def layouts(mesh):
-    """All ways in which a matrix lies: axes of rows, of columns, and pending ones."""
+    """Returns all shardings of a matrix: axes of rows, of columns, and pending ones."""
     found = []
     for uses in itertools.product(range(4), repeat=len(mesh)):
         lists = [[axis for axis, use in enumerate(uses) if use == wanted] for wanted in range(3)]
@@ -84,7 +84,7 @@ class Module:
         self.variables[name] = kind
 
     def value(self, layout):
-        """The matmul under `layout`, each factor cut as that asks for."""
+        """Returns the matmul under `layout`, with the operands cut accordingly."""
         if layout not in self.values:
             rows, columns, pending = layout
             name = f"p{len(self.values)}"
@@ -149,7 +149,7 @@ def call(folder, *command):
 
 
 def check(weft, folder, mesh, pairs):
-    """A sentence about the first result that is wrong, or None."""
+    """Returns a sentence about the first wrong result, or None."""
     module = Module(mesh, pairs)
     for name, text in (("module.mlir", module.text()), ("recipe", RECIPE), ("machine", MACHINE)):
         (folder / name).write_text(text)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- rule_mutants.py - wrong factor rules, which must be noticed ----------===#
+#===- rule_mutants.py - tests that wrong factor rules are noticed ----------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,9 +9,9 @@
 
     rule_mutants.py --bin build/bin [--count N]
 
-All who ask an op how it may be sharded get the same wrong answer, the verifiers of its shapes and
-shardings included. A mistake is noticed where something else of the compiler refuses what follows
-from it, or where a result is another one. It does not count if no program becomes another one by it.
+The whole compiler sees the wrong rule, the verifiers of shapes and shardings included. A mistake is
+noticed if another part of the compiler refuses the module, or if a result differs. A mistake that
+changes no program does not count.
 
 Prints a line for each mistake, then "N passed, N failed"; fails if one failed or there were fewer
 than asked for.
@@ -49,25 +49,25 @@ class Bench:
             self.cases.append((case, place, (place / "step.mlir").read_text()))
 
     def of(self, op):
-        """The cases in which `op` occurs; of what occurs in all, those that are about it."""
+        """Returns the cases in which `op` occurs; for ops that occur in all, the cases that test them."""
         found = [(case, place) for case, place, text in self.cases if re.search(rf"{op}\b", text)]
         own = [(case, place) for case, place in found if case.name.startswith(f"{op[5:]}/")]
         return own if len(found) == len(self.cases) else found
 
     def ranks(self, place, op, options, name):
-        """What the ranks do in a case, as text."""
+        """Returns the module of the ranks in a case, as text."""
         assignments.write_ranks(self.tools, place, MESH, f"only={op}", options, name)
         return (place / name).read_text()
 
     def right_ranks(self, place, op):
-        """The same without a mistake."""
+        """Returns the module of the ranks without a mistake."""
         key = (place, op)
         if key not in self.right:
             self.right[key] = self.ranks(place, op, (), f"{op}.mlir")
         return self.right[key]
 
     def notice(self, mutation):
-        """How `mutation` is noticed, None if it is not, and "" if it changes nothing."""
+        """Returns how `mutation` is noticed; None if it is not, and "" if it changes no program."""
         op, changed, planted = mutation.split(":")[0], False, f"--mutate-rule={mutation}"
         for case, place in self.of(op):
             name = mutation.replace(":", "-")

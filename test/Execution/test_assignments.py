@@ -17,7 +17,7 @@ WHOLE = np.array([[1.0, -200.0], [0.5, 3.0]])
 
 
 def compare(**ways):
-    """What is said of one result in these ways."""
+    """Returns the faults of one result in these ways."""
     return assignments.faults({(1, "weft.map", 0): {"whole": WHOLE, **ways}}, 1e-12)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- verify.py - `weft verify` says yes to plans that are right -----------===#
+#===- verify.py - `weft verify` accepts right plans ------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,9 +10,9 @@
     verify.py --weft bin/weft            a few, quickly
     verify.py --weft bin/weft --full     all cases on all their meshes, all examples, and graphs
 
-Each must be verified, with every kind of collective, op by op as the original is split, and with --full in
-a minute of processor time, which other work on the machine does not change. A run that is stopped must leave
-no files and no processes. Prints a line for each, with its seconds and those of processors, then "N passed,
+Each must be verified, with every kind of collective and each op sharded as in the original, and with --full
+in a minute of processor time, which other work on the machine does not change. A run that is stopped must
+leave no files and no processes. Prints a line for each, with its seconds and those of processors, then "N passed,
 N failed"; fails if one failed or none ran.
 """
 
@@ -119,7 +119,7 @@ schedule {{ peak_learning_rate: 0.01 decay: CONSTANT }} clip_norm: 1
 
 
 def fault_of(weft, arguments):
-    """Runs weft verify; a sentence about what is wrong, or None."""
+    """Runs weft verify; returns a sentence about the fault, or None."""
     try:
         done = subprocess.run([str(part) for part in [weft, "verify", *arguments]],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -135,7 +135,7 @@ def fault_of(weft, arguments):
 
 
 def programs_in(folder):
-    """Numbers of the processes whose programs lie in `folder`."""
+    """Returns the numbers of the processes whose programs are in `folder`."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -149,7 +149,7 @@ def programs_in(folder):
 
 
 def halted(pids):
-    """Those of the processes that could be stopped, as they had not ended yet."""
+    """Stops the processes; returns those that had not ended yet."""
     found = []
     for pid in pids:
         try:
@@ -161,8 +161,9 @@ def halted(pids):
 
 
 def fault_of_stopping(weft, arguments, number, folder, runs):
-    """Sends a signal to weft verify alone, as soon as there is its folder, or if `runs` a program that it
-    trains; a sentence if something stays, or None. It may be done first, on a machine that is busy."""
+    """Sends a signal to weft verify alone, as soon as its folder exists, or with `runs` as soon as it
+    trains a program. Returns a sentence if files or processes stay, or None. On a busy machine it may
+    end before the signal."""
     for attempt in range(5):
         place = folder / str(attempt)
         place.mkdir(parents=True)
@@ -173,14 +174,14 @@ def fault_of_stopping(weft, arguments, number, folder, runs):
 
 
 def kill(pids):
-    """Those of the processes that have not ended yet."""
+    """Kills the processes that have not ended yet."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def fault_of_signal(weft, arguments, number, folder, runs):
-    """One such run."""
+    """Runs weft verify once and sends it a signal."""
     process = subprocess.Popen([str(part) for part in [weft, "verify", *arguments]],
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env={**os.environ, "TMPDIR": str(folder)})
@@ -202,7 +203,7 @@ def fault_of_signal(weft, arguments, number, folder, runs):
 
 
 def processor_seconds():
-    """What the processes have taken that were waited for."""
+    """Returns the processor seconds of all ended child processes."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

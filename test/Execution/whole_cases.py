@@ -6,7 +6,7 @@
 #===------------------------------------------------------------------------===#
 """Models like GPT-2, Llama and Mixtral, and the splits over 8 and 16 ranks that people use.
 
-What `cases` tries one at a time comes together here: three and four axes at once, with homes of
+These combine the features that `cases` tests one at a time: three and four axes at once, with homes of
 variables and with micro-batches. Sizes divide by 16, and of the uneven models by neither 8 nor 16.
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- device_faults.py - what programs for CUDA devices say when one fails ----===#
+#===- device_faults.py - faults of programs for CUDA devices ------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,7 +9,7 @@
 
     device_faults.py --bin bin
 
-Wherever it is, the run must end soon, with the exit status of docs/Running.md and one report on standard error,
+Whatever fails, the run must end soon, with the exit status of docs/Running.md and one report on standard error,
 and leave no process behind. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then
 "N passed, N failed"; fails if one failed or none ran. Started by root, it needs the two variables of Open MPI that
 docs/Running.md names.

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- faults.py - what the tools do with bad input ----------------------------===#
+#===- faults.py - errors on bad input -----------------------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- processes.py - ranks as processes, and what is said when one is gone ----===#
+#===- processes.py - ranks as processes, and their faults ---------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +7,8 @@
 #===------------------------------------------------------------------------===#
 """Runs a compiled program under mpirun, and as torchrun does, with and without faults.
 
-In good order it must write what ranks as threads of one process write, bit by bit, and go on from
-their checkpoints, and they from its. When a rank is killed, stopped, or started with something
+Without faults it must write the same bits as ranks that are threads of one process, and each must
+resume from the other's checkpoints. When a rank is killed, stopped, or started with something
 else, the run must end soon, with the right exit status and one line on standard error, and leave no
 process behind. Prints a line for each case, then "N passed, N failed"; fails if one failed or none
 ran. Started by root, it needs the two variables of Open MPI that docs/Running.md names. It does not
@@ -272,7 +272,7 @@ def starts_of_tcp(bench):
 
 
 def starts_of_mpi(bench):
-    """Under mpirun."""
+    """Starts under mpirun."""
     mpirun = ["mpirun", "--quiet", "--oversubscribe"]
     program = ["./train", "--data", "text"]
     bench.fault("too few processes", [*mpirun, "-n", "3", *program],

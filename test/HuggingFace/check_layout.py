@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-#===- check_layout.py - are imported parameters where they belong? ---------===#
+#===- check_layout.py - compares imported parameters with their source -----===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -22,7 +22,7 @@ func.func private @kernel_attention_0(%q: tensor<2x4096x8x4x128xbf16>, %k: tenso
   return %o, %l : tensor<2x4096x8x4x128xbf16>, tensor<2x8x4x4096xf32>
 }
 
-// Where documents begin is looked up, not stored.
+// Starts of documents are looked up, not stored.
 // CHECK-LABEL: .entry kernel_attention_1_phase_0(
 // CHECK-NOT: .local
 // CHECK: ld.global{{.*}}b32

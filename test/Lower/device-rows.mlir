@@ -1,4 +1,4 @@
-// Rows of which there are few, or that are short, or begin anywhere, in the shape that devices run.
+// Kernels of few rows, of short rows, and of rows that begin anywhere, in the form for devices.
 // REQUIRES: cuda-toolkit
 // RUN: weft-opt %s -lower=devices=true -o %t.mlir
 // RUN: weft-translate --kernels-to-ptx %t.mlir | FileCheck %s

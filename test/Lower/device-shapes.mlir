@@ -1,4 +1,4 @@
-// Kernels in the shape that devices run: neighbors by 16 bytes, rows by blocks. What needs no function of the toolkit needs no toolkit.
+// Kernels in the form for devices: neighbors by 16 bytes, rows by blocks. Kernels that call no function of the toolkit need no toolkit.
 // RUN: rm -rf %t && mkdir -p %t/bin %t/nvvm/libdevice && touch %t/bin/ptxas && chmod +x %t/bin/ptxas
 // RUN: llvm-as /dev/null -o %t/nvvm/libdevice/libdevice.10.bc
 // RUN: weft-opt %s -lower=devices=true -o %t/module.mlir
@@ -13,7 +13,7 @@
 // MODULE-NOT: weft.threads
 // MODULE: llvm.func @kernel_norm_0({{.*}}weft.iterations = array<i64: 8192>{{.*}}weft.threads = array<i64: 256>
 // MODULE: llvm.func @kernel_norm_grad_0({{.*}}weft.iterations = array<i64: 396, 32>{{.*}}weft.threads = array<i64: 256, 256>
-// What a host leaves to one thread, many share.
+// Many threads share the work that one thread of a host does.
 // MODULE: llvm.func @kernel_copy_0({{.*}}weft.iterations = array<i64: 2097152>
 // MODULE: llvm.func @kernel_partial_0({{.*}}weft.iterations = array<i64: 2097152>
 // MODULE: llvm.func @kernel_contract_0({{.*}}weft.iterations = array<i64: 256>{{.*}}weft.threads = array<i64: 256>

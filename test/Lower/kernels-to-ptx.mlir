@@ -1,4 +1,4 @@
-// Kernels as entries for CUDA devices. What needs no function of the toolkit needs no toolkit: this one is made up.
+// Kernels as entries for CUDA devices. Kernels that call no function of the toolkit need no toolkit: this one is a fake.
 // RUN: rm -rf %t && mkdir -p %t/bin %t/nvvm/libdevice && touch %t/bin/ptxas && chmod +x %t/bin/ptxas
 // RUN: llvm-as /dev/null -o %t/nvvm/libdevice/libdevice.10.bc
 // RUN: weft-opt %s -lower | env CUDA_HOME=%t weft-translate --kernels-to-ptx | FileCheck %s
@@ -15,7 +15,7 @@
 // CHECK: %ctaid.x
 // CHECK: setp.gt.u64 {{.*}}, 23
 // CHECK: %nctaid.x
-// The rows stay loops. What is loaded lies in the device's memory, and one operand is only read.
+// The rows stay loops. Operands are in the device's memory, and one of them is read-only.
 // CHECK: .pragma "nounroll"
 // CHECK: ld.global.nc
 // CHECK: st.global

@@ -1,4 +1,4 @@
-// What kernels take of each architecture, as the toolkit's assembler says.
+// Registers and memory of kernels on each architecture, by the toolkit's assembler.
 // REQUIRES: cuda-toolkit
 // RUN: weft-opt %s -lower | weft-translate --kernels-to-resources | FileCheck %s
 

@@ -100,8 +100,8 @@ class Case:
             (folder / f"recipe-{precision}").write_text(text)
 
     def train(self, pins, precision="F64", saves="--save"):
-        """Losses of all steps, and what is saved: the weights and statistics after them, or the
-        gradients of the first."""
+        """Returns the losses of all steps, and the saved tensors: weights and statistics after the
+        steps, or gradients of the first."""
         out = self.folder / "-".join(["run", precision, *pins])
         run(self.weft, "compile", self.folder / "imported/model.textproto", "--machine",
             MACHINE, "--recipe", self.folder / f"recipe-{precision}", "-o", out,
@@ -116,7 +116,7 @@ class Case:
 
 
 def difference(a, b):
-    """What differs most of two runs, as text; nothing where nothing does."""
+    """Returns the largest difference of two runs, as text; nothing if they agree."""
     losses, weights = a
     others, otherWeights = b
     worst = np.abs(losses - others).max()
@@ -132,14 +132,14 @@ def difference(a, b):
 
 
 def distance(run, exact):
-    """How far losses and gradients of a run are from those in float64."""
+    """Returns the distances of a run's losses and gradients from those in float64."""
     losses = np.sqrt(np.mean((run[0] - exact[0]) ** 2))
     off = sum(np.sum((run[1][name] - values) ** 2.0) for name, values in exact[1].items())
     return losses, np.sqrt(off / sum(np.sum(values ** 2.0) for values in exact[1].values()))
 
 
 def check_bf16(case, title, report):
-    """Reports on every split of a case in bf16."""
+    """Compares every split of a case in bf16."""
     def train(pins, precision="BF16"):
         return case.train(pins, precision, "--save-gradients")
 

@@ -252,7 +252,7 @@ def resnet(classes=4, width=4):
 
 
 def resnet50(g):
-    """ResNet-50 (He et al., arXiv 1512.03385), of which the stride is in the 3 x 3 convolutions."""
+    """ResNet-50 (He et al., arXiv 1512.03385), with the stride in the 3 x 3 convolutions."""
     x = g.add("Relu", convolution(g, "stem", "input", 3, 64, 7, 2))
     x = g.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     inputs = 64

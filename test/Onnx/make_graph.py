@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""make_graph.py NAME FILE: a model of graphs.py, or one that is to be refused."""
+"""make_graph.py NAME FILE: writes a model of graphs.py, or one that the compiler must refuse."""
 
 import sys
 from pathlib import Path
@@ -97,14 +97,14 @@ def uniform():
 
 
 def single(size=6):
-    """A matmul with no other behind it: nothing in between to split."""
+    """A single matmul, with no intermediate tensor to split."""
     g = Graph(["batch", size])
     g.add("Gemm", "input", g.weight("w", size, 2), name="logits")
     return g
 
 
 def roots():
-    """Roots of sums, of which some are negative."""
+    """Square roots of sums, some of which are negative."""
     g = Graph(["batch", 6])
     x = g.add("Sqrt", g.add("Gemm", "input", g.weight("w", 6, 4)))
     g.add("Gemm", x, g.weight("v", 4, 2), name="logits")

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-#===- overview.py - what pages show of the tools is what the tools print ----===#
+#===- overview.py - excerpts in pages equal the tools' output ---------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===--------------------------------------------------------------------------===#
-"""Makes every excerpt of docs/Overview.md and docs/reference-claims.md again, and fails where a
-page shows something else.
+"""Makes every excerpt of docs/Overview.md and docs/reference-claims.md again, and fails if a page
+differs.
 
 In a page an excerpt is a code block below a comment that says where it comes from:
 
@@ -55,7 +55,7 @@ EXCERPT = re.compile(r"<!-- excerpt\n(?P<spec>.*?)-->\n```(?P<language>\w*)\n(?P
 
 
 class PageError(Exception):
-    """The page asks for something that is not there."""
+    """A page's excerpt asks for output that does not exist."""
 
 
 def parse_spec(text):
@@ -158,7 +158,7 @@ def renew(page, shell):
 
 
 def check(path, shell, update):
-    """Makes one page again; returns 1 if it differs and is not to be updated."""
+    """Makes one page again; returns 1 if it differs, unless it is to be updated."""
     page = path.read_text()
     try:
         renewed = renew(page, shell)

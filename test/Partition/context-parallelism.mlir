@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -split-input-file -reshard-to-collectives -localize -expand-permutations -verify-partition | FileCheck %s
 
-// What attention moves where activations are cut along the sequence, over four ranks. A shard of
+// The collectives of attention if four ranks share the sequence. A shard of
 // keys, and of values, is 2 x 4 x 4 x 8 elements here, a fourth of the whole.
 
 // Exchanged for heads (Jacobs et al. 2023, DeepSpeed Ulysses): queries, keys, values and outputs go

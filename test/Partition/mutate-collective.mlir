@@ -21,7 +21,7 @@
 
 #mesh = #weft.mesh<"tp"=2>
 
-// What `double` does here is the example of the pass's description.
+// `double` gives the example of the pass's description.
 // DOUBLE-LABEL: @first
 // DOUBLE-NEXT:    %[[A:.*]] = weft.all_reduce sum %arg0
 // DOUBLE-NEXT:    %[[B:.*]] = weft.all_reduce sum %[[A]] over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>

@@ -5,15 +5,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Compiles all examples in several ways, and looks for gathers that need not be.
+"""Compiles all examples in several ways, and looks for redundant gathers.
 
     redundant_gathers.py --weft build/bin/weft
 
-Of what a rank does (--stop-after=partition) a gather is redundant if
-- the same value was gathered in the same way before, and that is still in use at or after this one
-  (what is given up in between, as parameters are after use, may be gathered again);
-- all that it is used for is to be cut again over its axes, along the dimension that it is gathered in;
-- what it gathers was cut so from the whole.
+A gather in a rank's program (--stop-after=partition) is redundant if
+- the same value was gathered in the same way before, and that result is still in use at or after this
+  gather (a value that was freed in between, as parameters are after use, may be gathered again);
+- all its users cut it again over the same axes, along the dimension in which it was gathered;
+- its operand was cut in the same way from the whole value.
 
 Prints a line for each program, then "N passed, N failed".
 """
@@ -58,7 +58,7 @@ def functions(text):
 
 
 def redundant(name, ops):
-    """A sentence about each gather that need not be."""
+    """Returns a sentence about each redundant gather."""
     users, makers = {}, {}
     for place, (results, op, rest) in enumerate(ops):
         for operand in set(VALUE.findall(rest)):

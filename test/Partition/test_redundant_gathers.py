@@ -1,4 +1,4 @@
-#===- test_redundant_gathers.py - what counts as gathered needlessly -------===#
+#===- test_redundant_gathers.py - tests of redundant gathers ---------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

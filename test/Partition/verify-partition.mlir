@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -split-input-file -verify-diagnostics -verify-partition
 
-// What Partition leaves: variables keep the whole type, other tensors are local.
+// The invariants of modules after Partition: variables keep the whole type, other tensors are local.
 
 #mesh = #weft.mesh<"tp"=2>
 #cut = #weft.sharding<#mesh, [{"tp"}]>

@@ -2,7 +2,7 @@
 // RUN: weft-opt %s -split-input-file -accumulate-micro-batches="accumulation=1 samples=8" | FileCheck %s --check-prefix=ONE
 // ONE-NOT: micro_batch
 
-// The example of the pass's description. What is no matter of samples stays.
+// The example of the pass's description. Values that do not depend on samples stay.
 
 // CHECK: weft.variable input @x ["micro_batch", "batch", "hidden"] : tensor<2x?x4xf64>
 weft.variable input @x ["batch", "hidden"] : tensor<?x4xf64>

@@ -5,7 +5,7 @@
 // Two modules of one op, whole and in two ways.
 // SAMPLE: 6
 
-// What the description of the pass shows, and the pending operands of an op that is additive.
+// The example of the pass's description, and pending operands of an additive op.
 
 #mesh = #weft.mesh<"a"=2>
 module attributes {weft.mesh = #mesh} {

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -split-input-file -verify-diagnostics -verify-plan
 
-// What Plan leaves.
+// The invariants of modules after Plan.
 
 #mesh = #weft.mesh<"tp"=2>
 #cut = #weft.sharding<#mesh, [{"tp"}]>

@@ -4,7 +4,7 @@
 // RUN: weft-opt %s -apply-plan='plan={%{plan}}' -resolve-constraints -search-shardings='why' | FileCheck %s --check-prefix=BYTES
 // RUN: weft-opt %s -apply-plan='plan={%{plan}}' -resolve-constraints -search-shardings | FileCheck %s --check-prefix=NONE
 
-// Everything that was decided says why, where that is asked for: by whom it is pinned or constrained, that
+// Every decision states its reason if asked for: the pin or constraint that sets it, that
 // it has no choice, or what the next best way would take while nothing else moves.
 
 // CHECK: @w ["ffn", "hidden"] {weft.why = "chosen for {{[0-9.]+}} us here; {{.*}} would take {{[0-9.]+}} us more{{.*}}"} :

@@ -1,4 +1,4 @@
-#===- config.py - what a model and a recipe say ----------------------------===#
+#===- config.py - records of models and recipes ----------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -58,7 +58,7 @@ class Dataset:
         return self._rows([self.sample_at(first + row) for row in range(self.batch_size)])
 
     def batch_in_order(self, number):
-        """The same of batch `number` of a validation, which takes samples as they lie."""
+        """The same for batch `number` of a validation, which takes samples in the file's order."""
         first = number * self.batch_size
         return self._rows(range(first, first + self.batch_size))
 

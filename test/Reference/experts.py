@@ -73,7 +73,7 @@ def choose(experts, scores):
 
 
 def keep(experts, routing, chosen):
-    """What of `chosen` is left when no expert takes more of a group than its capacity."""
+    """The part of `chosen` that is left if no expert takes more tokens of a group than its capacity."""
     if routing.buffer_factor is not None:
         even = chosen.shape[1] * experts.experts_per_token / experts.experts
         room = max(1, math.ceil(routing.buffer_factor * even - 1e-9))

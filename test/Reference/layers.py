@@ -54,15 +54,15 @@ def quantize(x, name, amax=None):
 
 
 class Fp8:
-    """What FP8 matmuls multiply: formats of values and of gradients, and for how many
-    steps a tensor's greatest absolute values are kept to scale by; 0: by its own."""
+    """The operands of FP8 matmuls: formats of values and of gradients, and the number of steps for
+    which a tensor's greatest absolute values are kept for its scale; 0 to scale by its own."""
 
     def __init__(self, values, gradients, history=0):
         self.formats, self.history = (values, gradients), history
         self.kept, self.own = {}, {}
 
     def fresh(self):
-        """The same before the first step."""
+        """The same settings with the state before the first step."""
         return Fp8(*self.formats, self.history)
 
     def values(self, x, name):
@@ -72,7 +72,7 @@ class Fp8:
         return self._quantize(x, name + ".gradient", self.formats[1])
 
     def end_step(self):
-        """What the step's tensors were scales those of the next."""
+        """Ends a step, whose tensors scale those of the next."""
         for name, amax in self.own.items():
             self.kept[name] = (self.kept.get(name, []) + [amax])[-max(self.history, 1):]
         self.own = {}

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""What happens to weights after the gradients are known, as docs/Numerics.md says."""
+"""The update of weights by their gradients, as docs/Numerics.md says."""
 
 import math
 
@@ -37,7 +37,7 @@ def global_norm(gradients):
 
 
 def clip_scale(recipe, norm):
-    """What the gradients are multiplied with; a recipe without clipping has an infinite norm."""
+    """The factor of the gradients; a recipe without clipping has an infinite norm."""
     return min(1.0, recipe.clip_norm / (norm + 1e-6))
 
 
@@ -67,7 +67,7 @@ class AdamW:
 
 
 class Muon:
-    """Jordan et al. 2024, with the scale of Liu et al. 2025; what is no matrix is AdamW's."""
+    """Jordan et al. 2024, with the scale of Liu et al. 2025; parameters that are no matrices get AdamW."""
 
     def __init__(self, recipe, weights):
         self.recipe = recipe

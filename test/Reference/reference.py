@@ -30,7 +30,7 @@ from model import Transformer
 
 @dataclass
 class Step:
-    """What one step gives; gradients are before clipping."""
+    """The results of one step; gradients are before clipping."""
 
     step: int
     loss: float

@@ -7,10 +7,10 @@
 #===------------------------------------------------------------------------===#
 """Builds the runtime with one sanitizer, runs its tests, and trains a compiled program on it.
 
-That of addresses watches for undefined behaviour, too.
+The address sanitizer comes with that of undefined behaviour.
 
-The program is that of an example, in float64 so that its matmuls are generated code too, on four
-ranks. What it prints must be what the program without a sanitizer prints, and no report may come.
+The program is an example's, in float64 so that its matmuls are generated code too, on four ranks.
+Its output must equal that of the program without a sanitizer, and no sanitizer may report anything.
 """
 
 import argparse

@@ -21,7 +21,7 @@ func.func private @grad(%x: tensor<8x32xf32>, %y: tensor<8x16xf32>) -> tensor<32
       : (tensor<8x32xf32>, tensor<8x16xf32>) -> tensor<32x16xf32>
   return %0 : tensor<32x16xf32>
 }
-// Nobody calls it any more.
+// No op calls the function any more.
 // CHECK-NOT:   @add(
 func.func private @add(%a: tensor<32x16xf32>, %b: tensor<32x16xf32>) -> tensor<32x16xf32> {
   %0 = weft.map ins(%a, %b : tensor<32x16xf32>, tensor<32x16xf32>) maps [#id, #id]

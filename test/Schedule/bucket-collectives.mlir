@@ -9,7 +9,7 @@
 // RUN: not weft-opt %s -split-input-file -bucket-collectives="machine='version: 2'" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REFUSED
 
-// Without a machine there is nothing to weigh it by.
+// Without a machine, the pass has no times to compare.
 // NONE-NOT: weft.concat
 
 // REFUSED: bucket-collectives: machine:1:{{.*}}version

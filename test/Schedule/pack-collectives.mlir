@@ -6,7 +6,7 @@
 // RUN: not weft-opt %s -split-input-file -pack-collectives="machine='version: 2'" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REFUSED
 
-// Without a machine there is nothing to weigh it by.
+// Without a machine, the pass has no times to compare.
 // NONE-NOT: weft.contract
 
 // REFUSED: pack-collectives: machine:1:{{.*}}version

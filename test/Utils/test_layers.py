@@ -78,14 +78,14 @@ class House:
         return rooms
 
     def room_of(self, path):
-        """The room of a file: that of the longest name which holds it."""
+        """The room of a file: the one with the longest matching name."""
         path = re.sub(r"^include/weft/", "lib/", path)
         names = [name for name in self.rooms
                  if path.startswith(name + "/") or path.rpartition(".")[0] == name]
         return self.rooms[max(names, key=len)] if names else None
 
     def mistakes(self, root):
-        """A line for each include that runs upwards, or that leads where no arrow does."""
+        """A line for each include that leads upwards, or along no arrow of the picture."""
         found = []
         for top in (*self.buildings, "include/weft"):
             for file in sorted((root / top).rglob("*")):

@@ -1,10 +1,10 @@
-#===- test_setup_cuda.py - tests of which toolkits of CUDA do --------------===#
+#===- test_setup_cuda.py - tests of checks of CUDA toolkits ----------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Toolkits that are made up, as utils/setup-cuda and runtime/CudaHeaders.cmake see them. Nothing is installed."""
+"""Tests how utils/setup-cuda and runtime/CudaHeaders.cmake judge made-up toolkits. Installs nothing."""
 
 import os
 import subprocess

@@ -20,7 +20,7 @@ using namespace mlir;
 
 static llvm::cl::opt<bool>
     listShardableOps("list-shardable-ops",
-                     llvm::cl::desc("Print the ops that say how they may be sharded, and exit"));
+                     llvm::cl::desc("Print the ops that have a factor rule, and exit"));
 
 static llvm::cl::opt<std::string> mutateRule("mutate-rule", llvm::cl::value_desc("NAME:KIND:SITE"),
                                              llvm::cl::desc(weft::kRuleMutationHelp));
@@ -35,13 +35,13 @@ static void printShardableOps(const DialectRegistry &registry) {
   }
 }
 
-/// Prints why nothing can be done.
+/// Prints `error`; returns the exit status of a failure.
 static LogicalResult fail(const llvm::Twine &error) {
   llvm::errs() << "weft-opt: " << error << "\n";
   return failure();
 }
 
-/// As MlirOptMain, with a look at the text before its parser gets it.
+/// Does the same as MlirOptMain, but refuses text that would overflow the parser's stack.
 static LogicalResult run(const std::string &input, const std::string &output,
                          DialectRegistry &registry) {
   std::string error;

@@ -1,4 +1,4 @@
-//===- SolveProblem.cpp - planning problems and what solvers find ---------===//
+//===- SolveProblem.cpp - reads, solves and prints planning problems ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,7 +23,7 @@ using namespace weft::planner;
 
 namespace {
 
-/// What `--solver=trying` tries, at most.
+/// The most choices that `--solver=trying` tries.
 constexpr double kMostChoices = 1e7;
 
 enum class Solver { Search, Exact, Messages, Trying };
@@ -33,7 +33,7 @@ LogicalResult fail(const llvm::Twine &message) {
   return failure();
 }
 
-/// The solution that a solver finds; nothing, with an error, if there are too many to try.
+/// Returns the solution of a solver; nothing, with an error, if there are too many choices to try.
 std::optional<Solution> solve(const Problem &problem, Solver solver) {
   switch (solver) {
   case Solver::Search:

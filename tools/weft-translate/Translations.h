@@ -10,16 +10,16 @@
 
 namespace weft {
 
-/// --import-model: a description of a model, and by --recipe one of its training, to a module.
+/// Registers --import-model: from a model's description, and a recipe in --recipe, to a module.
 void registerImportTranslation();
 
-/// --program-to-text: a module that Schedule has left, to the table of instructions that it
-/// becomes; by --program-steps, after the steps of Schedule that it names.
+/// Registers --program-to-text: from a module after Schedule's passes to its table of instructions,
+/// after the steps of Schedule that --program-steps names.
 void registerProgramTranslation();
 
 void registerProblemTranslations();
 
-/// --kernels-to-ptx and --kernels-to-resources.
+/// Registers --kernels-to-ptx and --kernels-to-resources.
 void registerDeviceTranslations();
 
 } // namespace weft

@@ -22,8 +22,8 @@ namespace {
 CommandLine declare(CalibrateOptions &options) {
   CommandLine line(
       "weft calibrate -o FILE [options]",
-      "Measures this machine, which should have nothing else to do, and writes the file\n"
-      "that describes it to 'weft compile'.");
+      "Measures this machine, on which nothing else should run, and writes the machine's file\n"
+      "for 'weft compile'.");
   line.addText("-o", "FILE", "the machine's file", options.output);
   line.addText("--name", "NAME", "the machine's name in reports (default: calibrated)",
                options.name);
@@ -33,7 +33,7 @@ CommandLine declare(CalibrateOptions &options) {
                  1, 1024, options.ranks);
   line.add(targetOption(options.target));
   line.addText("--measured", "FILE",
-               "what weft-rt-calibrate has printed on another machine; kernels are not measured",
+               "output of weft-rt-calibrate on another machine; kernels are not measured",
                options.measured);
   line.addSwitch("--quick", "take some seconds instead of a minute or two, with fewer cases",
                  options.quick);

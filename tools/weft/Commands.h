@@ -15,7 +15,8 @@ namespace weft {
 /// `weft compile`: descriptions to an executable. Returns the exit status.
 int compileCommand(llvm::ArrayRef<const char *> arguments);
 
-/// `weft plan`: what a model would take on a machine. Returns the exit status, 1 if nothing fits.
+/// `weft plan`: predicts a model's time and memory on a machine. Returns the exit status, 1 if no
+/// plan fits.
 int planCommand(llvm::ArrayRef<const char *> arguments);
 
 /// `weft calibrate`: measures this machine. Returns the exit status.
@@ -32,11 +33,11 @@ int exportCommand(llvm::ArrayRef<const char *> arguments);
 /// it takes over this process, and the function does not return.
 int runCommand(llvm::ArrayRef<const char *> arguments);
 
-/// `weft verify`: whether a plan computes what one rank does. Returns the exit status.
+/// `weft verify`: compares a plan's results with those of one rank. Returns the exit status.
 int verifyCommand(llvm::ArrayRef<const char *> arguments);
 
-/// `weft explain`: where a compiled program's time goes, or why a value of a model is split as it
-/// is. Returns the exit status.
+/// `weft explain`: lists the times of a compiled program's kernels, or the reason for the sharding
+/// of a value. Returns the exit status.
 int explainCommand(llvm::ArrayRef<const char *> arguments);
 
 } // namespace weft

@@ -1,4 +1,4 @@
-//===- ExplainCommand.cpp - where time goes, and why values lie so --------===//
+//===- ExplainCommand.cpp - times of kernels, and reasons for shardings ---===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,11 +33,11 @@ void declareKernelOptions(CommandLine &line, ExplainOptions &options) {
                  "list PROGRAM's kernels, matmuls and collectives, the slowest first: bytes,\n"
                  "operations, measured time, share of the machine's peak, predicted time",
                  options.kernels);
-  line.addText("--profile", "FILE", "do not run PROGRAM, take what it wrote by --profile",
+  line.addText("--profile", "FILE", "do not run PROGRAM, read the file of its option --profile",
                options.profile);
   line.addNumber("--steps", "N", "steps to run; the first is not counted (default: 5)", 2, 1000000,
                  options.steps);
-  line.addText("--threads", "N", "threads of each rank (default: as PROGRAM chooses)",
+  line.addText("--threads", "N", "threads of each rank (default: PROGRAM's own default)",
                options.threads);
   line.addSwitch("--json", "print a JSON object instead of a table", options.json);
 }
@@ -46,7 +46,7 @@ void declareValueOptions(CommandLine &line, ExplainOptions &options) {
   CompileOptions &compile = options.compile;
   line.addText("--model", "FILE", "the model that VALUE belongs to", compile.input);
   declarePlanningOptions(line, compile);
-  line.addNumber("--most", "N", "price at most so many other ways (default: 12)", 1, 1000000,
+  line.addNumber("--most", "N", "price at most N other ways (default: 12)", 1, 1000000,
                  options.most);
 }
 
@@ -54,10 +54,10 @@ CommandLine declare(ExplainOptions &options) {
   CommandLine line(
       "weft explain PROGRAM --kernels [options]\n"
       "       weft explain VALUE --model FILE --machine FILE [options]",
-      "Says where the time of PROGRAM goes, which 'weft compile' made. Runs some steps of "
-      "it on\nmade-up tokens or images, unless a profile of a run is there.\n\n"
-      "Or says why VALUE, a parameter or the result of an op of a model, is split as it is, and "
-      "what\na step would take if it were split in other ways. Names are those of plans: "
+      "Lists the times of the kernels of PROGRAM, which 'weft compile' made. Runs some steps "
+      "on\nmade-up tokens or images, unless a profile of a run is given.\n\n"
+      "Or explains how VALUE, a parameter or the result of an op of a model, is split, and "
+      "predicts\nthe time of a step if VALUE were split in other ways. Names are those of plans: "
       "mlp.up.weight,\nmlp.up/contract/1; '*' stands for any characters.");
   declareKernelOptions(line, options);
   declareValueOptions(line, options);
@@ -132,8 +132,8 @@ llvm::Error explainKernels(const ExplainOptions &options) {
 llvm::Error run(const CommandLine &line, ExplainOptions &options) {
   bool isValue = !options.compile.input.empty();
   if (!options.kernels && !isValue) {
-    return makeError("expected --kernels, for what a program spends its time on, or --model FILE, "
-                     "for why a value of that is split as it is");
+    return makeError("expected --kernels, for the times of a program's kernels, or --model FILE, "
+                     "for the reason of a value's sharding");
   }
   if (llvm::Error error =
           options.kernels ? checkKernels(line, options) : checkValue(line, options.compile)) {

@@ -22,18 +22,18 @@ struct ExportOptions {
 CommandLine declare(ExportOptions &options) {
   CommandLine line(
       "weft export WEIGHTS --like FOLDER -o FOLDER [options]",
-      "Writes a checkpoint folder of Hugging Face transformers with the parameters of WEIGHTS,\n"
-      "which a compiled program saved by --save or 'weft import' wrote. Names, shapes and types\n"
-      "of tensors and their split into files are those of the folder that --like names, from\n"
-      "which the model was imported; its configuration and tokenizer are copied. Numbers are\n"
-      "rounded to the type of their tensor; what was not trained has the same bits as before.");
+      "Writes a checkpoint folder of Hugging Face transformers with the parameters of WEIGHTS, a\n"
+      "file that a compiled program wrote by --save, or 'weft import'. Names, shapes and types of\n"
+      "tensors and their split into files are those of the folder of --like, from which the model\n"
+      "was imported; its configuration and tokenizer are copied. Numbers are rounded to the type\n"
+      "of their tensor; untrained tensors keep their bits.");
   line.addText("--like", "FOLDER", "the checkpoint that the model was imported from", options.like);
   line.addText("-o", "FOLDER", "where to write; a new folder, or an empty one", options.output);
   line.addPositional("WEIGHTS", options.weights);
   return line;
 }
 
-/// Prints what is wrong, if anything is; then the error says no more.
+/// Prints `errors`, if there are any, and then returns an error that adds nothing to them.
 llvm::Error check(const desc::Diagnostics &diagnostics) {
   if (diagnostics.empty()) {
     return llvm::Error::success();

@@ -20,12 +20,11 @@ CommandLine declare(ImportFilesOptions &options) {
       "Reads a checkpoint folder of Hugging Face transformers (gpt2, llama, mistral, qwen2, "
       "qwen3,\nmixtral, qwen3_moe or deepseek_v3: config.json, and model.safetensors whole or in "
       "several\nfiles), or an ONNX file, and writes\n\n"
-      "  model.textproto      what 'weft compile' takes\n"
-      "  weights.safetensors  what a compiled program takes by --load, in float32\n"
-      "  model.onnx           of an ONNX file: the graph, which the description names\n\n"
-      "A folder without weights gives the description alone; 'weft export' is the way "
-      "back to\ntransformers. docs/HuggingFace.md and docs/Onnx.md list what is read, and what "
-      "is refused.");
+      "  model.textproto      the description, for 'weft compile'\n"
+      "  weights.safetensors  the weights in float32, for a compiled program's --load\n"
+      "  model.onnx           for an ONNX file: the graph, which the description names\n\n"
+      "A folder without weights gives the description alone. 'weft export' converts back "
+      "to\ntransformers. docs/HuggingFace.md and docs/Onnx.md list the supported models and ops.");
   line.addText("-o", "FOLDER", "where to write; a new folder, or an empty one", options.output);
   line.addPositional("SOURCE", options.source);
   return line;

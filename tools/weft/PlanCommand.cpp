@@ -1,4 +1,4 @@
-//===- PlanCommand.cpp - how a model is best split on a machine -----------===//
+//===- PlanCommand.cpp - finds the fastest plan of a model ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,14 +21,15 @@ struct PlanOptions {
 
 CommandLine declare(PlanOptions &options) {
   CompileOptions &compile = options.compile;
-  CommandLine line("weft plan MODEL --machine FILE [options]",
-                   "Says how MODEL is best split on a machine that need not be there: what that is "
-                   "called, the\npredicted time of a step and the memory of a rank, and what known "
-                   "strategies lose to it.\nIf nothing that was found fits into memory, the exit "
-                   "status is 1.");
+  CommandLine line(
+      "weft plan MODEL --machine FILE [options]",
+      "Finds the fastest plan of MODEL on a machine that you need not have. Prints the "
+      "plan's\nstrategies, the predicted time of a step and memory of a rank, and how "
+      "much slower known\nstrategies are. The exit status is 1 if no plan fits into "
+      "memory.");
   line.addPositional("MODEL", compile.input);
   declarePlanningOptions(line, compile);
-  line.addSwitch("--alone", "do not search for what known strategies take", options.alone);
+  line.addSwitch("--alone", "do not compare with known strategies", options.alone);
   line.addText("--output", "FILE", "write the plan into FILE, for 'weft compile --plan'",
                compile.output);
   return line;
@@ -61,7 +62,7 @@ llvm::Error plan(PlanOptions &options) {
   const PlanFacts &facts = compilation.getPlanFacts();
   const rt::Program &program = compilation.getProgram();
   printPlanReport(llvm::outs(), facts, program, *descriptions);
-  // What is told first is seen first, also where others take a while or errors follow.
+  // Flushed, so that the user sees the plan before comparisons or errors that take a while.
   llvm::outs().flush();
   if (!options.alone) {
     std::vector<Rival> rivals;

@@ -14,7 +14,7 @@ using namespace weft;
 
 namespace {
 
-/// Whether `text` is a number of ranks.
+/// Returns true if `text` is a number of ranks.
 bool isRankCount(llvm::StringRef text) {
   uint64_t count = 0;
   return !text.getAsInteger(10, count) && count > 0;
@@ -24,11 +24,11 @@ CommandLine declare(RunOptions &options) {
   CommandLine line(
       "weft run [-n RANKS] [--backend NAME] PROGRAM [-- ARGUMENTS]",
       "Runs PROGRAM, which 'weft compile' made, with ARGUMENTS. 'PROGRAM --help' lists\n"
-      "what it takes.");
+      "its options.");
   Option ranks;
   ranks.name = "-n";
   ranks.valueName = "RANKS";
-  ranks.help = "number of ranks, which must be what PROGRAM was compiled for\n"
+  ranks.help = "number of ranks, which must be the number that PROGRAM was compiled for\n"
                "(default: that number)";
   ranks.set = [&options](llvm::StringRef value) -> llvm::Error {
     if (!isRankCount(value)) {

@@ -23,12 +23,12 @@ struct Command {
 
 constexpr Command commands[] = {
     {"compile", "turn a model, a machine and a recipe into a training program", compileCommand},
-    {"plan", "say how a model is best split on a machine, and what that takes", planCommand},
-    {"verify", "check that a plan computes what one rank does, on a small model", verifyCommand},
+    {"plan", "find the fastest plan of a model on a machine, and predict its cost", planCommand},
+    {"verify", "check that a plan gives the results of one rank, on a small model", verifyCommand},
     {"import", "turn a Hugging Face checkpoint into a model and its weights", importCommand},
     {"export", "turn trained weights into a Hugging Face checkpoint", exportCommand},
     {"run", "start a compiled training program", runCommand},
-    {"explain", "say where a program's time goes, or why a value is split as it is",
+    {"explain", "list the times of a program's kernels, or explain how a value is split",
      explainCommand},
     {"calibrate", "measure this machine, and write the file that describes it", calibrateCommand},
 };

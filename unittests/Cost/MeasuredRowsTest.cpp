@@ -1,12 +1,12 @@
-//===- MeasuredRowsTest.cpp - predictions beside what others measured --------===//
+//===- MeasuredRowsTest.cpp - predictions compared with published figures ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The rows of validation/measured, a part of which the machines' files hold, against
-// predictions: docs/Machines.md says how large the errors are, and has to be right.
+// Compares the rows of validation/measured, some of which the machines' files hold, with
+// predictions, and the errors with those that docs/Machines.md states.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,7 +121,7 @@ std::string percent(double share) {
   return text;
 }
 
-/// Whether docs/Machines.md says `line`.
+/// Fails the test unless docs/Machines.md contains `line`.
 void expectDocumented(const std::string &line) {
   static const std::string page = [] {
     std::ifstream file(source + "/docs/Machines.md");

@@ -1,4 +1,4 @@
-//===- PredictorTest.cpp - how long work takes on a machine -----------------===//
+//===- PredictorTest.cpp - tests of predicted times -------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -149,10 +149,10 @@ TEST(Predictor, TakesMeasuredRates) {
   EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F64, 64, 64, 64, 2, 1), 2 * flops / 1e7 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::F32, 1e6, 1), 0.1 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::F32, 1e6, 1), 1e-3 + 1e-5);
-  // What reads bf16 computes in float32, unless it was measured.
+  // Kernels that read bf16 compute in float32, unless their rate was measured.
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::BF16, 1e6, 1), 0.1 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::BF16, 1e6, 1), 1e-3 + 1e-5);
-  // What is not known of TF32 and F16 takes what float32 does.
+  // Unknown rates of TF32 and F16 are those of float32.
   EXPECT_DOUBLE_EQ(predictor.matmul(Precision::TF32, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F16, 64, 64, 64, 1, 1), flops / 1e8 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("attention", Precision::F16, 1e6, 1), 0.1 + 1e-5);
@@ -208,7 +208,8 @@ TEST(Predictor, TakesMeasuredCollectives) {
   EXPECT_DOUBLE_EQ(allReduce({4}, 1000), 3e-5);
   // Three are nearer to four; a ring of three sends 4/3 operands, one of four 3/2.
   EXPECT_DOUBLE_EQ(allReduce(three, 1000), 3e-5 * (4.0 / 3) / (3.0 / 2));
-  // What was not measured, and what leaves the node, meets and goes by the link.
+  // Collectives that were not measured, and those between nodes, take a rendezvous and the link's
+  // time.
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::AllGather, two, 1e6),
                    7e-6 + 1e-6 + 1e6 / 1e8);
   EXPECT_DOUBLE_EQ(allReduce({2, 2}, 1e6), 7e-6 + 2 * (1e-5 + 1e6 / (2 * 1e7)));

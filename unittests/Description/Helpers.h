@@ -73,15 +73,15 @@ sharding { value: "*" dimension: "kv_heads" axes: ["tp"] }
 sharding { value: "layers.*.mlp.*" dimension: "ffn" axes: ["dp", "tp"] }
 )";
 
-/// `text` with the first `from` replaced; fails the test where there is none.
+/// Returns `text` with the first `from` replaced by `to`; fails the test if there is none.
 inline std::string with(std::string text, const std::string &from, const std::string &to) {
   size_t at = text.find(from);
   EXPECT_NE(at, text.npos) << from;
   return at == text.npos ? text : text.replace(at, from.size(), to);
 }
 
-/// "rule: file:line:column: field: message" of each diagnostic, a line each; a syntax error has no
-/// rule and starts with the file.
+/// Returns a line "rule: file:line:column: field: message" for each diagnostic; a syntax error has
+/// no rule and starts with the file.
 template <typename Spec> std::string errors(const Result<Spec> &result) {
   std::string all;
   for (const Diagnostic &diagnostic : result.diagnostics()) {

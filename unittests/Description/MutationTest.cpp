@@ -26,7 +26,7 @@ static std::string mutate(const std::string &text, std::mt19937_64 &random) {
   return weft::test::mutate(text, words, random);
 }
 
-/// Every failure says something, and names a place that is in the text.
+/// Every failure has a message, and names a place within the text.
 template <typename Spec> static void check(const Result<Spec> &result, const std::string &text) {
   int lines = 1 + int(std::count(text.begin(), text.end(), '\n'));
   EXPECT_EQ(bool(result), result.diagnostics().empty());

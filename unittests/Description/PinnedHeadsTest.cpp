@@ -16,7 +16,8 @@ namespace {
 
 using Axes = std::vector<std::string>;
 
-/// What `pins` write for a model of so many key and value heads, each of `group` query heads.
+/// Returns the plan of `pins` for a model of so many key and value heads, each of `group` query
+/// heads.
 PlanSpec fitted(const std::string &pins, int64_t kvHeads, int64_t group) {
   ModelSpec model;
   model.kvHeads = kvHeads;
@@ -68,7 +69,7 @@ TEST(PinnedHeads, GroupsAloneWhereHeadsHaveNoCommonFactor) {
 TEST(PinnedHeads, OtherPinsGoAlong) {
   PlanSpec plan = fitted("dp=2,tp=4,cp=2:all-to-all,sp=true,zero=1", 2, 4);
   EXPECT_EQ(axesOf(plan, "sequence", "mlp_norm"), (Axes{"cp", "tp", "tp_group"}));
-  // What exchanges the sequence for heads takes query heads too.
+  // An axis that exchanges the sequence for heads cuts query heads too.
   EXPECT_EQ(axesOf(plan, "kv_heads", "attention"), Axes{"tp"});
   EXPECT_EQ(axesOf(plan, "group", "attention"), (Axes{"tp_group", "cp"}));
   // A weight that matmuls cut lies cut so.

@@ -1,4 +1,4 @@
-//===- ReaderTest.cpp - files that are not what they should be ------------===//
+//===- ReaderTest.cpp - tests of invalid files ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -18,7 +18,7 @@ namespace {
 class Validate : public testing::Test {
 protected:
   std::string together() { return lines(validateTogether(model, recipe, machine)); }
-  /// What speaks against a plan that may not pad, or may.
+  /// Returns the errors of a plan without padding, or with it.
   std::string problems(PlanSpec plan, bool mayPad = false) {
     plan.mayPad = mayPad;
     return lines(validatePlan(model, recipe, machine, plan));

@@ -92,7 +92,7 @@ TEST(Cost, BidirectionalAttentionIsTwoMatmuls) {
              {0, 2 * 2 * 4 * 4 * 8 * 2 * 3}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
 }
 
-/// Of what an op says of itself, per sample.
+/// Expects the costs that an op states, per sample.
 void expectFlops(const std::string &arguments, const std::string &op, double done, double asked) {
   Parsed parsed(arguments, op);
   OpCost cost = parsed.shardable().getCost();

@@ -136,7 +136,7 @@ TEST(FactorRule, ValuesWithoutOperandsMayBeCut) {
             "a=8p b=2p ,, -> ab,");
 }
 
-/// What an op needs to know of its place.
+/// The context that an op's rule needs.
 TEST(FactorRule, PositionFactors) {
   auto positions = [](const std::string &arguments, const std::string &op) {
     Parsed parsed(arguments, op);

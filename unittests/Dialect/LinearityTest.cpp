@@ -1,4 +1,4 @@
-//===- LinearityTest.cpp - which maps pending sums may pass ----------------===//
+//===- LinearityTest.cpp - tests of maps of pending sums -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,7 +16,7 @@ using namespace weft::test;
 
 namespace {
 
-/// How what `body` yields depends on the chosen of its arguments %0, %1 and %2.
+/// Returns how the results of `body` depend on the chosen ones of its arguments %0, %1 and %2.
 Linearity analyze(const std::string &body, llvm::ArrayRef<unsigned> chosen) {
   Parsed parsed = parseMap(3, body);
   return analyzeLinearity(parsed.get<MapOp>().getBody().front(), chosen).front();

@@ -18,13 +18,13 @@
 
 namespace weft::test {
 
-/// The context of all tests, with all that they parse.
+/// Returns the context of all tests, with the dialects that they parse.
 mlir::MLIRContext &context();
 
 /// A function whose one op is under test.
 class Parsed {
 public:
-  /// `arguments` as they stand in a function's head, `op` as a line of its body. Ends the test
+  /// `arguments` is the text of the function's arguments, `op` a line of its body. Ends the test
   /// program if they do not parse.
   Parsed(const std::string &arguments, const std::string &op);
 

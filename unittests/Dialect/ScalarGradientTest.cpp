@@ -28,7 +28,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-/// What an op of one result gives. Truth is 1.
+/// Returns the result of an op with one result; true is 1.
 double evaluate(Operation &op, const Values &x) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     return cast<FloatAttr>(constant.getValue()).getValueAsDouble();
@@ -68,7 +68,7 @@ double evaluate(Operation &op, const Values &x) {
   return functions.at(op.getName().getStringRef().str())(x);
 }
 
-/// What the maps and plain sums from `begin` on give for values of tensors without dimensions.
+/// Evaluates the maps and plain sums from `begin` on for scalar tensors.
 void run(Block &block, Operation *begin, DenseMap<Value, double> &values) {
   for (Operation &op : llvm::make_range(begin->getIterator(), std::prev(block.end()))) {
     auto map = cast<MapOp>(op);

@@ -1,11 +1,12 @@
-//===- ChildProcessTest.cpp - a program that does not outlive this one ----===//
+//===- ChildProcessTest.cpp - tests of child processes --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// That it does not outlive it is tested by test/Execution/verify.py and test/Tools/explain.test.
+// test/Execution/verify.py and test/Tools/explain.test check that a child does not outlive its
+// parent.
 //
 //===----------------------------------------------------------------------===//
 

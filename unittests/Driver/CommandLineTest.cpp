@@ -1,4 +1,4 @@
-//===- CommandLineTest.cpp - options and what is wrong with them ----------===//
+//===- CommandLineTest.cpp - tests of options and their errors ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ protected:
     line.addPositional("FILE", file);
   }
 
-  /// The error of these arguments; empty if there is none.
+  /// Returns the error of these arguments; empty if there is none.
   std::string parse(std::vector<const char *> arguments) {
     llvm::Error error = line.parse(arguments);
     return error ? llvm::toString(std::move(error)) : "";

@@ -1,4 +1,4 @@
-//===- ConfigTest.cpp - which models a config.json asks for ---------------===//
+//===- ConfigTest.cpp - tests of config.json ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -23,7 +23,8 @@ inline const std::string gpt2Text = R"({
   "vocab_size": 300
 })";
 
-/// What Llama and its kin must all have; `more` begins with a comma, or is empty.
+/// Returns a config with the keys that Llama and similar models need; `more` begins with a comma,
+/// or is empty.
 inline std::string llamaText(const std::string &type, const std::string &more = "") {
   return R"({"model_type": ")" + type + R"(", "num_hidden_layers": 2, "hidden_size": 32,
     "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 48,
@@ -31,7 +32,7 @@ inline std::string llamaText(const std::string &type, const std::string &more = 
          more + "}";
 }
 
-/// `text` with the first `from` replaced; fails the test where there is none.
+/// Returns `text` with the first `from` replaced by `to`; fails the test if there is none.
 inline std::string with(std::string text, const std::string &from, const std::string &to) {
   size_t at = text.find(from);
   EXPECT_NE(at, text.npos) << from;

@@ -20,7 +20,7 @@ using namespace weft::hf;
 using namespace weft::hf::test;
 namespace fs = std::filesystem;
 
-/// How many inputs to try; the environment variable makes it more where someone has the time.
+/// The number of inputs to try, which the environment variable can raise.
 static int tries(int unless) {
   const char *factor = std::getenv("WEFT_MUTATIONS");
   return factor ? unless * std::max(1, std::atoi(factor)) : unless;
@@ -40,7 +40,7 @@ static std::string mutate(const std::string &text, std::mt19937_64 &random) {
   return weft::test::mutate(text, words, random);
 }
 
-/// Every failure says something in one line.
+/// Every failure has a message of one line.
 static void check(const desc::Diagnostics &diagnostics) {
   for (const desc::Diagnostic &diagnostic : diagnostics) {
     EXPECT_FALSE(diagnostic.message.empty());
@@ -71,7 +71,7 @@ TEST(Mutation, Configs) {
     check(config.diagnostics());
     if (config) {
       ++accepted;
-      // What is accepted is a description that the compiler takes.
+      // An accepted config gives a valid description.
       std::string printed = desc::printModel(config->model);
       EXPECT_TRUE(bool(desc::parseModel(printed))) << printed;
     }

@@ -1,4 +1,4 @@
-//===- TensorsTest.cpp - where parameters lie in a checkpoint -------------===//
+//===- TensorsTest.cpp - tests of parameters' places in checkpoints -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

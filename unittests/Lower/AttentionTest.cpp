@@ -48,7 +48,7 @@ struct Shape {
 struct AttentionTest : KernelTest {
   AttentionTest() = default;
 
-  /// What the weight is multiplied by.
+  /// The factor of the weight.
   static double keepFactor(const Shape &shape, int64_t b, int64_t h, int64_t g, int64_t q,
                            int64_t k) {
     if (shape.rate == 0) {
@@ -82,7 +82,7 @@ struct AttentionTest : KernelTest {
     }
   }
 
-  /// Adds the operand of documents; returns what says so behind the text of dropout.
+  /// Adds the operand of documents; returns its text, which follows that of dropout.
   static std::string addDocuments(const Shape &shape, KernelCall &call, std::string &arguments) {
     if (shape.documents.empty()) {
       return "";
@@ -328,7 +328,7 @@ TEST_P(AttentionTest, Dropout) {
 struct AttentionShardsTest : KernelTest {
   struct Shards {
     int64_t length;
-    /// What is said of them before the offsets.
+    /// Their text before the offsets.
     std::string attributes = "dropout = 0.0";
     /// Positions of a document; 0 if there are none.
     int64_t document = 0;

@@ -31,12 +31,12 @@ constexpr size_t kStackBytes = size_t(64) << 10;
 enum class State { Ready, AtBarrier, AtWarpBarrier, AtShuffle, Done };
 
 struct Fiber {
-  /// Where it begins, and where it goes on once it has.
+  /// The context in which the thread begins, and the place where it continues.
   ucontext_t begin;
   jmp_buf place;
   bool hasBegun = false;
   State state = State::Ready;
-  /// What it gives to a shuffle, and gets.
+  /// The value that it gives to a shuffle, and the one that it gets.
   int32_t value = 0, mask = 0;
 };
 

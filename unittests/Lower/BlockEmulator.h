@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs code that was made for the threads of a block, each as a fiber, in an order that is drawn: a
-// thread runs until it waits for others. Whoever reads before it has waited for the one that writes
-// reads something else in another order, and fails the test where the memory is watched. So does a
-// wait that never ends, and a thread that needs more stack than it has.
+// Runs code for the threads of a block, each as a fiber, in a random order: a thread runs until it
+// waits for others. A thread that reads an element without waiting for its writer gets another
+// value in another order, and fails the test if the memory is watched. A wait that never ends and a
+// thread that overflows its stack fail the test too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,28 +22,28 @@
 
 namespace weft::test {
 
-/// Runs `body` on `threads` threads, a multiple of 32. It may call the functions below, and must
-/// not throw. One block at a time. Unless it `watches`, which takes several times as long, nobody
-/// looks at what is touched.
+/// Runs `body` on `threads` threads, a multiple of 32. `body` may call the functions below, and
+/// must not throw. One block runs at a time. Accesses are checked only with `watches`, which takes
+/// several times as long.
 void runBlock(int64_t threads, std::mt19937 &dice, const std::function<void()> &body,
               bool watches = true);
 
-/// From now on threads must wait for each other before they touch an element that one of them
-/// writes. Who touches it says so by `weft_test_touch`.
+/// Watches memory: from now on threads must wait for each other before they access an element that
+/// one of them writes. Accesses are reported by `weft_test_touch`.
 void watchShared(const char *start, size_t bytes, size_t elementBytes);
 void forgetShared();
-/// Whether anyone has touched it in a block that watches, since it was forgotten.
+/// Returns true if a block that watches has accessed the memory since `forgetShared`.
 bool wasSharedTouched();
 
 } // namespace weft::test
 
-/// What kernels for devices call, see lower-kernels-to-loops.
+/// The functions that kernels for devices call, see lower-kernels-to-loops.
 extern "C" int64_t weft_device_thread();
 extern "C" void weft_device_barrier();
 extern "C" void weft_device_warp_barrier();
 extern "C" int32_t weft_device_shuffle(int32_t value, int32_t mask);
 extern "C" int16_t weft_device_round(float value);
-/// What tests put into them.
+/// The call that tests insert into kernels.
 extern "C" void weft_test_touch(const char *at, int64_t bytes, int64_t isWrite);
 
 #endif // WEFT_UNITTESTS_LOWER_BLOCKEMULATOR_H

@@ -1,4 +1,4 @@
-//===- BlockEmulatorTest.cpp - what the emulator of a block sees -----------===//
+//===- BlockEmulatorTest.cpp - tests of the emulator of a block ------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 namespace weft::test {
 namespace {
 
-/// What thread i reads of the number that thread 95 - i has written.
+/// Returns the number that thread i reads after thread 95 - i has written it.
 std::vector<int64_t> readOfOthers(bool waits) {
   std::mt19937 dice(1);
   std::vector<int64_t> shared(96, -1), read(96, -1);

@@ -132,7 +132,7 @@ TEST_P(ContractTest, Transposes) {
   check("ab->ba", {{7, 9}});
 }
 
-/// What is summed lies between what is kept, or the other way round.
+/// Summed dimensions lie between kept ones, or the other way round.
 TEST_P(ContractTest, SumsOfAlternateDimensions) {
   check("abc->ac", {{3, 40, 33}});
   check("abc->b", {{3, 5, 70}});
@@ -154,7 +154,7 @@ double roundedToTF32(double value) {
   return std::ldexp(std::round(fraction * 2048), exponent - 11);
 }
 
-/// What is multiplied has few bits, so that products and their sums are exact.
+/// Operands have few bits, so that products and their sums are exact.
 TEST_P(TF32Test, RoundsWhatItMultiplies) {
   struct Case {
     const char *equation, *types;

@@ -1,4 +1,4 @@
-//===- DeviceRunner.h - runs what devices would -------------------------===//
+//===- DeviceRunner.h - runs code for devices on emulated blocks --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,9 @@
 
 namespace weft::test {
 
-/// What KernelTest::run does with code for devices: runs that of `devices`, a module after the
-/// Lower phase, which it changes, twice on emulated blocks. The test fails if the two differ, or if
-/// they differ from what a host does by more than rounding.
+/// Runs the code of `devices`, a module after the Lower phase, which it changes, twice on emulated
+/// blocks. Fails the test if the two runs differ, or differ from the host's results by more than
+/// rounding.
 void runOnBlocks(const KernelCall &call, bool isF64, mlir::ModuleOp devices, const Outcome &host);
 
 } // namespace weft::test

@@ -25,7 +25,7 @@ func.func private @kernel(%i: index, %x: tensor<4xf32>) -> tensor<4xf32>
   return %x : tensor<4xf32>
 })";
 
-/// Emits the kernel above for a program that a test says, into a folder of its own.
+/// Emits the kernel above for a test's program, into a folder of its own.
 class EmitTest : public testing::Test {
 protected:
   void SetUp() override {
@@ -92,7 +92,7 @@ protected:
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   rt::Program program;
-  /// What was reported last.
+  /// The last report.
   std::string message;
   EmitReport report;
 };

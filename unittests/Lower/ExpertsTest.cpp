@@ -44,7 +44,7 @@ struct ExpertsTest : KernelTest {
   Array tokens = randomArray({kGroups, kTokens, kHidden}, 3);
   Array slots = randomArray({kExperts, kGroups, kSlots, kHidden}, 4);
 
-  /// What `op` makes of the operands, of which it names the types.
+  /// Returns the results of `op`, whose text names the operands' types.
   Array runOp(const std::string &op, std::vector<Array> operands, Array result) {
     KernelCall call;
     std::string arguments, types;

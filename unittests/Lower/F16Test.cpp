@@ -12,7 +12,7 @@
 namespace weft::test {
 namespace {
 
-/// What all narrow types share is tested with bf16.
+/// The behaviour that all narrow types share is tested with bf16.
 struct F16Test : KernelTest {};
 INSTANTIATE_TEST_SUITE_P(Wide, F16Test, testing::Values("f32"));
 

@@ -23,7 +23,7 @@ namespace {
 struct Guard {
   std::string name;
   const char *start = nullptr;
-  /// Where it was touched first.
+  /// The address of the first touch.
   const char *touched = nullptr;
 };
 
@@ -40,7 +40,7 @@ std::string &running() {
   return *what;
 }
 
-/// Runs where the code stands that touched something, which goes on behind it.
+/// The signal handler: runs at the access that touched a guard, after which the code goes on.
 void noteTouch(int signal, siginfo_t *info, void *) {
   auto *address = static_cast<char *>(info->si_addr);
   auto behind = guards().upper_bound(address);
@@ -75,7 +75,7 @@ void useOtherStack() {
   sigaltstack(&now, nullptr);
 }
 
-/// Whether it was touched.
+/// Returns true if the guard was touched.
 bool report(Guard &guard) {
   const char *touched = std::exchange(guard.touched, nullptr);
   if (touched) {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Whoever reads or writes beyond its memory touches a guard: that is noted with the memory's name,
-// the guard is opened, and the code goes on, so that the test fails which ran it, and the others
-// still run. For one thread.
+// Code that reads or writes beyond its memory touches a guard page: the touch is recorded with the
+// memory's name, the guard is opened, and the code goes on, so that only the test that ran it
+// fails. For one thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +20,13 @@
 
 namespace weft::test {
 
-/// What memory holds before anyone writes it: what is no number in any float type, or numbers so
-/// small that a sum hardly shows them. What code makes of the two differs, if it reads them.
+/// Bytes of uninitialized memory: a NaN in every float type, or numbers so small that a sum hardly
+/// shows them. Code that reads them gives different results for the two.
 inline constexpr char kNoNumber = '\xFF', kSmallNumber = '\xA5';
-/// In the place of small numbers where integers are held: an index of what there is.
+/// The byte for memory of integers in place of small numbers: a valid index.
 inline constexpr char kSmallIndex = 0;
 
-/// By what memory holds.
+/// The bytes of uninitialized memory, by the type of its elements.
 struct Fill {
   char floats, integers;
 };
@@ -34,17 +34,18 @@ struct Fill {
 /// Bytes of a guard, a multiple of the system's pages.
 inline constexpr size_t kGuardBytes = size_t(64) << 10;
 
-/// Bytes, and those that are missing to whole pages.
+/// Returns `bytes` rounded up to whole pages.
 size_t roundToPages(size_t bytes);
 
-/// Closes the `kGuardBytes` at `pages`. What touches them is told by `name`, and by how far it is
-/// from `start`. Fails the test where the system does not close them.
+/// Closes the `kGuardBytes` at `pages`. Reports of touches state `name`, and the distance from
+/// `start`. Fails the test if the system cannot close them.
 void closeGuard(std::string name, char *pages, const char *start);
-/// Whoever takes back the pages drops their guard first, which fails the test if it was touched.
+/// Forgets the guard at `pages`, which must happen before the pages are freed. Fails the test if
+/// the guard was touched.
 void dropGuard(char *pages);
 
-/// What runs from now on, nothing if it is empty: told before a touch of what is no guard ends the
-/// process.
+/// Names the code that runs from now on; empty for none. The name is printed before an invalid
+/// access outside of guards ends the process.
 void nameRunning(std::string what);
 
 /// Fails the test for each guard that was touched since the last call, and closes it again.
@@ -53,8 +54,8 @@ void expectNoTouches();
 void expectFilled(const std::string &name, const char *begin, const char *end, const char *start,
                   char fill);
 
-/// Where between its guards memory lies: at the second, as near as its alignment allows, or at the
-/// first.
+/// The place of memory between its guards: at the second, as near as its alignment allows, or at
+/// the first.
 enum class Place { AtEnd, AtBegin };
 
 /// Zero or more bytes on pages of their own, with guards on both sides.
@@ -67,7 +68,7 @@ public:
   ~GuardedMemory();
 
   char *get() const { return start; }
-  /// Fails the test if what lies on its pages beside the memory was written.
+  /// Fails the test if bytes beside the memory on its pages were written.
   void expectWithin() const;
 
 private:

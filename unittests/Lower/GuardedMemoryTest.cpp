@@ -1,4 +1,4 @@
-//===- GuardedMemoryTest.cpp - what guards see ------------------------------===//
+//===- GuardedMemoryTest.cpp - tests of guards ------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 namespace weft::test {
 namespace {
 
-/// So that no compiler knows what is touched.
+/// Reads and writes a byte, which no compiler may omit.
 void touch(volatile char *byte) { *byte = *byte; }
 
 TEST(GuardedMemoryTest, LiesAsItIsAskedFor) {

@@ -1,4 +1,4 @@
-//===- ImageTest.cpp - convolutions, pools and what goes with them -------===//
+//===- ImageTest.cpp - tests of convolutions and pools -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -22,7 +22,7 @@ namespace weft::test {
 
 namespace {
 
-/// What is common to most machines with devices, whatever this one has.
+/// Processor features that most machines with devices have, whatever this one has.
 constexpr char kPortableCpu[] = "x86-64-v3";
 
 const char *nameOf(Kind kind, bool isF64) {
@@ -77,7 +77,7 @@ public:
     return begin;
   }
 
-  /// Whether it is a kernel, as not all are with float64.
+  /// Returns true if the module lowers to kernels; with float64 not all do.
   bool lowers(const std::string &text) {
     mlir::ScopedDiagnosticHandler ignore(context.get(), [](mlir::Diagnostic &) {});
     return bool(lower(*context, text, /*devices=*/true));
@@ -199,7 +199,7 @@ std::string testName() {
   return suite.substr(suite.find('/') + 1) + "." + name;
 }
 
-/// Puts in how each buffer is used; false, which the test is told, where the text has others.
+/// Fills in each buffer's use; returns false, with a test failure, if the text has other buffers.
 bool addAccesses(llvm::json::Array &buffers, int64_t kernel) {
   llvm::json::Array accesses = Recorder::get().accesses(kernel);
   if (accesses.size() != buffers.size()) {

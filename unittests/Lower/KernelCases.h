@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where the environment variable WEFT_KERNEL_CASES names a folder, tests leave there the kernels
-// that they run and their operands, for weft-rt-kernels (runtime/kernels), which needs no compiler
-// and judges what a device makes of them.
+// If the environment variable WEFT_KERNEL_CASES names a folder, tests write their kernels and
+// operands into it, for weft-rt-kernels (runtime/kernels), which needs no compiler, runs the
+// kernels on a device and checks the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +20,10 @@ namespace weft::test {
 
 bool recordsKernels();
 
-/// `call` as the test runs it, with `floatType` for `$f`.
+/// Records `call` as the test runs it, with `floatType` for `$f`.
 void recordKernel(const KernelCall &call, const std::string &floatType);
 
-/// An operand that is made where it is needed: numbers between `least` and `most`.
+/// An operand that weft-rt-kernels makes itself: numbers between `least` and `most`.
 struct MadeOperand {
   std::vector<int64_t> shape;
   Kind kind = Kind::Float;
@@ -32,17 +32,17 @@ struct MadeOperand {
   int64_t size() const;
 };
 
-/// A kernel that is there for its time too. In `text`, `$a` is the type of operands that are
-/// marked as BFloat16, `$f` that of Float, which is float64 in the reference.
+/// A kernel whose time is measured too. In `text`, `$a` is the type of operands of kind BFloat16,
+/// `$f` that of Float, which is float64 in the reference.
 struct LargeKernel {
   std::string name, text;
   std::vector<MadeOperand> operands, results;
-  /// What `$a` is there: f32, where the kernel converts it to `$f`.
+  /// The type of `$a` in the reference: f32 if the kernel converts it to `$f`.
   std::string referenceActivation = "f64";
 };
 void recordLargeKernel(const LargeKernel &kernel);
 
-/// The text with types in the places of `$a` and `$f`.
+/// Returns the text with types in place of `$a` and `$f`.
 std::string withTypes(std::string text, const std::string &activation, const std::string &number);
 
 } // namespace weft::test

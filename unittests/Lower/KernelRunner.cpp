@@ -127,7 +127,7 @@ private:
   bool isF64;
 };
 
-/// How many threads of a device take an iteration of each phase, see kThreadsAttrName.
+/// The number of device threads per iteration of each phase, see kThreadsAttrName.
 std::vector<int64_t> threadsOf(mlir::ModuleOp devices) {
   std::vector<int64_t> threads;
   for (mlir::Operation &op : *devices.getBody()) {
@@ -138,7 +138,7 @@ std::vector<int64_t> threadsOf(mlir::ModuleOp devices) {
   return threads;
 }
 
-/// Whether devices run other code than the host does.
+/// Returns true if devices run other code than the host.
 bool hasOwnShape(mlir::ModuleOp host, mlir::ModuleOp devices) {
   return !mlir::OperationEquivalence::isEquivalentTo(host.lookupSymbol("kernel"),
                                                      devices.lookupSymbol("kernel"),

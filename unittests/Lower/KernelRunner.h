@@ -23,9 +23,9 @@ namespace weft::test {
 
 enum class Kind { Float, Int32, Int64, BFloat16, Float16, E4M3, E5M2 };
 
-/// A tensor as the tests hold it: row-major, every element a double, which an element of any type
-/// fits in. `Float` is float32 or float64, by the test's parameter. What is written as another
-/// float type is rounded.
+/// A tensor in tests: row-major, each element a double, which holds elements of any type. `Float`
+/// is float32 or float64, by the test's parameter. Elements of other float types are rounded when
+/// written.
 struct Array {
   std::vector<int64_t> shape;
   std::vector<double> data;
@@ -33,7 +33,7 @@ struct Array {
 
   explicit Array(std::vector<int64_t> shape, Kind kind = Kind::Float);
   int64_t size() const { return static_cast<int64_t>(data.size()); }
-  /// Row-major position.
+  /// Returns the row-major position.
   int64_t at(std::initializer_list<int64_t> indices) const;
   double &operator()(std::initializer_list<int64_t> indices) { return data[at(indices)]; }
   double operator()(std::initializer_list<int64_t> indices) const { return data[at(indices)]; }
@@ -62,7 +62,7 @@ struct Outcome {
   std::vector<Array> operands, results;
 };
 
-/// What a test gives a kernel. `text` is a module with a kernel @kernel, in which `$f` stands for
+/// A kernel and its operands. `text` is a module with a kernel @kernel, in which `$f` stands for
 /// the float type.
 struct KernelCall {
   std::string text;
@@ -72,32 +72,31 @@ struct KernelCall {
   std::vector<int64_t> immediates;
   std::vector<int64_t> coordinates;
   EmitOptions options;
-  /// Puts the same in the place of what a host and a device may leave as they like, if there is
-  /// such.
+  /// Overwrites unspecified elements of results, which may differ between host and device, with the
+  /// same values. Optional.
   std::function<void(Outcome &)> settle = {};
 };
 
-/// A context that has all that kernels and their lowering need.
+/// Returns a context with the dialects and interfaces that kernels and their lowering need.
 std::unique_ptr<mlir::MLIRContext> makeContext();
-/// The module of `text` after the Lower phase, or null.
+/// Returns the module of `text` after the Lower phase, or null.
 mlir::OwningOpRef<mlir::ModuleOp> lower(mlir::MLIRContext &context, const std::string &text,
                                         bool devices = false);
 
 /// A test for "f64" and for "f32".
 class KernelTest : public testing::TestWithParam<std::string> {
 protected:
-  /// Compiles to an object by the Lower and Emit phases, loads and runs it, and does the same with
-  /// what a device would run, whose blocks are emulated (BlockEmulator.h). The test fails if a
-  /// kernel touches what is beside its memory (GuardedMemory.h), if its result depends on what
-  /// results held before, on what memory of a block or a module held (ModuleMemory.h), or on the
-  /// order of threads and blocks, and if the device's differs from the host's by more than
-  /// rounding.
+  /// Compiles the kernel to an object by the Lower and Emit phases, loads and runs it, and does the
+  /// same with the device's code on emulated blocks (BlockEmulator.h). Fails the test if a kernel
+  /// accesses memory beside its own (GuardedMemory.h), if its results depend on uninitialized
+  /// memory of results, of a block or of a module (ModuleMemory.h), or on the order of threads and
+  /// blocks, or if the device's results differ from the host's by more than rounding.
   Outcome run(const KernelCall &call);
 
   bool isF64() const { return GetParam() == "f64"; }
   /// Fails unless all elements agree to 1e-12 (f64) or 2e-6 (f32), times `slack`, of the greatest.
   void expectClose(const Array &actual, const Array &expected, double slack = 1);
-  /// The value as the tested float type holds it.
+  /// Returns the value rounded to the tested float type.
   double rounded(double value) const {
     return isF64() ? value : static_cast<double>(static_cast<float>(value));
   }

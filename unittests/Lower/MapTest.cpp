@@ -221,7 +221,7 @@ TEST_P(FunctionTest, Erf) { check("math.erf", std::erf, -6, 6, 8); }
 TEST_P(FunctionTest, ErfNearZero) { check("math.erf", std::erf, -0.5, 0.5, 8); }
 TEST_P(FunctionTest, Sqrt) { check("math.sqrt", std::sqrt, 0, 100, 1); }
 
-/// What is not finite must not become finite on the way to the loss.
+/// Numbers that are not finite must not become finite on the way to the loss.
 TEST_P(FunctionTest, PassesOnWhatIsNotFinite) {
   Array x({7});
   x.data = {NAN, INFINITY, -INFINITY, 1e30, -1e30, 1, 0};

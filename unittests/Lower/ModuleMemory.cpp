@@ -1,4 +1,4 @@
-//===- ModuleMemory.cpp - what kernels for devices keep in their module ---===//
+//===- ModuleMemory.cpp - memory in modules of kernels for devices --------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -29,7 +29,7 @@ constexpr size_t kVectorAlignment = 16;
 /// From its start to the guard behind it.
 size_t roundUp(const ModuleMemory &memory) { return llvm::alignTo(memory.bytes, kVectorAlignment); }
 
-/// Where it begins, from the guard before it on.
+/// Its offset from the guard before it.
 size_t startOf(const ModuleMemory &memory) {
   return kGuardBytes + roundToPages(memory.bytes) - roundUp(memory);
 }

@@ -1,12 +1,12 @@
-//===- ModuleMemory.h - what kernels for devices keep in their module -----===//
+//===- ModuleMemory.h - memory in modules of kernels for devices ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Memory that the threads of a block share, and that which lasts from phase to phase: before it is
-// compiled a module gets guards around it, and calls in front of what touches shared memory.
+// Shared memory of a block, and memory that lasts from phase to phase: before compilation, guards
+// are put around both in the module, and calls in front of each access of shared memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,25 +28,25 @@ struct ModuleMemory {
   bool isShared, isInteger;
 };
 
-/// Changes `devices`, a module after the Lower phase, such that a GuardedModule can be made of it.
-/// What its kernels are given may begin anywhere then, as far as the host's processor cares.
+/// Changes `devices`, a module after the Lower phase, so that a GuardedModule can be made of it.
+/// Its kernels' operands then need no alignment on the host's processor.
 std::vector<ModuleMemory> guardMemory(mlir::ModuleOp devices);
 
 /// Memory of a module that was compiled and loaded.
 class GuardedModule {
 public:
-  /// `library` is what dlopen has given.
+  /// `library` is a handle of dlopen.
   GuardedModule(void *library, std::vector<ModuleMemory> parts);
   ~GuardedModule();
   GuardedModule(const GuardedModule &) = delete;
 
-  /// All between the guards, as if nobody had written it.
+  /// Fills all memory between the guards, as if uninitialized.
   void fill(const Fill &with);
-  /// What is shared, as the next block finds it.
+  /// Fills the shared memory, as if uninitialized, for the next block.
   void fillShared() const;
-  /// Fails the test if what lies beside a part was written since all was filled.
+  /// Fails the test if bytes beside a part were written since `fill`.
   void expectWithin() const;
-  /// Fails the test if there is shared memory, and no block that watches has touched any.
+  /// Fails the test if there is shared memory, but no block that watches has accessed it.
   void expectWatched() const;
 
 private:

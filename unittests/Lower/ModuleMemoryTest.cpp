@@ -1,4 +1,4 @@
-//===- ModuleMemoryTest.cpp - what is seen of kernels on emulated blocks ---===//
+//===- ModuleMemoryTest.cpp - tests of memory in modules -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -79,7 +79,7 @@ std::vector<std::string> failuresOf(const std::string &body, double expected) {
   return messages;
 }
 
-/// All of what fails, and something does, is told by `text`.
+/// Expects failures, all of which contain `text`.
 void expectFailures(const std::string &text, const std::string &body, double expected) {
   std::vector<std::string> messages = failuresOf(body, expected);
   EXPECT_FALSE(messages.empty());

@@ -33,7 +33,7 @@ struct Format {
     number.convert(semantics, llvm::APFloat::rmNearestTiesToEven, &isInexact);
     return number.convertToDouble();
   }
-  /// What weft.quantize is defined as.
+  /// The definition of weft.quantize.
   double quantize(double value, double amax) const {
     double scale = 1;
     while (amax * scale > greatest) {
@@ -172,7 +172,7 @@ TEST_P(QuantizeTest, FitsBF16) {
   }
 }
 
-/// What a kernel makes of `values`, which are of float32, as bytes and the factor.
+/// A kernel's results for float32 values: bytes and the factor.
 struct Bytes {
   std::vector<double> rows, turned;
   double factor = 0;
@@ -236,7 +236,7 @@ TEST_P(EncodeTest, BytesAreTheNearestNumbers) {
   }
 }
 
-/// What is multiplied is what weft.quantize gives, also of what that has rounded already.
+/// Operands are the results of weft.quantize, also of values that it has rounded already.
 TEST_P(EncodeTest, BytesTimesTheFactorAreWhatQuantizeGives) {
   for (const Format &format : kFormats) {
     for (double amax : {1.75 * (1 + 0x1p-23), 1e-9}) {

@@ -1,4 +1,4 @@
-//===- RaceDetector.cpp - who touched what, and who waited for whom --------===//
+//===- RaceDetector.cpp - finds races between threads of a block -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,7 +22,7 @@ bool isSameTime(const Moment &then, const Moment &now) {
          (then.warp != now.warp || then.warpWaits == now.warpWaits);
 }
 
-/// Whether another thread was there, and neither has waited since.
+/// Returns true if another thread accessed the element, and neither has waited since.
 bool races(const Moment &then, const Moment &now) {
   return then.thread != -1 && then.thread != now.thread && isSameTime(then, now);
 }

@@ -1,13 +1,13 @@
-//===- RaceDetector.h - who touched what, and who waited for whom ----------===//
+//===- RaceDetector.h - finds races between threads of a block -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Two threads of a block may touch the same element, one of them to write it, only if one waited
-// for the other in between: both came to a barrier, of their block or of their warp. Threads that
-// run one after another on a host would not show it if they happened to come in the right order.
+// Two threads of a block may access the same element, one of them to write it, only if one waited
+// for the other in between: both came to a barrier, of their block or of their warp. Fibers on a
+// host do not show a race if they happen to run in the right order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 
 namespace weft::test {
 
-/// A thread at some place of what it does: how often its block, and its warp, had waited.
+/// A moment of a thread: the numbers of barriers that its block and its warp had passed.
 struct Moment {
   int32_t thread = -1, warp = 0;
   int64_t blockWaits = 0, warpWaits = 0;
@@ -31,13 +31,14 @@ public:
   void watch(const char *start, size_t bytes, size_t elementBytes);
   void forgetAll();
 
-  /// Fails the test at the first race, or touch of what is not watched, and is silent from then on.
+  /// Fails the test at the first race, or access of unwatched memory, and is silent from then on.
   void touch(const char *at, size_t bytes, bool isWrite, const Moment &now);
-  /// Since all was forgotten.
+  /// Returns true if memory was accessed since `forgetAll`.
   bool wasTouched() const { return isTouched; }
 
 private:
-  /// The last one of some warp that has read an element, or several of it, and the same of another.
+  /// The last writer, and the last readers of two different warps; a reader may stand for several
+  /// threads of its warp.
   struct Element {
     Moment writer, readers[2];
   };

@@ -1,4 +1,4 @@
-//===- ConstantsTest.cpp - which initializers are no parameters -------------===//
+//===- ConstantsTest.cpp - tests of initializers ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

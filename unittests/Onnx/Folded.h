@@ -36,7 +36,7 @@ inline Constant integers(Numbers values) {
 }
 inline Constant integer(double value) { return {ElementType::I64, {}, {value}}; }
 
-/// All outputs of a fold that must succeed.
+/// Returns all outputs of a fold, which must succeed.
 inline std::vector<Constant> foldAll(const Node &node, const std::vector<Constant> &inputs) {
   std::vector<const Constant *> pointers;
   for (const Constant &input : inputs) {
@@ -52,7 +52,7 @@ inline Constant foldOne(const Node &node, const std::vector<Constant> &inputs) {
   return foldAll(node, inputs).front();
 }
 
-/// Why a fold fails, which must.
+/// Returns the error of a fold, which must fail.
 inline std::string errorOf(const Node &node, const std::vector<Constant> &inputs) {
   std::vector<const Constant *> pointers;
   for (const Constant &input : inputs) {

@@ -29,7 +29,7 @@ struct Files {
     return loadGraph(folder.write("model.textproto", text));
   }
   weft::desc::Result<Graph> loadBody(const std::string &body) { return load(kHead + body + "}"); }
-  /// What is wrong with a graph of this body, without the name of the file.
+  /// Returns the error of a graph of this body, without the name of the file.
   std::string errorOf(const std::string &body) {
     weft::desc::Result<Graph> graph = loadBody(body);
     EXPECT_FALSE(graph) << body;

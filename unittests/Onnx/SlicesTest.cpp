@@ -1,4 +1,4 @@
-//===- SlicesTest.cpp - what ONNX means by its shapes and slices ------------===//
+//===- SlicesTest.cpp - tests of ONNX's shapes and slices -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

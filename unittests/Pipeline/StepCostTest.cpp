@@ -32,7 +32,7 @@ MLIRContext &context() {
   return *context;
 }
 
-/// Of a step; the two texts say what is not the same in all tests.
+/// Returns the operations of a step; the two texts are the parts that differ between tests.
 double flopsOf(const std::string &model, const std::string &recipe) {
   auto read = desc::parseModel("version: 1 name: 'm' vocabulary: 256 " + model);
   auto trained = desc::parseRecipe("version: 1 adamw {} steps: 10 seed: 1 schedule { "

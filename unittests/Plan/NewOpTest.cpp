@@ -1,13 +1,12 @@
-//===- NewOpTest.cpp - ops that the search has never heard of -------------===//
+//===- NewOpTest.cpp - search with ops of another dialect -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// A dialect of this file has an op with a factor rule and a cost, and one that says nothing. The
-// search is not told of either: what it finds follows from what the op answers, and from nothing
-// else.
+// A dialect of this file has an op with a factor rule and a cost, and one with neither. The
+// search knows neither op: its results follow from the ops' interfaces alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +26,8 @@ using namespace weft;
 
 namespace {
 
-/// What `new.blend` answers: the letters of "ij" that cannot be cut, and its operations; without a
-/// number it says what an op does that has no cost of its own.
+/// The answers of `new.blend`: the letters of "ij" that cannot be cut, and its operations; without
+/// a number it has the cost of ops that state none.
 struct Answers {
   std::string mustReplicate;
   std::optional<double> flops;
@@ -92,7 +91,7 @@ std::string stepWith(const std::string &op) {
          "return\n}\n}\n";
 }
 
-/// How the result of the op lies that a search has found, or the error of one that fails.
+/// Returns the sharding that a search finds for the op's result, or the error of a failed search.
 std::string search(const std::string &op) {
   DialectRegistry registry;
   registry.insert<WeftDialect, func::FuncDialect, NewDialect>();
@@ -138,7 +137,7 @@ TEST(NewOp, IsCutWhereItsCostIsWorthIt) {
   EXPECT_EQ(search("new.blend"), "[], [\"tp\"]");
   answers = {"i", 1};
   EXPECT_EQ(search("new.blend"), "[], []");
-  // What it says of itself is all there is: without that, it is not known to be dear.
+  // The cost that the op states is all the search knows: without it, the op counts as cheap.
   answers = {"i", std::nullopt};
   EXPECT_EQ(search("new.blend"), "[], []");
 }

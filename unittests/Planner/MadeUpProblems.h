@@ -12,9 +12,9 @@
 
 namespace weft::planner {
 
-/// The same problem for the same `seed`, of nodes with up to `options` options, each two joined
-/// with the probability `density`. Numbers are small and whole, so that there are many `ties`, or
-/// fractions.
+/// Returns a random problem, the same for the same `seed`, of nodes with up to `options` options;
+/// two nodes share an edge with the probability `density`. Numbers are small and whole if `ties`,
+/// so that many solutions cost the same, else fractions.
 Problem makeProblem(uint32_t seed, uint32_t nodes, uint32_t options, double density, bool ties);
 
 } // namespace weft::planner

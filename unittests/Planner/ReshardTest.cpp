@@ -79,18 +79,18 @@ Axes allAxes(const std::vector<int64_t> &mesh) {
   return axes;
 }
 
-/// What the value is once nothing is pending any more.
+/// Returns the ranks' shards once nothing is pending.
 std::optional<Ranks> meaning(const std::vector<int64_t> &mesh, const Ranks &ranks,
                              const Layout &layout) {
   return perform(mesh, ranks, layout, {StepKind::AllReduce, layout.unreduced, 0, 0, layout});
 }
 
-/// What a byte over these axes weighs.
+/// The price of a byte that is sent over these axes.
 using Weight = double (*)(const Axes &axes);
 
 double evenly(const Axes &) { return 1; }
 
-/// Where `axis` cuts: the dimension, and how many shards the axes behind it make there.
+/// Returns the dimension that `axis` cuts, and the number of shards of the axes after it there.
 std::pair<size_t, int64_t> placeOf(const std::vector<int64_t> &mesh, const Layout &layout,
                                    uint32_t axis) {
   for (size_t dim = 0; dim < layout.dims.size(); ++dim) {

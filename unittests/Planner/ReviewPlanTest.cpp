@@ -1,4 +1,4 @@
-//===- ReviewPlanTest.cpp - everything that speaks against a plan -----------===//
+//===- ReviewPlanTest.cpp - tests of a plan's errors ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

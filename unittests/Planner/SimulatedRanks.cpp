@@ -1,4 +1,4 @@
-//===- SimulatedRanks.cpp - what ranks hold, elementwise ------------------===//
+//===- SimulatedRanks.cpp - shards of ranks, elementwise ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -104,7 +104,7 @@ Shard sum(const std::vector<Shard> &shards) {
   return result;
 }
 
-/// What rank number `self` of a group gets, of what all its ranks hold.
+/// Returns the shard that rank `self` of a group gets, from the shards of all its ranks.
 std::optional<Shard> receive(const Step &step, const std::vector<Shard> &held, size_t self) {
   size_t ranks = held.size();
   switch (step.kind) {

@@ -1,14 +1,14 @@
-//===- SimulatedRanks.h - what ranks hold, elementwise --------------------===//
+//===- SimulatedRanks.h - shards of ranks, elementwise --------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Ranks that hold shards of a matrix, and collectives between them as their definitions
-// say: an independent oracle for steps, that knows nothing of how layouts change. What a
-// rank holds of an element is the set of terms that were added up to it. The terms of a
-// pending value are numbered by the coordinates on the pending axes.
+// Ranks that hold shards of a matrix, and collectives between them by their definitions:
+// an independent oracle for the steps of reshards. An element on a rank is the set of
+// terms of its sum. The terms of a pending value are numbered by the coordinates on the
+// pending axes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,10 @@
 
 namespace weft::planner {
 
-/// One element of the whole matrix, and which of its terms.
+/// One element of the whole matrix, and some of its terms.
 struct Cell {
   int64_t row = -1, column = -1;
-  /// Coordinates on all axes of the mesh, those that are not pending 0. Several after a sum.
+  /// Coordinates on all axes of the mesh, 0 on those that are not pending; several after a sum.
   std::multiset<std::vector<int64_t>> terms;
   bool operator==(const Cell &) const = default;
 };
@@ -36,13 +36,13 @@ using Shard = std::vector<std::vector<Cell>>;
 /// Each rank's shard, ranks numbered with the last axis of the mesh fastest.
 using Ranks = std::vector<Shard>;
 
-/// What ranks hold of a matrix of `shape` that lies as `layout`, where it is `whole` for all
-/// axes of `terms` that `layout` does not name as pending: the sum of all their terms.
+/// Returns the ranks' shards of a matrix of `shape` under `layout`. The matrix is a sum of terms
+/// over the axes `terms`; over those that are not pending in `layout`, the sum is complete.
 Ranks hold(const std::vector<int64_t> &mesh, const std::vector<int64_t> &shape,
            const Layout &layout, const Axes &terms);
 
-/// `ranks` after a step; nothing if shards do not divide. Of `step` kind, axes and dimensions
-/// count, and for a permute the layouts.
+/// Returns `ranks` after a step; nothing if a dimension does not divide into shards. Uses the kind,
+/// axes and dimensions of `step`, and for a permute the layouts.
 std::optional<Ranks> perform(const std::vector<int64_t> &mesh, const Ranks &ranks,
                              const Layout &from, const Step &step);
 

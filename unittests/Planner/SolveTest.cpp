@@ -145,7 +145,7 @@ TEST(Solve, MessagesAloneBound) {
   EXPECT_GT(tight, all / 2) << all;
 }
 
-/// Every two nodes pay for being alike, of which messages say little.
+/// Each two nodes pay for equal options, for which messages give weak bounds.
 Problem makeQuarrel(uint32_t seed, uint32_t nodes) {
   std::mt19937 random(seed);
   auto number = [&](double scale) { return double(random()) / 4294967296.0 * scale; };

@@ -20,7 +20,7 @@ using namespace weft;
 
 namespace {
 
-/// A module on which Schedule has run, and what the compiler said meanwhile.
+/// A module on which Schedule has run, and the compiler's messages.
 class FlattenTest : public testing::Test {
 protected:
   FlattenTest() {

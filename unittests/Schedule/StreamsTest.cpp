@@ -229,7 +229,7 @@ TEST(Streams, NoMoreIsGatheredAheadThanAtOnceBefore) {
   EXPECT_EQ(step.order(), "[1] 0 [3] 2<1 [5]<2 4<3 [7]<4 6<5 8<7");
 }
 
-/// What lasts stays as it was until the loss is known.
+/// Variables keep their values until the loss is known.
 TEST(Streams, NothingThatLastsIsWrittenBeforeAnObservation) {
   Step step;
   uint32_t weight = step.parameter(32), shard = step.buffer(), x = step.buffer(16);

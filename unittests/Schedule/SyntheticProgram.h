@@ -21,13 +21,13 @@ struct SyntheticShape {
   int64_t tokens = 16, hidden = 8;
 };
 
-/// A correct program: a weight per layer, a matmul and a kernel for each layer forward and
+/// Returns a correct program: a weight per layer, a matmul and a kernel for each layer forward and
 /// backward, all-reduces of activations over "tp" and of gradients over "dp", a gathered and
 /// a scattered tensor, and an update in place. Its arena is packed.
 rt::Program makeProgram(const SyntheticShape &shape);
 
-/// Buffers as a training step of `layers` layers uses them, about ten for each: results that
-/// live till the layer's backward, and temporaries; sizes vary with `seed`.
+/// Returns buffers like those of a training step of `layers` layers, about ten for each: results
+/// that live until the layer's backward pass, and temporaries; sizes vary with `seed`.
 schedule::ArenaProblem makeStepProblem(int64_t layers, uint64_t seed);
 
 } // namespace weft::test

@@ -1,4 +1,4 @@
-//===- FollowPlanTest.cpp - tests of programs that are split as others ----===//
+//===- FollowPlanTest.cpp - tests of small programs with a plan's shardings ===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -90,7 +90,7 @@ protected:
     return module;
   }
 
-  /// What goes wrong, or "".
+  /// Returns the error, or "".
   std::string follow(ModuleOp module, ModuleOp planned, const std::vector<int64_t> &layers) {
     std::string reason;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {

@@ -1,12 +1,12 @@
-#===- gpu_bench.py - what rows of utils/gpu/check have in common -------------===#
+#===- gpu_bench.py - the base of rows of utils/gpu/check ---------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""A row of the table, and what it measures with.
+"""A row of the table, and its tools for measuring.
 
-What a row has measured stays in the table, however it ends.
+The figures that a row has measured stay in the table even if the row fails.
 """
 
 import copy
@@ -20,19 +20,19 @@ import gpu_torch
 from gpu_kit import TEXT, Late, read_steps
 from gpu_process import Process
 
-# Threads of a program for the host, where a row does not say more.
+# Default number of threads of a program for the host.
 THREADS = 4
 
 
 class Skip(Exception):
-    """Nothing can be shown here; says why."""
+    """The row cannot be tested on this machine; the text says why."""
 
 
 @dataclass
 class Row:
-    """`seconds` is what it is planned to take; `measure(bench, seconds)` returns what to say. Its success shows
-    something, or is only told. One that is `needed` keeps its seconds, whatever those before it take; one that measures
-    no time says how many `processors` it takes, and is tried beside others that take as many."""
+    """`seconds` is the planned duration; `measure(bench, seconds)` returns the text of the result. A row that is `needed`
+    keeps its seconds even if rows before it take longer. A row that measures no time says how many `processors` it
+    uses, and runs beside others that use as many."""
     what: str
     seconds: float
     measure: object
@@ -43,29 +43,29 @@ class Row:
 
 @dataclass
 class Found:
-    """What rows find out for later ones."""
+    """Figures that rows leave for later rows."""
     ceilings: dict = field(default_factory=dict)
-    # By training: steps of runs for speed, and GiB of the arena and of the device.
+    # By training: steps of runs that measure speed, and GiB of the arena and of the device.
     speeds: dict = field(default_factory=dict)
-    # By training, of runs for losses.
+    # By training: steps of runs that compare losses.
     steps: dict = field(default_factory=dict)
 
 
 class Bench:
-    """What all rows measure with; a row has one `for_row`."""
+    """The tools that all rows share; `for_row` makes a copy for one row."""
 
     def __init__(self, kit, options, folder):
         self.kit, self.options, self.folder = kit, options, folder
         self.is_real = not options.library
-        # What is found out about matmuls is kept for all rows, where a home may be none's to write to.
+        # All rows share the cache of matmuls' algorithms; the user's home may not be writable.
         self.environment = {**os.environ, **kit.environment(), "XDG_CACHE_HOME": str(folder / "cache")}
-        # Of a row: what it says beside its result, and figures that others compute with.
+        # Notes of a row beside its result, and its figures for other rows.
         self.found, self.said, self.printed, self.figures = Found(), [], "", {}
         if options.library:
             self.environment["WEFT_RT_CUDA"] = str(options.library)
         self.text = folder / "text"
         self.text.write_bytes(TEXT)
-        # It takes a while, and is read from a disk, so it begins at once.
+        # Importing PyTorch takes long, mostly for reading the disk, so it begins at once.
         self.torch = gpu_torch.Asked(options.python)
 
     def for_row(self):
@@ -77,7 +77,7 @@ class Bench:
         self.torch.close()
 
     def run(self, command, seconds, environment=None, statuses=(0,)):
-        """What it prints; raises with that if it fails or takes too long."""
+        """Runs a command and returns its output; raises with the output if it fails or takes too long."""
         try:
             with Process(command, {**self.environment, **(environment or {})}) as process:
                 if not process.wait(max(seconds, 1)):
@@ -88,13 +88,13 @@ class Bench:
                                        or f"{command[0]} ends with status {process.status}")
                 return process.output
         except FileNotFoundError as error:
-            # What is looked for in PATH is not the kit's.
+            # Programs found in PATH are not the kit's.
             if "/" in str(command[0]):
                 raise
             raise Skip(f"{command[0]}: {error.strerror}") from None
 
     def train(self, training, target, steps, seconds, *more, environment=None, threads=THREADS):
-        """What a run of one rank, with `more` on its command line, says of its steps. The host takes `threads`."""
+        """Runs one rank, with `more` on its command line, on the host with `threads`; returns its steps' figures."""
         metrics = self.folder / "metrics"
         metrics.unlink(missing_ok=True)
         more += ("--threads", threads) if target == "host" else ()
@@ -103,7 +103,7 @@ class Bench:
         return read_steps(metrics)
 
     def ask_torch(self, seconds):
-        """What PyTorch says of itself."""
+        """Returns PyTorch's version and device."""
         found, reason = self.torch.answer(max(min(60, seconds), 1))
         if not found:
             raise Skip(f"there is no PyTorch: {reason}")
@@ -112,7 +112,7 @@ class Bench:
         return found
 
     def plugin(self):
-        """The file through which the runtime calls CUDA."""
+        """Returns the path of the library through which the runtime calls CUDA."""
         name = "libweft-rt-cuda.so.1"
         places = [self.kit.folder / name, *([self.kit.build / "lib" / name] if self.kit.build else [])]
         return self.options.library or next((place for place in places if place.exists()), None) or self.kit.missing(
@@ -123,13 +123,13 @@ class Bench:
             raise Skip("this needs a device, and not its simulator")
 
     def only_real_if_large(self):
-        """Of a large model."""
+        """Skips rows of large models on the simulator."""
         if not self.options.reduced:
             self.only_real()
 
 
 def so_far(output):
-    """Of a tool that is stopped: how many of its lines say pass and FAIL, and the last one."""
+    """Returns the numbers of pass and FAIL lines that a stopped tool printed, and its last line."""
     lines = output.strip().splitlines()
     counts = [sum(line.startswith(state) for line in lines) for state in ("pass ", "FAIL ")]
     return (f", {counts[0]} passed and {counts[1]} failed so far" if any(counts) else "") + (
@@ -145,5 +145,5 @@ def wanted(is_met, what):
 
 
 def median_speed(steps):
-    """Tokens per second, without the first step."""
+    """Returns the median of tokens per second, without the first step."""
     return statistics.median(step["tokens_per_second"] for step in steps[1:])

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""How rows of gpu-check measure what is below a program: the device, libraries, collectives and kernels."""
+"""Rows of gpu-check that test the parts below a program: the device, libraries, collectives and kernels."""
 
 import json
 import os
@@ -17,16 +17,17 @@ from gpu_kit import Late
 from gpu_process import query_device
 
 TOOLS = ("weft-rt-kernels", "weft-rt-cuda-plugin-test", "weft-rt-conformance-cuda", "weft-rt-calibrate")
-# Kernels that are enough for a sanitizer, which makes them slow.
+# A sanitizer makes kernels slow, so it runs only these.
 SANITIZED = "NormTest,MapTest,EmbeddingTest,CrossEntropyTest,BF16Test"
 # Of a folder's kernels, after which no more are tried.
 FAULTS = 4
-# Bytes a second of a device, by data sheets; shares of them that norms are to have, which of an H200 are 3.7e12 and
-# 3.4e12; and the share of a copy's that all other kernels are to have with this many bytes, but for those that compute.
+# Bandwidths of devices in bytes per second, by data sheets; the shares of them that norms must reach, on an H200 3.7e12
+# and 3.4e12 bytes per second; and the share of a copy's rate that other kernels of at least so many bytes must reach,
+# except those limited by computation.
 BANDWIDTHS = {"H200": 4.8e12, "H100 80GB HBM3": 3.35e12}
 NORMS = {"Norm.": 3.7 / 4.8, "NormGrad.": 3.4 / 4.8}
 COPIED, LARGE_BYTES, COMPUTES = 0.85, 64e6, "Attention"
-# Of what a machine's calibration takes on the host, in seconds.
+# Duration of the host's part of a calibration, in seconds.
 CALIBRATION = 8
 
 
@@ -43,7 +44,7 @@ def versions(bench, seconds):
 
 
 def run_tests(bench, seconds, tool, *words):
-    """Tests that have passed, and that were skipped; raises with those that fail, and what the first of them says."""
+    """Returns the numbers of passed and skipped tests; raises with the failed tests and the first one's output."""
     output = bench.run([bench.kit.tool(tool), *words], seconds, {"WEFT_RT_CUDA": str(bench.plugin())}, statuses=(0, 1))
     passed, failed, skipped = (list(dict.fromkeys(
         re.findall(rf"^\[ +{state} +\] (\S+\.[^\s,]+)", output, re.MULTILINE)))
@@ -67,7 +68,7 @@ def functions(bench, seconds):
 
 
 def conformance(bench, seconds):
-    """Of more ranks than devices nothing is tried."""
+    """Runs the conformance tests; those of more ranks than devices skip themselves."""
     # A simulator has many devices, and takes minutes for all.
     some = [] if bench.is_real else ["--gtest_filter=*Collectives.AllReduce/1*"]
     passed, skipped = run_tests(bench, seconds, "weft-rt-conformance-cuda", *some)
@@ -75,7 +76,7 @@ def conformance(bench, seconds):
 
 
 class Tried:
-    """What became of kernels, in all folders or in one."""
+    """The results of kernels, in all folders or in one."""
 
     def __init__(self):
         self.cases, self.wrong, self.faults = [], [], []
@@ -86,7 +87,7 @@ class Tried:
         self.faults += other.faults
 
     def read(self, report):
-        """Takes what weft-rt-kernels has written so far; returns what it was trying last, and what it failed with."""
+        """Reads the output of weft-rt-kernels so far; returns the last kernel that it tried, and its error."""
         if not report.exists():
             return "", ""
         told = json.loads(report.read_text())
@@ -95,15 +96,15 @@ class Tried:
         return told["trying"], told["fault"]
 
     def bad(self):
-        """Empty if all is well."""
+        """Returns the failures; empty if there are none."""
         wrong = f"{len(self.wrong)} of {len(self.cases)} kernels are wrong: " + "; ".join(self.wrong[:8])
         faults = "the device fails: " + "; ".join(self.faults)
         return "; ".join([*([faults] if self.faults else []), *([wrong] if self.wrong else [])])
 
 
 def try_folder(bench, folder, end, words, tried):
-    """Adds to `tried` what becomes of its kernels. After a fault nothing works in its process any more, so those after
-    it are tried in another one."""
+    """Runs a folder's kernels and adds the results to `tried`. After a fault nothing works in the process any more, so
+    another process runs the remaining kernels."""
     report, skipped = bench.folder / "report.json", 0
     while len(tried.faults) < FAULTS:
         report.unlink(missing_ok=True)
@@ -131,7 +132,7 @@ def try_folder(bench, folder, end, words, tried):
 
 
 def try_kernels(bench, seconds, describe, *words):
-    """The kernels of all folders, of which each is told as it is done. Raises with all that is wrong."""
+    """Runs the kernels of all folders and reports each as it ends. Raises with all failures."""
     whole, end = Tried(), time.monotonic() + seconds
     folders = bench.kit.kernels(bench.options.kernels)
     if not folders:
@@ -198,7 +199,7 @@ def large_kernels(bench, seconds):
 
 
 def judged(case, copied, device):
-    """Whether a kernel's speed is as wanted, if anything is, and what that is."""
+    """Returns whether a kernel reaches its target speed, if it has one, and the target."""
     name, speed = case["name"].removeprefix("Large."), case["bytes"] / case["seconds"] if case["seconds"] else 0
     bandwidth = next((bytes_per_second for model, bytes_per_second in BANDWIDTHS.items() if model in device), 0)
     norm = next((share for start, share in NORMS.items() if name.startswith(start)), 0)
@@ -241,8 +242,8 @@ def sanitized(tool):
 
 
 def count_sanitized(output):
-    """Kernels that a sanitizer has nothing against, of which a folder may have none; raises if there is one that it
-    has, or that is wrong."""
+    """Returns the number of kernels without findings of a sanitizer; a folder may have none. Raises on a finding or a
+    wrong result."""
     if re.search("not supported", output, re.IGNORECASE):
         raise Skip("compute-sanitizer does not support this device here")
     counts = re.search(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE)
@@ -256,8 +257,8 @@ def count_sanitized(output):
 
 
 def calibrate(bench, seconds):
-    """Of one device, as others would take longer. A pack has no compiler, which makes a machine's file of what is
-    measured."""
+    """Calibrates one device, since all would take longer. From a pack, which has no compiler, the result is measurements
+    without a machine's file."""
     bench.only_real()
     weft = bench.kit.build and bench.kit.build / "bin/weft"
     file = bench.folder / "machine.textproto"

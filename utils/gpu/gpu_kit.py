@@ -1,13 +1,13 @@
-#===- gpu_kit.py - what utils/gpu/check runs ---------------------------------===#
+#===- gpu_kit.py - programs and kernels for utils/gpu/check ------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Programs and kernels that gpu-check tries, made by a build here or taken from a pack that a build elsewhere made.
+"""Programs and kernels that gpu-check runs, from a build or from a pack.
 
-A pack is one .tar.xz of a flat folder: programs, what the compiler said of each (NAME.txt), folders of kernels, the
-runtime's libraries, and those that programs are linked with and that a bare machine may lack.
+A pack is a .tar.xz of a flat folder: programs, the compiler's report on each (NAME.txt), folders of kernels, the
+runtime's libraries, and the libraries that programs are linked with and a bare machine may lack.
 """
 
 import itertools
@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# What programs are linked with, besides what every machine with a C++ compiler has.
+# Libraries that programs are linked with and that a machine with a C++ compiler may lack.
 LINKED = re.compile(r"^\s*(lib(?:dnnl|OpenCL|gomp)\.so\S*) => (\S+)", re.MULTILINE)
-# What models are trained on: bytes that are no text, but can be learned.
+# The training data: bytes that are no text, but can be learned.
 TEXT = bytes(i * i % 101 for i in range(1 << 21))
-# Whose file programs are made by, and those of other devices by which times are predicted.
+# The machine that programs are compiled for, and machines of other devices for predictions.
 MACHINE, OTHERS = "h100-8", {"H200": "h200-4"}
 # Cores that the work of a program for the host is cut for: it takes no more threads.
 CORES = 8
@@ -35,7 +35,7 @@ SHARDS = 4
 
 
 class Late(RuntimeError):
-    """It takes longer than it may; `output` is what there is of it so far."""
+    """The command took too long; `output` is its output so far."""
 
     def __init__(self, what, output=""):
         super().__init__(what)
@@ -57,7 +57,7 @@ class Training:
         return re.sub(r"[^A-Za-z0-9.]+", "-", " ".join(words)).strip("-")
 
     def describe(self, folder):
-        """Files of the model and the recipe, written into `folder` where they are not those of the tree."""
+        """Returns the files of the model and the recipe; changed ones are written into `folder`."""
         place = ROOT / ("benchmarks" if (ROOT / "benchmarks" / self.model).is_dir() else "examples") / self.model
         model, recipe = place / "model.textproto", folder / f"{self.name('any')}.recipe"
         replaced = re.findall(r"(\w+):", self.lines)
@@ -77,11 +77,11 @@ def without(path, fields):
 
 
 class Kit:
-    """Everything lies in `folder`, made when it is asked for where there is a build."""
+    """The programs and kernels in `folder`; with a build, each is made on first use."""
 
     def __init__(self, folder, build, python="python3"):
         self.folder, self.build, self.python = folder, build, python
-        # By program, as rows beside one another may ask for the same.
+        # A lock per program, since concurrent rows may ask for the same one.
         self.making = {}
 
     def environment(self):
@@ -98,7 +98,7 @@ class Kit:
         return self.folder / (training.name(target) + ("" if machine == MACHINE else f"-{machine}"))
 
     def program(self, training, target, machine=MACHINE, described=None):
-        """The executable; raises RuntimeError where it cannot be made. The machine's file may be none of the tree's."""
+        """Returns the executable; raises RuntimeError if it cannot be made. The machine may be outside the tree."""
         path = self.path(training, target, machine)
         with self.making.setdefault(path, threading.Lock()):
             if not path.exists():
@@ -121,8 +121,8 @@ class Kit:
         path.with_suffix(".txt").write_text(done.stderr + done.stdout)
 
     def predicted(self, training, device=""):
-        """What the compiler says of a program for devices: milliseconds of a step, by the machine with this device if
-        there is one, GiB of the arena, and of the device with what else is known. None is what it does not say."""
+        """Returns the compiler's prediction for a program for devices: milliseconds of a step, on this device's machine if
+        there is one, GiB of the arena, and GiB of the device in all; None for an unknown figure."""
         machine = next((file for name, file in OTHERS.items() if name in device), MACHINE)
         path = self.path(training, "cuda", machine).with_suffix(".txt")
         if not path.exists():
@@ -132,14 +132,14 @@ class Kit:
                                         for whose in ("rank", "device")), machine)
 
     def tool(self, name):
-        """An executable of the runtime."""
+        """Returns the path of an executable of the runtime."""
         path = self.folder / name
         if not path.exists() and self.build:
             path = self.build / "bin" / name
         return path if path.exists() else self.missing(path)
 
     def kernels(self, only=None):
-        """Folders of kernels."""
+        """Returns the folders of kernels."""
         found = sorted(self.folder.glob("kernels-*"))
         if found or not self.build:
             return found
@@ -157,12 +157,12 @@ class Kit:
         return sorted(self.folder.glob("kernels-*"))
 
     def recorded(self):
-        """How many kernels of each size unit tests have recorded, as far as is known; a pack has that in a file."""
+        """Returns how many kernels of each size the unit tests recorded, if known; a pack has the numbers in a file."""
         told = self.folder / "recorded"
         return json.loads(told.read_text()) if told.exists() else {}
 
     def commit(self):
-        """Of which everything was built, as far as is known; a pack has that in a file."""
+        """Returns the commit of the build, if known; a pack has it in a file."""
         told = self.folder / "commit"
         if told.exists():
             return told.read_text()
@@ -179,13 +179,13 @@ class Kit:
 
 
 def predicted_time(text):
-    """Milliseconds of a step, by what the compiler says of a program."""
+    """Returns the predicted milliseconds of a step, from the compiler's report on a program."""
     time = re.search(r"predicted: ([\d.,]+) ms", text)
     return float(time[1].replace(",", "")) if time else None
 
 
 def gib(found):
-    """Of a match of a number and a unit."""
+    """Returns the GiB of a match of a number and a unit."""
     units = {"b": 1 << 30, "K": 1 << 20, "M": 1 << 10, "G": 1, "T": 1 / 1024}
     return float(found[1]) / units[found[2][0]] if found else None
 
@@ -195,7 +195,7 @@ def read_steps(metrics):
 
 
 def torch_sites(python):
-    """Folders of Python packages, where a PyTorch may keep CUDA's libraries."""
+    """Returns the folders of Python packages in which PyTorch may keep CUDA's libraries."""
     try:
         done = subprocess.run([python, "-c", "import sys; print('\\n'.join(path for path in sys.path if path))"],
                               capture_output=True, text=True, check=False, timeout=30)
@@ -205,7 +205,7 @@ def torch_sites(python):
 
 
 def linked_libraries(program):
-    """Files of libraries that a bare machine may lack."""
+    """Returns the files of libraries that a bare machine may lack."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
     return LINKED.findall(done.stdout)
 
@@ -240,7 +240,7 @@ def count_cases(folders):
 
 
 def unpack(path, folder):
-    """A pack that is a folder already stays where it is."""
+    """Unpacks a pack and returns its folder; a pack that is a folder already stays where it is."""
     if path.is_dir():
         return path
     with tarfile.open(path) as archive:

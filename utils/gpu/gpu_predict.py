@@ -1,11 +1,10 @@
-#===- gpu_predict.py - predictions by what utils/gpu/check has measured ------===#
+#===- gpu_predict.py - predictions from results of utils/gpu/check -----------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Makes a machine's file of what a run of gpu-check has measured, and says what is predicted by it of that run's
-times."""
+"""Makes a machine's file from a run of gpu-check, and compares its predictions with the run's times."""
 
 import json
 import subprocess
@@ -34,7 +33,8 @@ def predict(kit, result, trainings):
 
 
 def write_machine(kit, figures, machine):
-    """A build has made the file there; of what a pack has measured it is made here, without times of kernels."""
+    """Writes the machine's file: with a build it is in the result; from a pack's measurements it is made here, without
+    kernels' rates."""
     if "machine" in figures:
         machine.write_text(figures["machine"])
         return

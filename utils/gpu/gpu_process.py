@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Processes that leave nothing behind: what they start ends with them, and what they say is kept however they end."""
+"""Processes whose children end with them, and whose output is kept even if they are killed."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ class Process:
 
     @property
     def status(self):
-        """None while it runs."""
+        """Returns the exit status; None while the process runs."""
         return self.running.poll()
 
     @property
@@ -40,12 +40,12 @@ class Process:
         return self.said(1)
 
     def said(self, file):
-        # With a seek, what it prints next would go elsewhere.
+        # A seek would move the place where the process writes next.
         number = self.files[file].fileno()
         return os.pread(number, os.fstat(number).st_size, 0).decode(errors="replace")
 
     def wait(self, seconds):
-        """Whether it ends in time."""
+        """Waits for the end of the process; returns whether it came in time."""
         try:
             self.running.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -53,7 +53,7 @@ class Process:
         return True
 
     def kill(self):
-        """Ends it and all that it started."""
+        """Kills the process and all its children."""
         try:
             os.killpg(self.running.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -68,12 +68,12 @@ class Process:
 
     def __exit__(self, *_):
         self.kill()
-        # One that waits for a driver that is stuck may not end at all.
+        # A process that waits for a stuck driver may never end.
         self.wait(10)
         self.close()
 
 
-# What the driver itself says of the first device, and how many there are.
+# The driver's description of the first device, and the number of devices.
 DRIVER = """
 import ctypes, sys
 driver, count, version = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ctypes.c_int()
@@ -94,7 +94,7 @@ print(count.value)
 
 
 def find_device(environment):
-    """What nvidia-smi, or else the driver, says of the first device, or None and why they say nothing."""
+    """Returns the first device's description by nvidia-smi or the driver, or None and the reason."""
     found, reason = query_device("name,driver_version,memory.total")
     if found:
         return found, ""
@@ -103,13 +103,13 @@ def find_device(environment):
 
 
 def count_devices(environment):
-    """Those that programs see, which nvidia-smi does not say; one where the driver says nothing either."""
+    """Returns the number of devices that programs see, by the driver; 1 if the driver does not answer."""
     lines, _ = ask_driver(environment)
     return int(lines[1]) if lines else 1
 
 
 def ask_driver(environment):
-    """Its lines, or None and why there are none."""
+    """Returns the lines of the driver's answer, or None and the reason."""
     with Process([sys.executable, "-c", DRIVER], environment) as asked:
         if not asked.wait(20):
             return None, "the driver does not answer"
@@ -118,7 +118,7 @@ def ask_driver(environment):
 
 
 def query_device(fields, form="csv,noheader"):
-    """What nvidia-smi says of the first device, or None and why it says nothing."""
+    """Returns the first device's description by nvidia-smi, or None and the reason why it gives none."""
     program = shutil.which("nvidia-smi", path=os.environ.get("PATH", "") + ":/usr/local/nvidia/bin") or "nvidia-smi"
     try:
         with Process([program, f"--query-gpu={fields}", f"--format={form}"], None) as asked:

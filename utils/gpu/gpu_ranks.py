@@ -4,10 +4,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Ranks as processes, as torchrun would start them, and what becomes of them when one is gone.
+"""Runs ranks as processes, as torchrun starts them, and tests how they end when one rank is gone.
 
-They have devices of their own, or share the first. NCCL takes two ranks on one device for a mistake, unless they seem
-to be on hosts of their own: so each has another NCCL_HOSTID, and they talk by sockets, with few channels since they
+Each rank has its own device, or all share the first. NCCL refuses two ranks on one device unless they seem to be on
+different hosts: so each rank gets its own NCCL_HOSTID, and they communicate by sockets, with few channels since they
 share the device's multiprocessors.
 """
 
@@ -25,20 +25,20 @@ from gpu_process import Process  # noqa: E402  pylint: disable=wrong-import-posi
 
 # Exit statuses of docs/Running.md.
 DEAD, STUCK = 5, 6
-# Seconds after which a rank has ended that is to notice within five.
+# Seconds within which a rank must end that must notice a failure within five.
 ENDED = 10
 
 
 def sharing(base, rank):
-    """What a rank's environment has besides, to share a device."""
-    # Where there are several, ranks would otherwise take one each.
+    """Returns the variables by which a rank shares a device."""
+    # With several devices, each rank would otherwise take its own.
     first = base.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     return {"CUDA_VISIBLE_DEVICES": first, "WEFT_SHARE_DEVICE": "1", "NCCL_HOSTID": f"weft-{rank}",
             "NCCL_MAX_NCHANNELS": "2", "NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "lo"}
 
 
 def environments(count, base, shares):
-    """One for each rank, and the socket that has to stay open meanwhile."""
+    """Returns an environment for each rank, and the socket that must stay open while they run."""
     store, port = torchrun.take_port("127.0.0.1")
     return store, [{**base, "OMP_NUM_THREADS": "2", **own, **(sharing(base, rank) if shares else {})}
                    for rank, own in enumerate(torchrun.variables(count, port))]
@@ -46,20 +46,20 @@ def environments(count, base, shares):
 
 @contextlib.contextmanager
 def started(command, count, base, shares=True):
-    """Processes of all ranks; none is left behind."""
+    """Starts the processes of all ranks, and kills them in the end."""
     store, places = environments(count, base, shares)
     with contextlib.closing(store), contextlib.ExitStack() as stack:
         running = [stack.enter_context(Process(command, place)) for place in places]
         try:
             yield running
         finally:
-            # All, before one is waited for.
+            # Kill all ranks before waiting for one.
             for process in running:
                 process.kill()
 
 
 def run(command, count, base, seconds, shares=True):
-    """Waits for all ranks; raises with what they say if one fails or it takes too long."""
+    """Waits for all ranks; raises with their output if one fails or they take too long."""
     end = time.monotonic() + seconds
     with started(command, count, base, shares) as running:
         while any(process.status is None for process in running):
@@ -73,7 +73,7 @@ def run(command, count, base, seconds, shares=True):
 
 
 def drill(command, number, base, metrics, seconds):
-    """Sends a signal to rank 1 of two once steps are done; says how the rank that is left ends."""
+    """Sends a signal to rank 1 of two after some steps; returns how rank 0 ends."""
     end = time.monotonic() + seconds
     expected = {signal.SIGKILL: DEAD, signal.SIGSTOP: STUCK}[number]
     with started(command, 2, base) as running:
@@ -95,6 +95,6 @@ def drill(command, number, base, metrics, seconds):
 
 
 def ended(running):
-    """What those say that have ended, the first to fail among them."""
+    """Returns the output of the ranks that have ended, the first to fail among them."""
     return "; ".join(f"rank {rank} ends with status {process.status}: {process.errors.strip()[-1000:]}"
                      for rank, process in enumerate(running) if process.status is not None)

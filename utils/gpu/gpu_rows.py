@@ -1,16 +1,15 @@
-#===- gpu_rows.py - what utils/gpu/check tries -------------------------------===#
+#===- gpu_rows.py - the rows of utils/gpu/check ------------------------------===#
 #
 # Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""The rows of gpu-check's table, in the order of their worth, and the seconds that each is given.
+"""The rows of gpu-check's table, most important first, and the planned seconds of each.
 
-A row passes, fails, or is skipped with a reason: then it shows nothing. What only a real device can show is skipped on
-the simulator.
+A row passes, fails, or is skipped with a reason and proves nothing. The simulator skips rows that need a real device.
 
-Seconds are planned, and those of all rows on one device fit into SECONDS. A row may take twice its own, but nothing of
-those of later rows that are needed. What is not left is not run.
+The planned seconds of all rows on one device fit into SECONDS. A row may take twice its own, but none of the seconds of
+later rows that are needed. A row without enough seconds left is not run.
 """
 
 import concurrent.futures
@@ -29,9 +28,9 @@ from gpu_device import calibrate, ceilings, conformance, functions, large_kernel
 from gpu_kit import CORES, Late, Training, read_steps
 from gpu_speed import END, Speed, attention, beside_torch, losses, speed, torch_speed
 
-# In which all is planned, and what comes before the first row.
+# The seconds of all rows, and of the preparation before the first.
 SECONDS, START = 540, 10
-# Of the machine that all is planned for.
+# Processors of the machine that the seconds are planned for.
 PROCESSORS = 16
 UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them",
             "kernels on a device: none has run on one",
@@ -45,7 +44,7 @@ UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them
 SMALL = ((Training("llama-tiny"), 20, 1e-4), (Training("gpt2-tiny"), 20, 1e-4), (Training("mixtral-tiny"), 20, 1e-4),
          (Training("deepseek-tiny"), 20, 1e-4), (Training("llama-tiny", "precision: BF16"), 20, 2e-2),
          (Training("llama-tiny", "precision: F16"), 20, 2e-3), (Training("llama-tiny", "precision: TF32"), 20, 2e-3))
-# With few steps, as the host takes its time.
+# With few steps, since the host is slow.
 HOST = ((Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 3, 1e-4),
         (Training("llama-1b", "sequence_length: 512 global_batch_tokens: 512"), 2, 1e-4))
 # With steps whose losses are compared with PyTorch's.
@@ -55,7 +54,7 @@ TORCH = ((Training("gpt2-tiny", plain=True), 20), (Training("llama-tiny"), 20),
 LARGE = (Speed(Training("llama-1b", "precision: BF16"), 16384, 20, share=0.5, faster=1.05, smaller=0.85),
          Speed(Training("gpt2-124m", "precision: BF16 global_batch_tokens: 16384", plain=True), 16384, 50,
                per_second=520e3))
-# What of attention is timed.
+# The parts of attention that are timed.
 ATTENTION = Training("llama-1b", "precision: BF16", sizes="layers: 2 vocabulary: 512")
 # In place of the sizes of models above and of their recipes, to try all of this where there is no device.
 REDUCED = {"llama-1b": ("layers: 2 hidden: 64 heads: 4 kv_heads: 2 ffn: 128 vocabulary: 256",
@@ -75,7 +74,7 @@ ON_TWO = (*((training, "") for training in SPLIT[:3]), (SPLIT[0], "--graphs"))
 
 
 def split(training, way, words=""):
-    """Losses of several ranks, which are started in this way, against one rank's."""
+    """Compares losses of several ranks, started in this way, with one rank's."""
     def measure(bench, seconds):
         # Devices of a simulator have no peers in other processes.
         if way != OWN:
@@ -123,7 +122,7 @@ def reduced(training):
 
 
 class Models:
-    """Those of the rows, as they are or reduced."""
+    """The models of the rows, of full size or reduced."""
 
     def __init__(self, is_reduced=False):
         change = reduced if is_reduced else lambda training: training
@@ -136,7 +135,7 @@ class Models:
 
 
 def speed_rows(models):
-    """Ours of both first, as they are needed for what comes next."""
+    """Returns the rows of speed: Weft's of both models first, since later rows need them."""
     for case, seconds in zip(models.large, (45, 30)):
         yield Row(named(case.training), seconds, speed(case), needed=True)
     for mode, both in (("eager", (40, 25)), ("compile", (65, 40))):
@@ -161,7 +160,7 @@ def loss_rows(models, devices):
 
 
 def rows(is_reduced=False, devices=1):
-    """All of them where there are so many devices, what is worth most first."""
+    """Returns all rows for this number of devices, most important first."""
     models = Models(is_reduced)
     yield Row("versions", 15, versions, "told", needed=True)
     yield Row("functions of CUDA", 60, functions, needed=True, processors=PROCESSORS // 2)
@@ -180,7 +179,7 @@ def rows(is_reduced=False, devices=1):
 
 
 def groups(some):
-    """Rows that are tried beside one another, as many as there are workers, and others by themselves."""
+    """Groups rows: those that may run at once, as many as there are workers, and others alone."""
     return [(processors, list(same)) for processors, same in itertools.groupby(some, lambda row: row.processors)]
 
 
@@ -189,7 +188,7 @@ def workers(processors, there=PROCESSORS):
 
 
 def makespan(some, count):
-    """Seconds that rows take which are begun in order, so many at a time."""
+    """Returns the seconds of rows that are started in order, so many at a time."""
     ends = [0] * count
     for row in some:
         heapq.heapreplace(ends, ends[0] + row.seconds)
@@ -197,12 +196,12 @@ def makespan(some, count):
 
 
 def whole(is_reduced=False, devices=1):
-    """Seconds of all rows, with what comes before the first."""
+    """Returns the seconds of all rows and of the preparation before the first."""
     return START + sum(makespan(some, workers(processors)) for processors, some in groups(rows(is_reduced, devices)))
 
 
 def plan():
-    """What --help says of rows and their seconds, many beside one another as one."""
+    """Returns the list of rows and their seconds for --help; rows that run at once take one line."""
     lines = []
     for processors, some in groups(rows()):
         count = workers(processors)
@@ -221,12 +220,12 @@ def plan():
 
 
 def timed():
-    """Trainings by the names of rows that measure their speed."""
+    """Returns the trainings whose speed rows measure, by the rows' names."""
     return {named(case.training): case.training for is_reduced in (False, True) for case in Models(is_reduced).large}
 
 
 def programs(only="", is_reduced=False):
-    """What a pack has to hold: pairs of training and target, and of which of these times are predicted."""
+    """Returns the programs of a pack, as pairs of training and target, and those whose times are predicted."""
     models = Models(is_reduced)
     found = {(training, target): None for training, *_ in (*SMALL, *models.host) for target in ("cuda", "host")}
     found |= {(training, "cuda"): None for training in (*(row[0] for row in models.torch),
@@ -237,7 +236,7 @@ def programs(only="", is_reduced=False):
 
 
 def allowed(row, later, left):
-    """Seconds that a row may take; none where it has not its own."""
+    """Returns the seconds that a row may take; 0 if fewer are left than planned."""
     spare = left - row.seconds
     for other in later:
         if other.needed and other.seconds <= spare:
@@ -248,8 +247,8 @@ def allowed(row, later, left):
 
 
 def measured(row, bench, later, left):
-    """The state, what there is to say, and figures."""
-    # A simulator takes its time.
+    """Runs a row; returns its state, its result and its figures."""
+    # A simulator is slow.
     seconds = allowed(row, later, left) if bench.is_real else left
     if seconds <= 0:
         return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}", {}
@@ -265,7 +264,7 @@ def tried(row, bench, seconds):
     except Skip as reason:
         return "skipped", str(reason)
     except Late as late:
-        # What is planned is a guess, so this is no fault yet.
+        # The planned seconds are a guess, so this is no failure.
         return "cut off", f"after {time.monotonic() - start:.0f} s, planned {row.seconds:.0f}: {late}"
     except RuntimeError as error:
         return "FAIL", str(error)
@@ -274,7 +273,7 @@ def tried(row, bench, seconds):
 
 
 def run(kit, options, folder, end):
-    """Tries the rows that options name, until `end`; gives all so far after each, and tells it."""
+    """Runs the rows that the options name, until `end`; prints each, and yields all so far after each."""
     later = [row for row in rows(options.reduced, options.devices) if options.only in row.what]
     there = min(PROCESSORS, len(os.sched_getaffinity(0)))
     done, bench = [], Bench(kit, options, folder)
@@ -287,7 +286,7 @@ def run(kit, options, folder, end):
 
     try:
         for processors, some in groups(later):
-            # Those beside a row are no later ones.
+            # Rows that run at the same time are not later ones.
             count, later = workers(processors, there), later[len(some):]
             others = [later if count > 1 else some[number + 1:] + later for number in range(len(some))]
             with concurrent.futures.ThreadPoolExecutor(count) as pool:

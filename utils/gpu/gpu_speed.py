@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""How rows of gpu-check measure losses, speed and memory, beside the host's and PyTorch's."""
+"""Rows of gpu-check that compare losses, speed and memory with the host's and PyTorch's."""
 
 import json
 import re
@@ -16,13 +16,13 @@ import gpu_torch
 from gpu_bench import THREADS, Skip, furthest, median_speed, wanted
 from gpu_kit import CORES, TEXT, Late, gib
 
-# Steps before those that are timed: on both sides what is looked for is then found. Steps whose losses are compared.
+# Steps before the timed ones, in which both sides choose their algorithms, and steps whose losses are compared.
 WARM, COMPARED = 5, 12
-# How far a step's time and the device's memory may be from what was predicted.
+# Largest relative distance of a step's time and of the device's memory from the prediction.
 TIME_MOST, MEMORY_MOST = 0.1, 0.01
 # Gradients of attention by cuDNN may differ in last bits from run to run.
 GRAPHS_MOST = 1e-3
-# Tokens of a document, where there are any, and the byte that ends one.
+# Tokens of a document, if the data has documents, and the byte that ends one.
 DOCUMENT, END = 1021, 255
 # Steps of which the last ones' kernels are timed.
 PROFILED = 12
@@ -30,8 +30,8 @@ PROFILED = 12
 
 @dataclass(frozen=True)
 class Speed:
-    """What is timed over how many steps of so many tokens, and what is wanted: tokens a second, or a share of the
-    device's peak, times PyTorch's compiled speed, and of its memory."""
+    """A training to time, its steps and tokens per step, and the targets: tokens per second, or a share of the device's
+    peak; a multiple of PyTorch's compiled speed; and a share of PyTorch's memory."""
     training: object
     tokens: int
     timed: int
@@ -43,7 +43,7 @@ class Speed:
 
 @dataclass
 class Run:
-    """One of ours."""
+    """A run of Weft's program."""
     steps: list
     per_second: float
     arena: float
@@ -65,7 +65,7 @@ def losses(training, steps, most, is_large=False):
 
 
 def beside_torch(training, steps):
-    """Losses of PyTorch eager: on the device, or on the processor where there is a simulator for that."""
+    """Compares with losses of PyTorch eager, on the device, or with a simulator on the processor."""
     def measure(bench, seconds):
         end = time.monotonic() + seconds
         bench.ask_torch(seconds)
@@ -75,7 +75,7 @@ def beside_torch(training, steps):
 
 
 def by_torch(bench, training, mode, steps, end, *warm):
-    """That it cannot, or takes too long, is no fault of ours."""
+    """Runs PyTorch; skips the row if PyTorch cannot run it or takes too long."""
     try:
         return gpu_torch.train(bench.options.python, training, bench.folder, bench.text,
                                "cuda" if bench.is_real else "cpu", mode, steps, max(end - time.monotonic(), 1), *warm)
@@ -84,7 +84,7 @@ def by_torch(bench, training, mode, steps, end, *warm):
 
 
 def compared(training, ours, theirs):
-    """How far losses are from PyTorch's; raises if that is too far."""
+    """Returns the distance of losses from PyTorch's; raises if it is too large."""
     away, most = gpu_torch.furthest(ours, theirs), gpu_torch.MOST[precision(training)]
     if not away <= most:
         raise RuntimeError(f"losses are up to {away:.1e} from PyTorch's {theirs['torch']}, expected at most {most:.0e}")
@@ -101,7 +101,7 @@ def told(number, unit, digits=1):
 
 
 def beside(number, predicted, unit, most, when=""):
-    """With how far it is from what was predicted, which is to be `most`."""
+    """Returns the text of a figure and its distance from the prediction, which must be at most `most`."""
     text = f"{number:,.2f} {unit}, predicted {told(predicted, unit, 2)}"
     if not predicted:
         return text
@@ -110,7 +110,7 @@ def beside(number, predicted, unit, most, when=""):
 
 
 def speed(case):
-    """Ours: steps are warm, then timed, once as they are issued and once as graphs."""
+    """Times steps of Weft's program after a warm-up, once issued call by call and once as graphs."""
     def measure(bench, seconds):
         bench.only_real_if_large()
         end = time.monotonic() + seconds
@@ -125,7 +125,7 @@ def speed(case):
         per_second = case.tokens / taken * 1e3
         bench.figures["step_ms"] = taken
         bench.found.speeds[case] = Run(steps, per_second, arena)
-        # Null where a machine says nothing of its peak.
+        # Null if a machine's file has no peak.
         share = (steps[-1].get("peak_share") or 0) * steps[-1]["ms"] / taken
         bench.said.append(f"{per_second:,.0f} tokens/s"
                           + wanted(per_second >= case.per_second, case.per_second and f"{case.per_second:,.0f}")
@@ -146,8 +146,7 @@ def speed(case):
 
 
 def taken_memory(printed):
-    """What a run says at its end of the device's memory, in which it takes nothing more by then; empty if it does
-    not."""
+    """Returns the device's memory that a run reports at its end, where its use is greatest; empty if it reports none."""
     found = re.search(r"^device 0 of rank 0: (.+) of .+ taken, by anybody; (.+) before the run .+, (.+) since then, "
                       r"predicted (.+)$", printed, re.MULTILINE)
     if not found:
@@ -158,7 +157,7 @@ def taken_memory(printed):
 
 
 def torch_speed(case, mode):
-    """PyTorch's in the same way, and how far losses are from its."""
+    """Times PyTorch in the same way, and compares losses."""
     def measure(bench, seconds):
         bench.only_real_if_large()
         end = time.monotonic() + seconds
@@ -207,7 +206,7 @@ def attention(plain, documents):
 
 
 def attention_times(bench, training, seconds, environment):
-    """Milliseconds that a call takes on the device, forward and backward."""
+    """Returns the milliseconds of a call on the device, forward and backward."""
     profile = bench.folder / "profile"
     bench.train(training, "cuda", PROFILED, seconds, "--profile", profile, environment=environment)
     found = {line["class"]: line for line in json.loads(profile.read_text())["classes"]}

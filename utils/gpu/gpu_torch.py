@@ -21,7 +21,7 @@ from gpu_process import Process
 # up to 1.5e-7 apart on processors in 20 steps; a device's sums are in other orders. In bf16 PyTorch's autocast keeps
 # the residual stream in float32, which ours rounds: there they were up to 5e-4 apart.
 MOST = {"F32": 1e-5, "BF16": 5e-3}
-# Seconds after which rows no longer wait for what PyTorch says of itself, as JSON.
+# Seconds that rows wait for PyTorch's answer about itself, in JSON.
 PATIENCE = 90
 ASKED = """
 import json, torch
@@ -35,11 +35,11 @@ ERROR = re.compile(r"^[\w.]+(?:Error|Exception): .*", re.MULTILINE)
 
 
 class Unable(Exception):
-    """PyTorch cannot do it here, which is no fault; says why."""
+    """PyTorch cannot run here, which is no failure; the text says why."""
 
 
 class Asked:
-    """Asks an interpreter for its PyTorch meanwhile; may be told to several threads."""
+    """Asks an interpreter for its PyTorch in the background. Several threads may read the answer."""
 
     def __init__(self, python):
         self.python, self.lock, self.told, self.process = python, threading.Lock(), None, None
@@ -50,7 +50,7 @@ class Asked:
             self.told = None, f"{python}: {error.strerror}"
 
     def answer(self, seconds):
-        """What PyTorch says of itself, or None and why it says nothing, so far."""
+        """Returns the answer so far: PyTorch's version and device, or None and the reason."""
         with self.lock:
             seconds = max(min(seconds, self.end - time.monotonic()), 0.1)
             if not self.told and not self.process.wait(seconds):
@@ -72,7 +72,7 @@ class Asked:
 
 
 def ask(python, seconds=60):
-    """What PyTorch says of itself, or None and why it says nothing."""
+    """Returns PyTorch's version and device, or None and the reason why there is no answer."""
     with contextlib.closing(Asked(python)) as asked:
         return asked.answer(seconds)
 
@@ -82,7 +82,7 @@ def last_line(text):
 
 
 def train(python, training, folder, text, device, mode, steps, seconds, warm=2):
-    """What torch_step.py says of `steps`, the first of which warm it up."""
+    """Runs torch_step.py for `steps`, the first of them as a warm-up, and returns its result."""
     model, recipe = training.describe(folder)
     command = [python, "-W", "ignore", ROOT / "benchmarks/torch_step.py", "--model", model, "--recipe", recipe,
                "--data", text, "--device", device, "--mode", mode, "--warm", warm, "--steps", steps - warm, "--threads",
@@ -90,7 +90,7 @@ def train(python, training, folder, text, device, mode, steps, seconds, warm=2):
     with Process(command, {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
                            "TRITON_CACHE_DIR": str(folder / "triton")}) as trained:
         in_time = trained.wait(seconds)
-        # It may say all, and then not end.
+        # The process may print its answer and then hang.
         if trained.output.endswith("\n") and trained.status in (None, 0):
             return json.loads(last_line(trained.output))
         if not in_time:
@@ -99,7 +99,7 @@ def train(python, training, folder, text, device, mode, steps, seconds, warm=2):
 
 
 def why(mode, errors):
-    """What to raise for what it says as it fails."""
+    """Returns the exception for the output of a failed run."""
     for unable in (SHORT, REFUSED) if mode == "compile" else (SHORT,):
         if found := unable.search(errors):
             return Unable(f"PyTorch {mode} cannot: {found[0][:200]}")
@@ -108,7 +108,7 @@ def why(mode, errors):
 
 
 def furthest(ours, theirs):
-    """How far losses are from PyTorch's; infinitely if there are more or less of them."""
+    """Returns the largest distance of losses from PyTorch's; infinite if their numbers differ."""
     if len(ours) != len(theirs["losses"]):
         return float("inf")
     return max(abs(step["loss"] / loss - 1) for step, loss in zip(ours, theirs["losses"]))

@@ -17,25 +17,25 @@
 
 namespace weft {
 
-/// What `weft calibrate` was asked for.
+/// The options of `weft calibrate`.
 struct CalibrateOptions {
   /// The file to write, and the machine's name in it.
   std::string output, name = "calibrated";
   /// A file of measurements made on another machine; empty to measure this one.
   std::string measured;
   TargetKind target = TargetKind::Host;
-  /// 0 for as many as there are processors.
+  /// Devices to divide the processors into; 0 for one per processor.
   int64_t ranks = 0;
   bool quick = false;
-  /// For tests; 0 for what `quick` says.
+  /// Duration of the host's measurements, for tests; 0 for the duration that `quick` implies.
   double seconds = 0;
 };
 
-/// The processor as the system calls it, in characters that a comment may hold.
+/// Returns the system's name of the processor, in printable characters for a comment.
 std::string processorName();
 
-/// Measures this machine, or reads what was measured, writes the machine's file, whole or not at
-/// all, and prints what it has found. Warns on standard error where other work has disturbed it.
+/// Measures this machine, or reads the measurements of another, writes the machine's file, whole or
+/// not at all, and prints a summary. Warns on standard error if other work disturbed the samples.
 llvm::Error calibrate(const CalibrateOptions &options, const Occasion &occasion);
 
 } // namespace weft

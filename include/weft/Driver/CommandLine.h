@@ -1,4 +1,4 @@
-//===- CommandLine.h - what the user typed, taken apart -------------------===//
+//===- CommandLine.h - parser of command lines ----------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,25 +33,25 @@
 
 namespace weft {
 
-/// An error that says `message`.
+/// Returns an error with the text `message`.
 llvm::Error makeError(const llvm::Twine &message);
-/// An error of which everything has been said already.
+/// Returns an error without a message, for a failure that has been printed already.
 inline llvm::Error makeSilentError() { return makeError(""); }
 
-/// The word of `words` that `word` is most likely a misspelling of; empty if there is none.
+/// Returns the word of `words` that `word` most likely misspells; empty if none is close.
 llvm::StringRef nearestWord(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> words);
 
-/// ", did you mean 'nearest'?", or nothing.
+/// Returns ", did you mean 'nearest'?", or an empty text if no word is close.
 std::string suggestion(llvm::StringRef word, llvm::ArrayRef<llvm::StringRef> words);
 
 /// One option of a command.
 struct Option {
-  /// With its dashes.
+  /// The name with its dashes.
   std::string name;
-  /// What stands for its value in the help; empty for an option without a value.
+  /// The value's placeholder in the help, as FILE; empty for an option without a value.
   std::string valueName;
   std::string help;
-  /// Takes the value, or says what is wrong with it.
+  /// Stores the value, or returns an error that says why it is invalid.
   std::function<llvm::Error(llvm::StringRef)> set;
   bool mayRepeat = false;
   /// Listed apart from the others, under "for testing".
@@ -76,19 +76,19 @@ public:
   void add(Option option) { options.push_back(std::move(option)); }
   /// The one argument without dashes, which must be given.
   void addPositional(llvm::StringRef name, std::string &target);
-  /// What stands behind `--`.
+  /// The arguments after `--`.
   void addRest(std::vector<std::string> &target) { rest = &target; }
 
-  /// Reads `arguments`, then calls `body`, or prints the help if that is asked for. Prints an error
-  /// of either after "weft NAME: ". Returns the exit status.
+  /// Parses `arguments`, then calls `body`, or prints the help if `arguments` ask for it. Prints an
+  /// error of either after "weft NAME: ". Returns the exit status.
   int run(llvm::StringRef name, llvm::ArrayRef<const char *> arguments,
           llvm::function_ref<llvm::Error()> body);
 
-  /// Fails at the first thing that is wrong. After `--help` or `-h`, looks at nothing else.
+  /// Fails at the first invalid argument. Ignores all arguments after `--help` or `-h`.
   llvm::Error parse(llvm::ArrayRef<const char *> arguments);
   bool isHelpWanted() const { return helpWanted; }
 
-  /// Whether the option `name` stood on the command line.
+  /// Returns true if the command line has option `name`.
   bool wasGiven(llvm::StringRef name) const;
 
 private:

@@ -23,92 +23,93 @@
 
 namespace weft {
 
-/// What is known of a plan when it has been found.
+/// The plan of a compilation, with its price and the search's report.
 struct PlanFacts {
   desc::PlanSpec plan;
   SearchReport search;
-  /// What the plan's time and memory are made of.
+  /// The plan's time and memory by parts.
   PlanPrice price;
-  /// Of the question, where one was asked.
+  /// The answer to the question given to `ask`, if there was one.
   ValueAnswer answer;
-  /// Only where the options say `isPlanning`.
+  /// Empty unless the options set `isPlanning`.
   std::vector<desc::VariableShape> variables;
 };
 
-/// One run through the phases: it owns the module, its context and the program, and holds the
-/// options and descriptions by reference, which must outlive it. Call `begin`, then `runPhases`,
-/// and for an executable `emit`; what each has found is there to get afterwards. What fails is
-/// printed to standard error where it is found, and then the compilation is of no further use.
+/// One run through the phases. It owns the module, its context and the program; the options and
+/// descriptions must outlive it. Call `begin`, then `runPhases`, and for an executable `emit`; the
+/// getters return the results. Each step prints its errors to standard error; after a failure only
+/// `getPlanFacts().answer` may be read.
 ///
-/// For one thread. Several compilations may run at once, but for mistakes that are planted in rules
-/// of ops (`openDescriptions`), which are the process's.
+/// For one thread. Several compilations may run at once, except with mistakes planted in the rules
+/// of ops (`openDescriptions`), which apply to the whole process.
 class Compilation {
 public:
   Compilation(const CompileOptions &options, const Descriptions &descriptions);
 
-  /// Lets the search of Plan answer `question`, which must outlive this.
+  /// Makes the search of Plan answer `asked`, which must outlive this object.
   void ask(const ValueQuestion &asked) { question = &asked; }
 
-  /// Lets the search of Plan leave `bytes` of a device's memory for what it does not count.
+  /// Makes the search of Plan leave `bytes` of each device's memory unused, for buffers that it
+  /// does not count.
   void leave(int64_t bytes) { reserve = bytes; }
   int64_t getReserve() const { return reserve; }
 
-  /// Gets the module: imports the model, or reads the file that an earlier run has stopped at.
+  /// Gets the module: imports the model, or reads the module that an earlier run wrote.
   llvm::LogicalResult begin();
-  /// Runs all phases that the options ask for up to Lower; after Schedule makes the program. Where
-  /// that needs more memory than there is, plans again with as much less for what the search
-  /// counts, as long as it finds something.
+  /// Runs the phases that the options ask for, up to Lower, and builds the program after Schedule.
+  /// If the program needs more memory than a device has, plans again with a larger reserve
+  /// (`leave`), as long as the search finds a plan.
   llvm::LogicalResult runPhases();
-  /// Runs one phase up to Lower, as above. REQUIRES: the phases before it have been run, or what
-  /// stands in for them.
+  /// Runs one phase up to Lower, as above. REQUIRES: the module is as the phases before it leave
+  /// it.
   llvm::LogicalResult runPhase(Phase phase);
-  /// Writes the archive of the kernels' object files and links the program; where the options say
+  /// Writes the archive of the kernels' object files and links the program; if the options set
   /// `keepObject`, merges the object files into `objectPath`. REQUIRES: all phases have run.
   llvm::LogicalResult emit(const std::string &archivePath, const std::string &programPath,
                            const std::string &objectPath = "");
 
   mlir::ModuleOp getModule() { return *module; }
-  /// REQUIRES: Plan has run. Where it has failed, only the answer is there.
+  /// REQUIRES: Plan has run. If it failed, only the answer is valid.
   const PlanFacts &getPlanFacts() const { return facts; }
   /// REQUIRES: Schedule has run.
   const rt::Program &getProgram() const { return program; }
   /// REQUIRES: emit has run.
   const EmitReport &getEmitReport() const { return emitReport; }
-  /// Whether a device's memory suffices for the program. REQUIRES: Schedule has run.
+  /// Returns true if a device's memory suffices for the program. REQUIRES: Schedule has run.
   bool fits() const;
 
 private:
   llvm::LogicalResult fail(const llvm::Twine &message) const;
   llvm::LogicalResult import();
   llvm::LogicalResult parseModule();
-  /// Whether each axis that the plan splits something by finds some of it in a graph, whose
-  /// dimensions are known when it has been imported.
+  /// Fails if an axis of the plan splits no dimension of an imported graph. (The dimensions of a
+  /// graph are known only after import.)
   llvm::LogicalResult checkSplits();
-  /// Whether a module that was read fits the recipe and the plan.
+  /// Fails if a module that was read does not fit the recipe and the plan.
   llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
   void follow(const desc::PlanSpec &plan);
-  /// What the module says when Plan is done.
+  /// Reads the facts from the module after Plan.
   void readFacts();
   llvm::LogicalResult makeProgram();
-  /// Whether another plan may fit where this one does not.
+  /// Returns true if planning again may find a plan that fits.
   bool mayPlanSmaller() const;
   llvm::LogicalResult planSmaller();
-  /// Whether the recipe allows micro-batches, of which the options may ask for more than one.
+  /// Returns true if the user may ask for several micro-batches.
   bool mayTakeParts() const;
   llvm::LogicalResult checkMemory() const;
 
   const CompileOptions &options;
   const Descriptions &descriptions;
-  /// Until Plan is done the plan that was given, then the one that was found.
+  /// The given plan until Plan is done, then the plan that it found.
   std::string planText, planHash;
   PlanFacts facts;
   /// Null for none.
   const ValueQuestion *question = nullptr;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// The module before Plan, where that is one of the phases to run; and what of a device's memory
-  /// the search is not to use.
+  /// The module before Plan, if that phase runs; and the bytes of a device's memory that the search
+  /// leaves unused.
   mlir::OwningOpRef<mlir::ModuleOp> unplanned;
   int64_t reserve = 0;
   /// Length of the logits of a graph; 0 for other models.
@@ -118,9 +119,9 @@ private:
   EmitReport emitReport;
 };
 
-/// What the search of Plan has to leave of a device's memory for the program to fit, as the runs of
-/// `weft compile` and `weft plan` find out: the plan that they take is the one found with that.
-/// What fails is printed; that nothing fits is no failure.
+/// Returns the bytes of a device's memory that the search of Plan must leave unused so that the
+/// program fits. `weft compile` and `weft plan` end with the plan that is found with this reserve.
+/// Prints its errors; it is no error if no plan fits.
 llvm::FailureOr<int64_t> findReserve(CompileOptions options, const Descriptions &descriptions);
 
 } // namespace weft

@@ -1,4 +1,4 @@
-//===- CompileOptions.h - what the user asked the compiler for ------------===//
+//===- CompileOptions.h - the options of weft compile ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,73 +22,74 @@
 
 namespace weft {
 
-/// The options of `weft compile`, checked each by itself and against each other.
+/// The options of `weft compile`.
 struct CompileOptions {
   /// A description of a model, or with `startAfter` a module.
   std::string input;
   std::string machine, recipe;
-  /// Nodes of the machine; 0 for as many as its file says.
+  /// Nodes of the machine; 0 for the number in its file.
   int64_t nodes = 0;
   std::vector<std::string> pins;
-  /// Axes of which nothing is pinned; empty without.
+  /// The mesh of `--mesh`, whose axes the search may use freely; empty without the option.
   std::string mesh;
-  /// A plan's file; empty if `pins` or `mesh` say how to split.
+  /// A plan's file; empty if `pins` or `mesh` are given, or nothing.
   std::string plan;
   TargetKind target = TargetKind::Host;
-  /// Leaves what is done to matmuls' results to kernels.
+  /// Computes epilogues of matmuls in kernels of their own.
   bool separateEpilogues = false;
-  /// Multiplies FP8 numbers in the recipe's precision.
+  /// Widens FP8 operands of matmuls to the recipe's precision.
   bool wideMatmuls = false;
   /// Processor to compile for, by LLVM's name.
   std::string cpu = "native";
   std::optional<Phase> startAfter, stopAfter;
   /// Folder that receives the module after every pass; empty for none.
   std::string dumpFolder;
-  /// What watches the program while it runs.
+  /// The sanitizer that the program is built with.
   Sanitizer sanitize = Sanitizer::None;
-  /// The runtime library to link; empty for the one that belongs to this compiler.
+  /// The runtime library to link; empty for the one of this build.
   std::string runtimeLibrary;
   bool keepObject = false;
-  /// The folder that keeps code of kernels; empty for none.
+  /// The folder of the cache of kernels' code; empty for no cache.
   std::string cacheFolder = defaultCacheFolder();
   ImportOptions import;
   bool verbose = false;
-  /// The command of `weft` that messages name.
+  /// The command of `weft` that error messages begin with.
   std::string command = "compile";
-  /// Of `weft plan`, in place of the recipe's numbers; 0 for the recipe's.
+  /// For `weft plan`: these numbers replace the recipe's; 0 keeps the recipe's.
   int64_t sequenceLength = 0, globalBatch = 0;
-  /// Whether a program may need more memory than a device has, because nobody is to run it.
+  /// True if the program may need more memory than a device has, because it will not run.
   bool isPlanning = false;
-  /// Empty for standard output, which takes only a module.
+  /// The file of the result; empty for standard output, to which only a module is written.
   std::string output;
   /// A mistake to plant in a reduction between ranks.
   std::optional<MutateCollectivePassOptions> mutation;
   /// A mistake to plant in the sharding rule of an op.
   std::optional<RuleMutation> ruleMutation;
 
-  /// Whether the result is an executable, and not a module.
+  /// Returns true if the result is an executable, false if it is a module.
   bool makesExecutable() const { return !stopAfter || *stopAfter == Phase::Emit; }
 };
 
-/// Declares the options that name the model, the machine and the recipe, those that say how to
-/// split, and those that plant mistakes. They go to `options`.
+/// Declare the options for the machine and the recipe, for the plan, and for planted mistakes.
+/// Their values go to `options`.
 void declareDescriptionOptions(CommandLine &line, CompileOptions &options);
 void declarePlanOptions(CommandLine &line, CompileOptions &options);
 void declareMutationOptions(CommandLine &line, CompileOptions &options);
 
-/// `--target`.
+/// Returns the option `--target`.
 Option targetOption(TargetKind &target);
-/// That and what else says by what work is priced: the fastest plan depends on both.
+/// Declares `--target` and `--wide-matmuls`, on which the times of ops depend.
 void declareTargetOptions(CommandLine &line, CompileOptions &options);
 
-/// `--cache`.
+/// Declares the option `--cache`.
 void declareCacheOption(CommandLine &line, CompileOptions &options);
 
-/// Checks these options against each other.
+/// Fails if an option of `declareDescriptionOptions` or `declarePlanOptions` is missing or two
+/// exclude each other.
 llvm::Error checkDescriptionOptions(const CompileOptions &options);
 
-/// Declares the options of commands that plan and make no program: the descriptions except the
-/// model, the numbers that stand in for a recipe, the target, the plan, and -v.
+/// Declares the options of commands that only plan: machine, recipe or the numbers that replace it,
+/// target, plan, and -v.
 void declarePlanningOptions(CommandLine &line, CompileOptions &options);
 llvm::Error checkPlanningOptions(const CompileOptions &options);
 

@@ -14,9 +14,9 @@
 
 namespace weft {
 
-/// Compiles `descriptions` to the executable `options.output`, with the plan beside it and, where
-/// the options ask for it, the object file of the kernels. The files are there whole or not at all,
-/// the executable last. An error without a message says that what fails has been printed.
+/// Compiles `descriptions` to the executable `options.output`, and writes the plan and, if the
+/// options ask for it, the kernels' object file beside it. Each file is written whole or not at
+/// all, the executable last. An error without a message means that the errors have been printed.
 llvm::Expected<CompileReport> compileToProgram(const CompileOptions &options,
                                                const Descriptions &descriptions);
 

@@ -1,4 +1,4 @@
-//===- Descriptions.h - the descriptions that a compilation follows -------===//
+//===- Descriptions.h - reads the descriptions of a compilation -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,8 +35,9 @@ struct Descriptions {
 /// errors at once to standard error, and then returns nothing.
 std::optional<Descriptions> readDescriptions(const CompileOptions &options);
 
-/// Checks the options by `check`, plants the mistake that they ask for in the rules of ops, for the
-/// whole process, and reads the descriptions. Fails without a message where the errors are printed.
+/// Checks the options with `check`, plants the mistake of `--mutate-rule` in the rules of ops, for
+/// the whole process, and reads the descriptions. An error without a message means that the errors
+/// have been printed.
 llvm::Expected<Descriptions> openDescriptions(const CompileOptions &options,
                                               llvm::Error (*check)(const CompileOptions &));
 

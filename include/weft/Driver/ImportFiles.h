@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// What `weft import` was asked for.
+/// The options of `weft import`.
 struct ImportFilesOptions {
   /// A checkpoint folder of Hugging Face transformers, or an ONNX file.
   std::string source;
@@ -22,9 +22,8 @@ struct ImportFilesOptions {
   std::string output;
 };
 
-/// Writes the description and the weights of the source into the folder `output`, which is there
-/// whole or not at all, and prints what it has written. What is wrong with the source is printed to
-/// standard error.
+/// Writes the description and the weights of the source into the folder `output`, whole or not at
+/// all, and prints a summary. Prints errors in the source to standard error.
 llvm::Error importFiles(const ImportFilesOptions &options);
 
 } // namespace weft

@@ -1,4 +1,4 @@
-//===- KernelRates.h - how fast compiled kernels are here ----------------===//
+//===- KernelRates.h - measures rates of compiled kernels ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

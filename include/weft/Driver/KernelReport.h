@@ -1,4 +1,4 @@
-//===- KernelReport.h - kernels by the time that they take ---------------===//
+//===- KernelReport.h - table of kernels and their times -----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,16 +25,16 @@ struct KernelRow {
   std::vector<std::string> places;
   int64_t calls = 0;
   double flops = 0, bytes = 0;
-  /// Of what it multiplies, per second.
+  /// The peak rate for the type that the row multiplies, in operations per second.
   double peakFlops = 0;
-  /// Seconds; 0 where nobody has said.
+  /// Seconds; 0 if unknown.
   double predicted = 0, measured = 0, waited = 0;
-  /// Of a single call.
+  /// Seconds of a single call.
   double least = 0, median = 0;
 
-  /// Rate of arithmetic and of memory beside those of the machine; 0 where one is not known.
+  /// Rates of arithmetic and of memory as shares of the machine's peaks; 0 if unknown.
   double shareOfFlops = 0, shareOfBandwidth = 0;
-  /// The one that it comes nearer to.
+  /// The greater of both shares.
   double shareOfPeak() const { return std::max(shareOfFlops, shareOfBandwidth); }
   const char *nearerPeak() const { return shareOfFlops >= shareOfBandwidth ? "flops" : "bytes"; }
 };

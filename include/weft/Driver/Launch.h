@@ -15,20 +15,20 @@
 
 namespace weft {
 
-/// What `weft run` was asked for.
+/// The options of `weft run`.
 struct RunOptions {
   std::string program;
-  /// A number; empty for as many as the program was compiled for.
+  /// The number of ranks; empty for the number that the program was compiled for.
   std::string ranks;
-  /// "local", "mpi", or empty for what the program chooses itself.
+  /// "local", "mpi", or empty for the program's default.
   std::string backend;
-  /// Of the program.
+  /// The arguments of the program.
   std::vector<std::string> arguments;
 };
 
-/// Replaces this process by the program, by way of Open MPI's mpirun where the backend is "mpi".
-/// Returns only if that fails: where the program is no executable, or there is no mpirun of Open
-/// MPI.
+/// Replaces this process with the program, or for the backend "mpi" with Open MPI's mpirun, which
+/// starts the program. Returns only on failure: if the file is not executable, or Open MPI's mpirun
+/// is not in the search path.
 llvm::Error launch(const RunOptions &options);
 
 } // namespace weft

@@ -22,11 +22,11 @@ struct HostMeasurements {
   desc::MachineSpec machine;
   double spreadOfMatmuls = 0, spreadOfMemory = 0, spreadOfCollectives = 0; ///< Medians.
   double spreadOfRendezvous = 0;
-  /// The library of matmuls, as it calls itself.
+  /// The name and version of the library of matmuls, as the library reports them.
   std::string library;
-  /// The cases that the library does not compute, each as a line of a comment.
+  /// The matmuls that the library refuses, each as a line of a comment.
   std::vector<std::string> refused;
-  /// The devices, as they call themselves; empty where they are parts of this host.
+  /// The name that the devices report; empty if the devices are parts of this host.
   std::string deviceName;
 };
 
@@ -35,12 +35,12 @@ struct Occasion {
   std::string date, processor, command;
 };
 
-/// Reads what weft-rt-calibrate prints. `name` becomes the machine's; a device that is part of this
-/// host is named after `processor` and its number of cores.
+/// Reads the output of weft-rt-calibrate. `name` becomes the machine's name; a device that is part
+/// of this host is named after `processor` and its number of cores.
 llvm::Expected<HostMeasurements> readMeasurements(llvm::StringRef text, llvm::StringRef name,
                                                   llvm::StringRef processor);
 
-/// The file of proto/weft/machine.proto, each number with its source.
+/// Returns the machine in the text format of proto/weft/machine.proto, each number with its source.
 std::string machineText(const HostMeasurements &host, const Occasion &occasion);
 
 } // namespace weft

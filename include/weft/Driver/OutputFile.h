@@ -1,4 +1,4 @@
-//===- OutputFile.h - a file that is there whole or not at all ------------===//
+//===- OutputFile.h - a file that is written whole or not at all ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,29 +16,29 @@
 
 namespace weft {
 
-/// Brings a file, or the entries of a folder, to the disk.
+/// Flushes a file, or the entries of a folder, to the disk.
 std::error_code syncToDisk(const std::string &path);
 
-/// A file under construction. It is written beside its place under a temporary name, brought to
-/// the disk, and then renamed; until `commit` nothing changes at its place. A file that is never
-/// committed is removed, also when the program is interrupted. For one thread.
+/// A file under construction. The caller writes it under a temporary name in the same folder;
+/// `commit` flushes it to the disk and renames it, and until then nothing changes at `path`. A file
+/// that is never committed is removed, also when a signal interrupts the program. For one thread.
 class OutputFile {
 public:
-  /// Reserves the temporary name. Fails where nothing can be written at `path`, so that this is
-  /// known before the work for it begins.
+  /// Creates the temporary file. Fails if `path` cannot be written, so that callers know before
+  /// they begin a long computation.
   static llvm::Expected<OutputFile> create(llvm::StringRef path);
 
   OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
 
-  /// Where to write.
+  /// The temporary path to write to.
   const std::string &getTemporaryPath() const { return temporaryPath; }
   const std::string &getPath() const { return path; }
 
   /// Writes `text` as the whole contents.
   llvm::Error write(llvm::StringRef text);
-  /// Puts the file in its place.
+  /// Moves the file to its place.
   llvm::Error commit();
 
 private:

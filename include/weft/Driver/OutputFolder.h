@@ -1,4 +1,4 @@
-//===- OutputFolder.h - a folder that is there whole or not at all --------===//
+//===- OutputFolder.h - a folder that is written whole or not at all ------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,23 +15,23 @@
 
 namespace weft {
 
-/// A folder under construction. The caller fills it beside its place under a temporary name, and
-/// `commit` renames it; until then nothing changes at its place. A folder that is never committed
-/// is removed with its contents. For one thread.
+/// A folder under construction. The caller fills it under a temporary name in the same parent, and
+/// `commit` renames it; until then nothing changes at `path`. A folder that is never committed is
+/// removed with its contents. For one thread.
 class OutputFolder {
 public:
-  /// Makes the temporary folder. Fails where there is something at `path` already, other than an
-  /// empty folder, or where nothing can be written beside it.
+  /// Makes the temporary folder. Fails if `path` exists and is not an empty folder, or if its
+  /// parent cannot be written.
   static llvm::Expected<OutputFolder> create(llvm::StringRef path);
 
   OutputFolder(OutputFolder &&other) noexcept;
   OutputFolder &operator=(OutputFolder &&) = delete;
   ~OutputFolder();
 
-  /// Where to write.
+  /// The temporary path to write to.
   const std::string &getTemporaryPath() const { return temporaryPath; }
 
-  /// Puts the folder in its place. Files in it must be on the disk already.
+  /// Moves the folder to its place. REQUIRES: its files have been flushed to the disk.
   llvm::Error commit();
 
 private:
@@ -39,7 +39,7 @@ private:
       : path(std::move(path)), temporaryPath(std::move(temporaryPath)) {}
 
   std::string path;
-  /// Empty once committed.
+  /// Empty after `commit`.
   std::string temporaryPath;
 };
 

@@ -24,7 +24,7 @@ void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Pr
 void printRivals(llvm::raw_ostream &os, const PlanFacts &facts, const std::vector<Rival> &rivals,
                  const desc::MachineSpec &machine);
 
-/// The error of a plan that does not fit: what its memory is, and `advice` on what would fit.
+/// Returns the error for a plan that does not fit: the memory that it needs, followed by `advice`.
 llvm::Error refusePlan(const PlanFacts &facts, const rt::Program &program,
                        const desc::MachineSpec &machine, const std::string &advice);
 

@@ -21,7 +21,7 @@ namespace weft {
 /// A temporary file, which the destructor removes.
 class TemporaryFile {
 public:
-  /// Makes an empty file. Fails where the system cannot.
+  /// Makes an empty file. Fails if the system cannot.
   llvm::Error create(llvm::StringRef suffix);
   llvm::StringRef getPath() const { return path; }
 
@@ -30,9 +30,9 @@ private:
   llvm::FileRemover remover;
 };
 
-/// Runs `steps` steps of the executable `path`, whose program is `program`, on made-up tokens or
-/// images; it writes its profile to `profile`. `threads` is what --threads takes; empty for the
-/// program's own choice. The program prints its errors to standard error.
+/// Runs `steps` steps of the executable `path`, which contains `program`, on made-up tokens or
+/// images; the run writes its profile to the file `profile`. `threads` is the value of --threads,
+/// empty for the program's default. The program prints its errors to standard error.
 llvm::Error profileProgram(llvm::StringRef path, const rt::Program &program, int64_t steps,
                            llvm::StringRef threads, llvm::StringRef profile);
 
@@ -40,7 +40,7 @@ llvm::Error profileProgram(llvm::StringRef path, const rt::Program &program, int
 llvm::Expected<KernelReport> reportKernels(llvm::StringRef path, int64_t steps,
                                            const std::string &threads);
 
-/// Reads a profile that a run of the program at `path` has written. Fails where the profile follows
+/// Reads a profile that a run of the program at `path` has written. Fails if the profile is of
 /// another plan.
 llvm::Expected<KernelReport> readKernelReport(llvm::StringRef path, llvm::StringRef profile);
 

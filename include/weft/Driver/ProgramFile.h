@@ -15,8 +15,8 @@
 
 namespace weft {
 
-/// Reads the instruction table out of an executable that `weft compile` made, without running it.
-/// Fails where the file cannot be read, or has no program of this version in it.
+/// Reads the instruction table from an executable that `weft compile` made, without running it.
+/// Fails if the file cannot be read or contains no program of this version.
 llvm::Expected<rt::Program> readProgramOf(llvm::StringRef path);
 
 } // namespace weft

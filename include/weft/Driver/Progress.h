@@ -1,4 +1,4 @@
-//===- Progress.h - prints how long each phase takes ----------------------===//
+//===- Progress.h - prints the duration of each phase ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 
 namespace weft {
 
-/// Prints one line to standard error when a phase has ended: "import 0.01 s", if `enabled`.
+/// Prints one line to standard error at the end of each phase, as "import 0.01 s", if `enabled`.
 class Progress {
 public:
   Progress(Phase phase, bool enabled)

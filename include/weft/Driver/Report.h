@@ -1,4 +1,4 @@
-//===- Report.h - what a compilation has come to --------------------------===//
+//===- Report.h - prints the results of a compilation ---------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -16,11 +16,11 @@
 
 namespace weft {
 
-/// What a compilation to a program has come to.
+/// The results of a compilation to a program.
 struct CompileReport {
   rt::Program program;
   EmitReport emitted;
-  /// That it took.
+  /// The duration of the compilation.
   double seconds = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- Rivals.h - what other plans would take -------------------------------===//
+//===- Rivals.h - prices of known strategies --------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,23 +14,22 @@
 
 namespace weft {
 
-/// A strategy that was priced beside the plan.
+/// A known strategy that is compared with the plan.
 struct Rival {
   std::string name;
-  /// Why it cannot be had; empty if it can.
+  /// Why the strategy is impossible; empty if it is possible.
   std::string illegal;
-  /// As it is fastest, with as much memory as it takes.
+  /// The fastest plan of the strategy, even if it needs more memory than a device has.
   SearchReport search;
 };
 
-/// Plans the model of `descriptions` by `strategy`, the rest as the search finds it fastest. Where
-/// the strategy does not fit, the rival still says what it would take.
+/// Plans the model of `descriptions` by `strategy`; the search chooses the rest. If the strategy
+/// does not fit into memory, the rival still has its time and memory.
 Rival priceRival(const CompileOptions &options, Descriptions descriptions,
                  const desc::Strategy &strategy);
 
-/// Tries two, four, ... times as many micro-batches until a program fits, and returns advice to
-/// take so many: "; with --pin accumulation=4 it takes 60 GiB and 1.200 s a step". Empty where none
-/// fits.
+/// Tries two, four, ... times as many micro-batches until a program fits, and returns the advice:
+/// "; with --pin accumulation=4 it takes 60 GiB and 1.200 s a step". Empty if none fits.
 std::string adviseAccumulation(const CompileOptions &options, Descriptions descriptions);
 
 } // namespace weft

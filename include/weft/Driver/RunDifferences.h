@@ -1,4 +1,4 @@
-//===- RunDifferences.h - how far two runs are apart ---------------------===//
+//===- RunDifferences.h - differences between two runs -------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,12 +30,12 @@ double distance(const std::vector<double> &got, const std::vector<double> &expec
 /// The 2-norm over those of `tensors` that have one of these names.
 double normOf(const Tensors &tensors, const std::vector<std::string> &names);
 
-/// How far the values of one kind, such as losses or gradients, are apart.
+/// The differences between the values of one kind, such as losses or gradients.
 struct ClassDifference {
   std::string name;
   /// Values that are further apart than this differ.
   double tolerance = kTolerance;
-  /// Whether one step computes these values by itself.
+  /// True if these values depend on one step alone, and not on the steps before it.
   bool isOfStep = true;
   size_t compared = 0, differing = 0;
   double greatest = 0;
@@ -45,7 +45,7 @@ struct ClassDifference {
   int64_t step = 0;
 };
 
-/// Collects how far runs are apart, by kinds of values. For one thread.
+/// Collects the differences between runs, by kinds of values. For one thread.
 class RunComparison {
 public:
   /// `parameters` are those of the model, in its order.

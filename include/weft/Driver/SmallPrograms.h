@@ -22,15 +22,15 @@
 
 namespace weft {
 
-/// How a model of full size is sharded.
+/// The sharding of a model of full size.
 struct OriginalPlan {
   /// The module with its shardings and collectives, before it is cut into shards.
   std::string text;
-  /// How many collectives of each kind one rank's code has.
+  /// The number of collectives of each kind in one rank's code.
   std::map<std::string, int64_t> collectives;
 };
 
-/// Plans the model of `descriptions`, and compiles nothing. Prints errors of the compiler.
+/// Plans the model of `descriptions` without compiling it. Prints errors of the compiler.
 llvm::Expected<OriginalPlan> planOriginal(const CompileOptions &options,
                                           const Descriptions &descriptions);
 
@@ -41,11 +41,11 @@ struct SmallProgramRequest {
   const Descriptions *original = nullptr;
   /// The plan to follow; null for one rank.
   const OriginalPlan *plan = nullptr;
-  /// Whether one rank takes the micro-batches of the plan, and not the whole batch at once.
+  /// True if one rank takes the batch in the plan's micro-batches, false if at once.
   bool accumulates = false;
   /// A mistake to plant in the program of several ranks.
   std::optional<MutateCollectivePassOptions> mutation;
-  /// Whether the program writes every value of a step.
+  /// True if the program writes every value of a step.
   bool observes = false;
 };
 

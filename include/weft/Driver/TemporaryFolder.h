@@ -1,4 +1,4 @@
-//===- TemporaryFolder.h - a folder that is removed in any case -----------===//
+//===- TemporaryFolder.h - a folder that is always removed ----------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,7 +24,7 @@ public:
   TemporaryFolder() = default;
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
-  /// Returns when the folder is removed.
+  /// Removes the folder, and returns when it is gone.
   ~TemporaryFolder();
 
   /// Makes a folder whose name begins with `prefix`, where the system keeps temporary folders.
@@ -37,7 +37,7 @@ public:
 
 private:
   llvm::SmallString<128> path;
-  /// It closes with this process, and who has the folder waits at its other end.
+  /// The socket to the second process, which removes the folder when this end closes.
   int socket = -1;
   pid_t keeper = -1;
 };

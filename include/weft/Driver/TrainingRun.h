@@ -1,4 +1,4 @@
-//===- TrainingRun.h - what a program computes in a few steps ------------===//
+//===- TrainingRun.h - runs a program and reads its results --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -32,14 +32,14 @@ struct TrainingRun {
   std::string notFinite;
   /// The first step of the run; the results are of this step and of later ones.
   int64_t firstStep = 0;
-  /// One for each step: the loss, the norm of all gradients.
+  /// The loss and the norm of all gradients, one of each per step.
   std::vector<double> losses, norms;
-  /// Tokens that were dropped, step by step, layer by layer.
+  /// The numbers of dropped tokens, by step, then by layer.
   std::vector<double> dropped;
-  /// The loss of a batch after the last step, if that was asked for.
+  /// The loss of a batch after the last step, if the request asked for it.
   std::vector<double> validation;
   /// The values observed in the last step: gradients, by the names of their parameters, and all
-  /// else that the program writes.
+  /// other values that the program writes.
   Tensors gradients;
   /// Parameters and states of the optimizer after the last step.
   Tensors weights;
@@ -48,26 +48,27 @@ struct TrainingRun {
 struct RunRequest {
   /// An executable of float64.
   std::string program;
-  /// A file of `writeMadeUpData`.
+  /// A file that `writeMadeUpData` wrote.
   std::string data;
   bool readsTokens = true;
   /// The seed of the initial weights and of the order of the data.
   uint64_t seed = 0;
-  /// The steps from `firstStep` to before `endStep`. Of the last, gradients are read.
+  /// The steps [firstStep, endStep). The results have the gradients of the last one.
   int64_t firstStep = 0, endStep = 1;
-  /// Whether the run computes the loss of a batch after the last step.
+  /// True if the run computes the loss of a batch after the last step.
   bool validates = false;
   /// A file of parameters and states of the optimizer before `firstStep`, which another run wrote;
   /// empty for the initial ones.
   std::string load;
-  /// The file to write those after the last step to.
+  /// The file that receives the parameters and states after the last step.
   std::string save;
   /// A folder for all other files of the run, which overwrites files of the same names.
   std::string folder;
 };
 
-/// Runs a program on threads of one process, which does not outlive this one. Fails if the program
-/// fails, with its message, unless only a loss or a gradient norm was not finite.
+/// Runs a program with its ranks as threads of one child process, which does not outlive this one.
+/// Fails with the program's message if the program fails, but not if it stops because a loss or a
+/// gradient norm is not finite.
 llvm::Expected<TrainingRun> runTraining(const RunRequest &request);
 
 } // namespace weft

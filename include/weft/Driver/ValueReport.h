@@ -17,21 +17,20 @@
 
 namespace weft {
 
-/// Why a value of the plan that `weft compile` ends with is sharded as it is.
+/// Explains the sharding of a value in the plan that `weft compile` ends with.
 struct ValueExplanation {
   ValueAnswer answer;
-  /// Bytes of a device's memory that the search has left for what it does not count.
+  /// Bytes of a device's memory that the search left unused, for buffers that it does not count.
   int64_t reserve = 0;
 };
 
-/// Plans the model of `descriptions` and answers `question`. Fails where the question's name fits
-/// no value, or several, with names that there are, and where nothing can be planned; that is
-/// printed.
+/// Plans the model of `descriptions` and answers `question`. Fails if the question's name fits no
+/// value or several (the error lists names), or if no plan can be made (the reason is printed).
 llvm::Expected<ValueExplanation> explainValue(const ValueQuestion &question,
                                               const CompileOptions &options,
                                               const Descriptions &descriptions);
 
-/// Prints how the value is sharded, why, and what other shardings would take.
+/// Prints the value's sharding, the reason for it, and the prices of other shardings.
 void printValueReport(llvm::raw_ostream &os, const ValueExplanation &explanation,
                       const desc::MachineSpec &machine);
 

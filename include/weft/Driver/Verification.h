@@ -15,11 +15,11 @@
 
 namespace weft {
 
-/// Makes the model of `descriptions` smaller, compiles it for the ranks of the plan and for one,
-/// runs both for some steps, and compares every loss, gradient and weight. Prints to standard
-/// output how far it is and what it finds. Fails where a number differs, with the first op that
-/// computes another one, and where a program cannot be compiled or run. Its files lie in a
-/// temporary folder, which it removes. REQUIRES: the plan has several ranks or micro-batches.
+/// Makes the model of `descriptions` smaller, compiles it for the plan's ranks and for one rank,
+/// runs both programs for some steps, and compares every loss, gradient and weight. Prints progress
+/// and results to standard output. Fails if a number differs, with the first op whose result
+/// differs, and if a program cannot be compiled or run. Its files are in a temporary folder, which
+/// it removes. REQUIRES: the plan has several ranks or micro-batches.
 llvm::Error verifyPlan(const CompileOptions &options, const Descriptions &descriptions);
 
 } // namespace weft

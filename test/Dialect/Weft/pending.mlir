@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -verify-roundtrip | FileCheck %s
 
-// Ops that work on shards, and what they may do with pending sums. What is not here is in
+// Ops on shards, and their use of pending sums. What is not here is in
 // invalid-rules.mlir.
 
 #mesh = #weft.mesh<"dp"=2, "tp"=2>
