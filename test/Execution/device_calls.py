@@ -11,8 +11,8 @@
     device_calls.py --bin bin --full    GPT-2 124M and a Llama of 1.5B, which takes minutes
 
 The programs run on the simulator for devices, which computes nothing then and only counts, so that any machine will do.
-The calls of a step are the difference of two runs. Needs a CUDA toolkit for compiling, and no device. Prints a table, of
-which each row is a program; fails if a step by graphs launches anything else, or waits more than once.
+The calls of a step are the difference of two runs. Needs a CUDA toolkit for compiling, and no device. Prints a table
+with a row for each program; fails if a step by graphs launches anything else, or waits more than once.
 """
 
 import argparse

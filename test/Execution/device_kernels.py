@@ -10,8 +10,8 @@
     device_kernels.py --bin bin
 
 All must pass, and planted mistakes must be found: a kernel that computes something else, a device that fails,
-files that are damaged. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then "N passed, N
-failed"; fails if one failed or none ran.
+files that are damaged. Needs a CUDA toolkit for compiling, and no device. Prints a line for each case, then
+"N passed, N failed"; fails if one failed or none ran.
 """
 
 import argparse

@@ -70,8 +70,8 @@ class Bench:
 
     def torch(self, text, mode="eager", seconds=10):
         """Tests training with a fake PyTorch."""
-        return lambda: gpu_torch.train(self.script("python", text), Training("gpt2-tiny"), self.folder, self.folder, "cpu",
-                                       mode, 4, seconds)
+        return lambda: gpu_torch.train(self.script("python", text), Training("gpt2-tiny"), self.folder, self.folder,
+                                       "cpu", mode, 4, seconds)
 
 
 def ranks(bench):

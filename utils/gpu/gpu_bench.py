@@ -30,7 +30,7 @@ class Skip(Exception):
 
 @dataclass
 class Row:
-    """`seconds` is the planned duration; `measure(bench, seconds)` returns the text of the result. A row that is `needed`
+    """`seconds` is the planned duration; `measure(bench, seconds)` returns the text of the result. A `needed` row
     keeps its seconds even if rows before it take longer. A row that measures no time says how many `processors` it
     uses, and runs beside others that use as many."""
     what: str

@@ -257,7 +257,7 @@ def count_sanitized(output):
 
 
 def calibrate(bench, seconds):
-    """Calibrates one device, since all would take longer. From a pack, which has no compiler, the result is measurements
+    """Calibrates one device, since all would take longer. From a pack, which has no compiler, gives measurements
     without a machine's file."""
     bench.only_real()
     weft = bench.kit.build and bench.kit.build / "bin/weft"

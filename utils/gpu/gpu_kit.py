@@ -121,8 +121,8 @@ class Kit:
         path.with_suffix(".txt").write_text(done.stderr + done.stdout)
 
     def predicted(self, training, device=""):
-        """Returns the compiler's prediction for a program for devices: milliseconds of a step, on this device's machine if
-        there is one, GiB of the arena, and GiB of the device in all; None for an unknown figure."""
+        """Returns the compiler's prediction for a program for devices: milliseconds of a step, on this device's machine
+        if there is one, GiB of the arena, and GiB of the device in all; None for an unknown figure."""
         machine = next((file for name, file in OTHERS.items() if name in device), MACHINE)
         path = self.path(training, "cuda", machine).with_suffix(".txt")
         if not path.exists():

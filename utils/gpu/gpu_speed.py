@@ -146,7 +146,7 @@ def speed(case):
 
 
 def taken_memory(printed):
-    """Returns the device's memory that a run reports at its end, where its use is greatest; empty if it reports none."""
+    """Returns the device's memory that a run reports at its end, where the use is greatest, or nothing."""
     found = re.search(r"^device 0 of rank 0: (.+) of .+ taken, by anybody; (.+) before the run .+, (.+) since then, "
                       r"predicted (.+)$", printed, re.MULTILINE)
     if not found:
