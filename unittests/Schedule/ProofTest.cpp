@@ -103,8 +103,8 @@ TEST(Proof, NamesARankWithoutPartner) {
   packArena(b);
   EXPECT_EQ(refusal(proveTwo(a, b)),
             "rank 0 at step instruction " + std::to_string(at) +
-                " 'backward' issues all-reduce sum f32[8x8] over dp, but rank 2 has no partner "
-                "for it\n");
+                " 'backward' issues all-reduce sum f32[8x8] over dp, but rank 2 issues no "
+                "collective that matches it\n");
 }
 
 TEST(Proof, FindsDeadlocksAcrossCommunicators) {
