@@ -196,6 +196,12 @@ class CheckStyle(unittest.TestCase):
         self.assertEqual(self.run_check("--only", "clang-tidy", "--since", "none").returncode, 2)
         self.assertIn("clang-tidy is left out, because it takes minutes", self.run_check("a").stdout)
 
+    def test_checkout_without_git(self):
+        self.write("a.md", "TO" + "DO\n")
+        self.write("build/b.md", "TO" + "DO\n")
+        shutil.rmtree(self.root / ".git")
+        self.check("todo", "a.md:1: ")
+
     def test_missing_tool(self):
         folder = self.root / "bin"
         folder.mkdir()

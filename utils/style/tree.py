@@ -78,13 +78,24 @@ class Tree:
     def __init__(self, root, chosen=(), fix=False, since=None):
         self.root, self.fix, self.since = Path(root).resolve(), fix, since
         # Deleted files, and links to files, are not checked.
-        self.tracked = {path for path in self.git("ls-files", "-z").split("\0")
+        self.tracked = {path for path in self.listed()
                         if path and (self.root / path).is_file() and not (self.root / path).is_symlink()}
         paths = self.tracked & self.relative(chosen) if chosen else self.tracked
         self.files = [File(self.root, path) for path in sorted(paths)]
 
+    def listed(self):
+        """The tracked files; without git's data, as in an unpacked archive, all files but those of builds."""
+        if (self.root / ".git").exists():
+            return self.git("ls-files", "-z").split("\0")
+        found = []
+        for folder, inside, names in os.walk(self.root):
+            inside[:] = [name for name in inside if not name.startswith("build") and name != "__pycache__"]
+            found += [os.path.relpath(os.path.join(folder, name), self.root) for name in names]
+        return found
+
     def git(self, *arguments):
-        command = ["git", "-C", str(self.root), *arguments]
+        # The checkout may belong to another user, as in a container.
+        command = ["git", "-c", "safe.directory=*", "-C", str(self.root), *arguments]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise GitError(f"'{' '.join(command)}' failed: {done.stderr.strip()}")
