@@ -12,6 +12,10 @@
 
 namespace weft::rt {
 
+/// The bytes that backends reduce at a time: operands of this length stay in the first-level cache
+/// until the last one has been added.
+inline constexpr int64_t kReducedBytes = 4096;
+
 /// Returns the type in which elements of `type` are summed: f32 for bf16 and f16, else `type`. A
 /// reduction calls `beginReduction` with the first operand, `reduceInto` with each other operand,
 /// then `endReduction`.

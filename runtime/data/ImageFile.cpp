@@ -15,7 +15,7 @@
 using namespace weft::rt;
 
 /// Returns the number at element `index` of unaligned memory.
-template <typename T> static T numberAt(std::span<const char> bytes, uint64_t index) {
+template <typename T> static T elementAt(std::span<const char> bytes, uint64_t index) {
   T number;
   std::memcpy(&number, bytes.data() + index * sizeof(T), sizeof(T));
   return number;
@@ -73,8 +73,8 @@ bool ImageFile::checkLabels(int64_t classes, std::string &error) {
 }
 
 int64_t ImageFile::labelAt(uint64_t sample) const {
-  return labels->dtype == "I64" ? numberAt<int64_t>(labels->data, sample)
-                                : numberAt<int32_t>(labels->data, sample);
+  return labels->dtype == "I64" ? elementAt<int64_t>(labels->data, sample)
+                                : elementAt<int32_t>(labels->data, sample);
 }
 
 std::string ImageFile::describe() const {
@@ -86,7 +86,7 @@ template <typename From, typename To>
 static void copyNumbers(std::span<const char> from, uint64_t first, uint64_t count, To divisor,
                         char *out) {
   for (uint64_t i = 0; i < count; ++i) {
-    To number = To(numberAt<From>(from, first + i)) / divisor;
+    To number = To(elementAt<From>(from, first + i)) / divisor;
     std::memcpy(out + i * sizeof(To), &number, sizeof(To));
   }
 }

@@ -18,10 +18,6 @@
 using namespace weft::rt;
 using namespace weft::rt::local;
 
-/// The bytes reduced at a time: operands of this length stay in the first-level cache until
-/// the last one has been added.
-static constexpr int64_t kChunkBytes = 4096;
-
 /// The shortest run, in bytes, that may be copied with stores that bypass caches.
 static constexpr size_t kLargeRun = 4096;
 
@@ -119,7 +115,7 @@ void Operation::allReduce() const {
   int64_t line = 64 / int64_t(elementBytes);
   int64_t slice = ((count + members - 1) / members + line - 1) / line * line;
   int64_t begin = std::min(count, int64_t(member) * slice), end = std::min(count, begin + slice);
-  alignas(64) char sum[kChunkBytes];
+  alignas(64) char sum[kReducedBytes];
   for (int64_t at = begin; at < end; at += chunkLength()) {
     int64_t length = std::min(chunkLength(), end - at);
     size_t offset = size_t(at) * elementBytes;
@@ -132,7 +128,7 @@ void Operation::allReduce() const {
 }
 
 int64_t Operation::chunkLength() const {
-  return kChunkBytes / int64_t(sizeOf(accumulatorOf(collective.type)));
+  return kReducedBytes / int64_t(sizeOf(accumulatorOf(collective.type)));
 }
 
 void Operation::reduceChunk(void *sum, size_t offset, int64_t length) const {
@@ -143,7 +139,7 @@ void Operation::reduceChunk(void *sum, size_t offset, int64_t length) const {
 }
 
 void Operation::reduceScatter(void *result) const {
-  alignas(64) char sum[kChunkBytes];
+  alignas(64) char sum[kReducedBytes];
   shard->forEachRun([&](int64_t source, int64_t target) {
     for (int64_t at = 0; at < shard->run(); at += chunkLength()) {
       int64_t length = std::min(chunkLength(), shard->run() - at);

@@ -20,21 +20,19 @@ using namespace weft::rt::mpi;
 namespace {
 
 /// The head of a greeting. The text of the sender's collective follows, then elements.
-struct Greeting {
+struct CollectiveGreeting {
   uint64_t fingerprint = 0;
   uint32_t textBytes = 0, elementBytes = 0;
 
   /// Returns the offset of the elements, aligned so that they can be used in place.
-  size_t elementsAt() const { return (sizeof(Greeting) + textBytes + 15) / 16 * 16; }
+  size_t elementsAt() const { return (sizeof(CollectiveGreeting) + textBytes + 15) / 16 * 16; }
 };
-constexpr size_t kMostText = 1024;
+constexpr size_t kMostCollectiveText = 1024;
 
 /// Returns the address of a part. The buffer may be null if the part is empty.
 template <typename Char> Char *placeOf(Char *buffer, const Exchange::Part &part) {
   return part.count == 0 ? buffer : buffer + part.offset;
 }
-
-constexpr int64_t kChunkBytes = 4096;
 
 int64_t clampCount(int64_t count, int64_t first, int64_t length) {
   return std::clamp<int64_t>(count - first, 0, length);
@@ -122,7 +120,8 @@ bool CollectiveExchange::advance() {
 
 bool CollectiveExchange::isInline() const {
   const Operation &operation = *issued.operation;
-  static_assert(sizeof(Greeting) + kMostText + 15 + size_t(kFewBytes) <= kGreetingBytes);
+  static_assert(sizeof(CollectiveGreeting) + kMostCollectiveText + 15 + size_t(kFewBytes) <=
+                kGreetingBytes);
   const Exchange &exchange = operation.exchanges.front();
   return exchange.longest() * int64_t(sizeOf(operation.collective.type)) <= kFewBytes;
 }
@@ -153,8 +152,8 @@ void CollectiveExchange::begin(const Issued &next) {
     }
     receive(member, greetingFrom(member), kGreetingBytes, true);
     const Exchange::Part &part = exchange.sends[member];
-    Greeting greeting = {operation.fingerprint,
-                         uint32_t(std::min(operation.text.size(), kMostText)), 0};
+    CollectiveGreeting greeting = {
+        operation.fingerprint, uint32_t(std::min(operation.text.size(), kMostCollectiveText)), 0};
     char *text = greetingTo(member) + sizeof greeting;
     std::memcpy(text, operation.text.data(), greeting.textBytes);
     if (isInline()) {
@@ -170,7 +169,7 @@ void CollectiveExchange::begin(const Issued &next) {
 /// Fails the run unless `member` has begun the same collective.
 void CollectiveExchange::checkGreeting(size_t member) {
   const Operation &operation = *issued.operation;
-  Greeting greeting;
+  CollectiveGreeting greeting;
   std::memcpy(&greeting, greetingFrom(member), sizeof greeting);
   const char *text = greetingFrom(member) + sizeof greeting;
   sources[member] = greetingFrom(member) + greeting.elementsAt();
@@ -321,8 +320,8 @@ void CollectiveExchange::reduce(const Exchange &exchange, int64_t count) {
   const Operation &operation = *issued.operation;
   ElementType type = operation.collective.type;
   auto bytes = int64_t(sizeOf(type));
-  int64_t chunk = kChunkBytes / int64_t(sizeOf(accumulatorOf(type)));
-  alignas(64) char sum[kChunkBytes];
+  int64_t chunk = kReducedBytes / int64_t(sizeOf(accumulatorOf(type)));
+  alignas(64) char sum[kReducedBytes];
   if (count == 0) {
     return; // Then there may be no buffers.
   }
