@@ -282,7 +282,7 @@ TEST_F(Checkpointing, LiesAreFound) {
   EXPECT_EQ(
       lie("rank-00001.safetensors\",\"offset\":[128]", "rank-00000.safetensors\",\"offset\":[128]"),
       damaged + "a part of 'table' is in 'rank-00000.safetensors', which is the place of "
-                "another");
+                "another part");
   EXPECT_EQ(
       lie("rank-00001.safetensors\",\"offset\":[128]", "rank-00005.safetensors\",\"offset\":[128]"),
       damaged + "a part of 'table' is in 'rank-00005.safetensors', which is no shard");
@@ -526,7 +526,7 @@ TEST(MetricsFiles, KeepWhatTellsOfEarlierSteps) {
   EXPECT_TRUE(metricsBefore("/dev/null", 5, bytes, error) && bytes == 0);
   for (const char *content : {"text\n", "{\"step\": 0}\n{\"loss\": 0}\n", "[1]\n", "\n"}) {
     EXPECT_FALSE(metricsBefore(folder.write("m", content), 5, bytes, error)) << content;
-    EXPECT_THAT(error, HasSubstr("' is not a metrics file to go on with: line "));
+    EXPECT_THAT(error, HasSubstr("' is not a metrics file to continue: line "));
   }
 }
 

@@ -140,8 +140,8 @@ TEST_F(Tensors, RoundTrip) {
 TEST_F(Tensors, RefusesWhatIsNotTheFormat) {
   auto one = [](const std::string &fields) { return "{\"x\":{" + fields + "}}"; };
   EXPECT_EQ(openError("abc"), "expected at least 8 bytes, got 3");
-  EXPECT_THAT(openError(std::string(8, '\xff')), HasSubstr("the header should have 1844674407370955"
-                                                           "1615 bytes; 0 follow"));
+  EXPECT_THAT(openError(std::string(8, '\xff')), HasSubstr("expected a header of 1844674407370955"
+                                                           "1615 bytes, got 0 bytes"));
   EXPECT_EQ(openError(tensorsFile("{", "")), "the header is not a JSON object");
   EXPECT_EQ(openError(tensorsFile("[]", "")), "the header is not a JSON object");
   EXPECT_EQ(openError(tensorsFile(R"({"__metadata__":1})", "")), "'__metadata__' is not an object");

@@ -436,7 +436,7 @@ TEST(DeviceCollectives, TimeOfADeviceThatIsBusyDoesNotCount) {
   auto begun = Clock::now();
   std::string message =
       joinBy(library, [begun] { return Clock::now() < begun + std::chrono::milliseconds(300); });
-  EXPECT_THAT(message, HasSubstr("waited 0.05 s for what began"));
+  EXPECT_THAT(message, HasSubstr("waited 0.05 s to set up communication"));
   EXPECT_GE(Clock::now() - begun, std::chrono::milliseconds(300));
 }
 

@@ -73,7 +73,7 @@ protected:
 TEST_F(FakeCommunication, RefusesVersions) {
   for (auto [version, text] :
        {std::pair(22706, ""),
-        {22807, "NCCL is of version 2.28.7, and those from 2.28.3 to 2.28.8"},
+        {22807, "NCCL is of version 2.28.7, and versions 2.28.3 to 2.28.8 are faulty"},
         {22803, "NCCL is of version 2.28.3, and"},
         {22802, ""},
         {22703, ""},
