@@ -387,7 +387,7 @@ def divergence(bench):
                 r"\(layers\.\d+[ /].* \(\w+\)\) on rank \d+",
                 "--save", "out", "--quiet", program="./diverging", status=3)
     done = bench.call(["./train", "--help"])
-    bench.tell("exit status 3 in --help", None if done and "3 if the loss, also of a validation, or "
+    bench.tell("exit status 3 in --help", None if done and "3 if a training or validation loss or "
                "the gradient norm is not finite" in done.stdout
                else "expected a sentence on exit status 3")
 
