@@ -15,6 +15,7 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/VersionTuple.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
@@ -77,9 +78,14 @@ std::string pathOf(StringRef folder, StringRef key) {
   return path.str().str();
 }
 
-} // namespace
+/// The version of the library that is loaded, not of its headers.
+std::string versionOfLLVM() {
+  unsigned major = 0, minor = 0, patch = 0;
+  LLVMGetVersion(&major, &minor, &patch);
+  return VersionTuple(major, minor, patch).getAsString();
+}
 
-std::string hashParts(ArrayRef<StringRef> parts) {
+std::string hash(ArrayRef<StringRef> parts) {
   BLAKE3 hash;
   for (StringRef part : parts) {
     uint8_t size[sizeof(uint64_t)];
@@ -90,11 +96,13 @@ std::string hashParts(ArrayRef<StringRef> parts) {
   return toHex(hash.final<16>(), /*LowerCase=*/true);
 }
 
-std::string hashOfTools() {
-  unsigned major = 0, minor = 0, patch = 0;
-  LLVMGetVersion(&major, &minor, &patch); // Of the library that is loaded, not of its headers.
-  return hashParts(
-      {WEFT_EMIT_SOURCES, std::to_string(major), std::to_string(minor), std::to_string(patch)});
+} // namespace
+
+std::string keyOf(ArrayRef<StringRef> parts) {
+  static const std::string tools = hash({WEFT_EMIT_SOURCES, versionOfLLVM()});
+  SmallVector<StringRef> all = {tools};
+  append_range(all, parts);
+  return hash(all);
 }
 
 void CodeCache::note(Error problem) {

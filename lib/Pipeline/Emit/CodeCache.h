@@ -16,12 +16,9 @@
 
 namespace weft {
 
-/// Returns the hexadecimal hash of `parts` and their lengths, so that different lists differ.
-std::string hashParts(llvm::ArrayRef<llvm::StringRef> parts);
-
-/// Returns the hash of the code generator: the loaded LLVM, and the sources of this phase. Part of
-/// every key.
-std::string hashOfTools();
+/// Returns the key of code that is made from `parts`: a hexadecimal hash of these, each with its
+/// length, and of the tools that make code here: LLVM as it is loaded, and this phase's sources.
+std::string keyOf(llvm::ArrayRef<llvm::StringRef> parts);
 
 /// A cache of generated code in a folder. A key names everything that the code was made from.
 ///

@@ -10,6 +10,7 @@
 #include "weft/Pipeline/Lower/HostLowering.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LegacyPassManager.h"
 
@@ -89,6 +90,22 @@ Expected<std::string> generate(llvm::Module &module, TargetMachine &machine, Cod
   }
   manager.run(module);
   return bytes.str().str();
+}
+
+Error forEachInParallel(mlir::MLIRContext *context, size_t count,
+                        function_ref<Error(size_t)> body) {
+  std::vector<std::string> messages(count);
+  mlir::parallelFor(context, 0, count, [&](size_t i) {
+    if (Error error = body(i)) {
+      messages[i] = toString(std::move(error));
+    }
+  });
+  for (const std::string &message : messages) {
+    if (!message.empty()) {
+      return createStringError(message);
+    }
+  }
+  return Error::success();
 }
 
 } // namespace weft

@@ -48,6 +48,11 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine, unsigned level
               llvm::PipelineTuningOptions tuning,
               llvm::function_ref<void(llvm::PassBuilder &)> prepare = {});
 
+/// Runs `body` for each number below `count`, on as many threads as the context has. Fails with the
+/// error of the lowest number.
+llvm::Error forEachInParallel(mlir::MLIRContext *context, size_t count,
+                              llvm::function_ref<llvm::Error(size_t)> body);
+
 /// Returns assembly or machine code of `module`.
 llvm::Expected<std::string> generate(llvm::Module &module, llvm::TargetMachine &machine,
                                      llvm::CodeGenFileType type);

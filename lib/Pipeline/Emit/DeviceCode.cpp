@@ -7,10 +7,8 @@
 
 #include "weft/Pipeline/Emit/DeviceCode.h"
 
-#include "DeviceImages.h"
 #include "DeviceParts.h"
 
-#include "mlir/IR/Threading.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/Dominators.h"
@@ -74,7 +72,7 @@ static Expected<std::string> emitPtx(mlir::ModuleOp module, const CudaToolkit &t
   std::string bitcode;
   raw_string_ostream stream(bitcode);
   WriteBitcodeToFile(**code, stream);
-  return cache.get(hashParts({hashOfTools(), "ptx", bitcode}), [&] {
+  return cache.get(keyOf({"ptx", bitcode}), [&] {
     PipelineTuningOptions tuning;
     tuning.LoopVectorization = tuning.SLPVectorization = tuning.LoopInterleaving = false;
     optimize(**code, **machine, /*level=*/2, tuning);
@@ -95,11 +93,11 @@ class Assembly {
 public:
   /// Returns the assembler's output and the machine code, joined by `pack`.
   Expected<std::string> run(const CudaToolkit &toolkit, StringRef ptx, unsigned architecture) {
-    if (std::error_code code = makeFiles()) {
+    if (std::error_code code = makeFiles(ptx)) {
       return createStringError("cannot write a temporary file: " + code.message());
     }
     std::string target = "-arch=sm_" + std::to_string(architecture);
-    StringRef arguments[] = {toolkit.ptxas, "-v", "-O3", target, ptx, "-o", result};
+    StringRef arguments[] = {toolkit.ptxas, "-v", "-O3", target, source, "-o", result};
     std::string error;
     int status = sys::ExecuteAndWait(toolkit.ptxas, arguments, /*Env=*/std::nullopt,
                                      {StringRef(""), StringRef(log), StringRef(log)},
@@ -114,15 +112,24 @@ public:
   }
 
 private:
-  std::error_code makeFiles() {
+  std::error_code makeFiles(StringRef ptx) {
     for (auto [path, remover, suffix] :
-         {std::tuple(&result, &removeResult, "cubin"), std::tuple(&log, &removeLog, "log")}) {
+         {std::tuple(&source, &removeSource, "ptx"), std::tuple(&result, &removeResult, "cubin"),
+          std::tuple(&log, &removeLog, "log")}) {
       if (std::error_code code = sys::fs::createTemporaryFile("weft-device", suffix, *path)) {
         return code;
       }
       remover->setFile(*path);
     }
-    return {};
+    std::error_code code;
+    raw_fd_ostream stream(source, code);
+    if (!code) {
+      stream << ptx;
+      stream.close();
+      code = stream.error();
+      stream.clear_error(); // Else the stream ends the process when it goes.
+    }
+    return code;
   }
 
   static std::string read(StringRef path) {
@@ -135,8 +142,8 @@ private:
     return (Twine(said.size()) + "\n" + said + code).str();
   }
 
-  SmallString<128> result, log;
-  FileRemover removeResult, removeLog;
+  SmallString<128> source, result, log;
+  FileRemover removeSource, removeResult, removeLog;
 };
 
 /// Parses the output of -v for all entries together, and for each: its name, then its resources.
@@ -192,57 +199,31 @@ Cubin unpack(StringRef packed, unsigned architecture) {
 
 } // namespace
 
-/// Writes `text` into a new temporary file, and sets `path` to its path.
-static Error writeTemporary(StringRef text, SmallVectorImpl<char> &path) {
-  int file = -1;
-  if (std::error_code code = sys::fs::createTemporaryFile("weft-device", "ptx", file, path)) {
-    return createStringError("cannot write a temporary file: " + code.message());
-  }
-  raw_fd_ostream stream(file, /*shouldClose=*/true);
-  stream << text;
-  stream.close();
-  if (std::error_code code = stream.error()) {
-    stream.clear_error();
-    return createStringError("cannot write '" + StringRef(path.data(), path.size()) +
-                             "': " + code.message());
-  }
-  return Error::success();
-}
-
 Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit,
                                   CodeCache &cache) {
   Expected<std::string> ptx = emitPtx(module, toolkit, cache);
   if (!ptx) {
     return ptx.takeError();
   }
-  SmallString<128> source;
-  Error unwritten = writeTemporary(*ptx, source);
-  FileRemover removeSource(source);
-  if (unwritten) {
-    return unwritten;
-  }
-  constexpr size_t kCount = std::size(kDeviceArchitectures);
   // Without a version, the assembler is unknown, so the cache is not used.
   CodeCache none("");
   CodeCache &known = toolkit.version.empty() ? none : cache;
-  std::optional<Expected<std::string>> packed[kCount];
-  mlir::parallelFor(module.getContext(), 0, kCount, [&](size_t i) {
-    unsigned architecture = kDeviceArchitectures[i];
-    std::string key = hashParts({"cubin", toolkit.version, std::to_string(architecture), *ptx});
-    packed[i].emplace(
-        known.get(key, [&] { return Assembly().run(toolkit, source, architecture); }));
-  });
   DeviceImages images;
-  Error failed = Error::success();
-  for (size_t i = 0; i < kCount; ++i) {
-    if (*packed[i]) {
-      images.cubins.push_back(unpack(**packed[i], kDeviceArchitectures[i]));
-    } else {
-      failed = joinErrors(std::move(failed), packed[i]->takeError());
-    }
-  }
-  if (failed) {
-    return failed;
+  images.cubins.resize(std::size(kDeviceArchitectures));
+  Error failure =
+      forEachInParallel(module.getContext(), images.cubins.size(), [&](size_t i) -> Error {
+        unsigned architecture = kDeviceArchitectures[i];
+        std::string key = keyOf({"cubin", toolkit.version, std::to_string(architecture), *ptx});
+        Expected<std::string> packed =
+            known.get(key, [&] { return Assembly().run(toolkit, *ptx, architecture); });
+        if (!packed) {
+          return packed.takeError();
+        }
+        images.cubins[i] = unpack(*packed, architecture);
+        return Error::success();
+      });
+  if (failure) {
+    return failure;
   }
   images.ptx = std::move(*ptx);
   return images;

@@ -8,7 +8,10 @@
 #ifndef WEFT_LIB_PIPELINE_EMIT_DEVICEPARTS_H
 #define WEFT_LIB_PIPELINE_EMIT_DEVICEPARTS_H
 
+#include "CodeCache.h"
 #include "CodeGeneration.h"
+
+#include "weft/Pipeline/Emit/DeviceCode.h"
 
 namespace weft {
 
@@ -24,6 +27,10 @@ void linkBlocks(llvm::Module &module);
 /// Links into `module` the mathematical functions that it calls and that devices have no
 /// instructions for, from the bitcode file `libdevice`. Fails if one is missing.
 llvm::Error linkMath(llvm::Module &module, llvm::StringRef libdevice);
+
+/// As the function without a cache, with PTX and machine code that `cache` has.
+llvm::Expected<DeviceImages> emitImages(mlir::ModuleOp module, const CudaToolkit &toolkit,
+                                        CodeCache &cache);
 
 } // namespace weft
 

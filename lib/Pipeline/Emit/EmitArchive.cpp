@@ -7,10 +7,9 @@
 
 #include "CodeCache.h"
 #include "CodeGeneration.h"
-#include "DeviceImages.h"
+#include "DeviceParts.h"
 #include "KernelTable.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Threading.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "weft/Pipeline/Emit/Emit.h"
@@ -86,24 +85,6 @@ void noteDevice(rt::Program &program, const DeviceImages &images,
   }
 }
 
-/// Runs `body` for each number below `count`, on as many threads as the context has. Fails with the
-/// error of the lowest number.
-Error forEachInParallel(mlir::MLIRContext *context, size_t count,
-                        function_ref<Error(size_t)> body) {
-  std::vector<std::string> messages(count);
-  mlir::parallelFor(context, 0, count, [&](size_t i) {
-    if (Error error = body(i)) {
-      messages[i] = toString(std::move(error));
-    }
-  });
-  for (const std::string &message : messages) {
-    if (!message.empty()) {
-      return fail(message);
-    }
-  }
-  return Error::success();
-}
-
 /// Returns the functions of the program's kernels, in order.
 Expected<std::vector<mlir::LLVM::LLVMFuncOp>> findKernels(const rt::Program &program,
                                                           const mlir::SymbolTable &symbols) {
@@ -162,8 +143,7 @@ private:
   std::vector<mlir::LLVM::LLVMFuncOp> kernels;
   /// For each kernel.
   std::vector<KernelSource> sources;
-  size_t distinct = 0;
-  std::atomic<size_t> made = 0;
+  size_t distinct = 0, reused = 0;
   std::optional<DeviceImages> images;
   Objects objects;
 };
@@ -192,13 +172,13 @@ Error Emission::compileSources(const HostTarget &target) {
   }
   distinct = all.size();
   std::vector<std::string> compiled(distinct);
+  size_t foundBefore = cache.use().found; // Images.
   Error error = forEachInParallel(module.getContext(), distinct, [&](size_t i) -> Error {
-    Expected<std::string> object = cache.get(all[i]->key, [&] {
-      ++made;
-      return compileSource(*all[i], target);
-    });
+    Expected<std::string> object =
+        cache.get(all[i]->key, [&] { return compileSource(*all[i], target); });
     return object ? (compiled[i] = std::move(*object), Error::success()) : object.takeError();
   });
+  reused = cache.use().found - foundBefore;
   for (size_t i = 0; i < distinct && !error; ++i) {
     objects.add(all[i]->wrapper + ".o", std::move(compiled[i]));
   }
@@ -281,7 +261,7 @@ Expected<EmitReport> Emission::run(StringRef path) {
     return unwritten;
   }
   cache.prune();
-  return EmitReport{kernels.size(), distinct, distinct - made, cache.use()};
+  return EmitReport{kernels.size(), distinct, reused, cache.use()};
 }
 
 } // namespace

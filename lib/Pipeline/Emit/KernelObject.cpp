@@ -148,9 +148,8 @@ Expected<KernelSource> makeSource(LLVMIR::LLVMFuncOp kernel, const mlir::SymbolT
   KernelSource source;
   raw_string_ostream stream(source.bitcode);
   WriteBitcodeToFile(**code, stream);
-  source.key =
-      hashParts({hashOfTools(), target.triple.str(), target.cpu, target.features,
-                 std::to_string(target.optLevel), nameOf(target.sanitize), source.bitcode});
+  source.key = keyOf({target.triple.str(), target.cpu, target.features,
+                      std::to_string(target.optLevel), nameOf(target.sanitize), source.bitcode});
   source.wrapper = (kWrapperName + "_" + stem + "_" + source.key).str();
   return source;
 }
