@@ -18,9 +18,11 @@ namespace {
 
 /// The output files of a compilation to a program; each is moved to its place at the end.
 struct ProgramFiles {
-  OutputFile program, plan, archive, object;
+  OutputFile program, plan, archive;
+  /// Empty where no object file is kept.
+  std::optional<OutputFile> object;
 
-  static llvm::Expected<ProgramFiles> create(const std::string &path) {
+  static llvm::Expected<ProgramFiles> create(const std::string &path, bool keepsObject) {
     auto program = OutputFile::create(path);
     if (!program) {
       return program.takeError();
@@ -33,12 +35,15 @@ struct ProgramFiles {
     if (!archive) {
       return archive.takeError();
     }
-    auto object = OutputFile::create(path + ".o");
-    if (!object) {
-      return object.takeError();
+    ProgramFiles files{std::move(*program), std::move(*plan), std::move(*archive), std::nullopt};
+    if (keepsObject) {
+      auto object = OutputFile::create(path + ".o");
+      if (!object) {
+        return object.takeError();
+      }
+      files.object.emplace(std::move(*object));
     }
-    return ProgramFiles{std::move(*program), std::move(*plan), std::move(*archive),
-                        std::move(*object)};
+    return files;
   }
 };
 
@@ -47,14 +52,14 @@ struct ProgramFiles {
 llvm::Expected<CompileReport> weft::compileToProgram(const CompileOptions &options,
                                                      const Descriptions &descriptions) {
   auto start = std::chrono::steady_clock::now();
-  auto files = ProgramFiles::create(options.output);
+  auto files = ProgramFiles::create(options.output, options.keepObject);
   if (!files) {
     return files.takeError();
   }
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
       failed(compilation.emit(files->archive.getTemporaryPath(), files->program.getTemporaryPath(),
-                              files->object.getTemporaryPath()))) {
+                              files->object ? files->object->getTemporaryPath() : ""))) {
     return makeSilentError();
   }
   if (llvm::Error error = files->plan.write(compilation.getProgram().planText)) {
@@ -64,8 +69,8 @@ llvm::Expected<CompileReport> weft::compileToProgram(const CompileOptions &optio
   if (llvm::Error error = files->plan.commit()) {
     return error;
   }
-  if (options.keepObject) {
-    if (llvm::Error error = files->object.commit()) {
+  if (files->object) {
+    if (llvm::Error error = files->object->commit()) {
       return error;
     }
   }

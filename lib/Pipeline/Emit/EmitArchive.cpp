@@ -24,8 +24,6 @@ using namespace llvm;
 
 namespace {
 
-Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
-
 /// Writes `bytes` to a neighboring file and renames that: the object is written whole or not at
 /// all.
 Error writeWhole(StringRef bytes, StringRef path) {
@@ -45,7 +43,7 @@ Error writeWhole(StringRef bytes, StringRef path) {
   }
   if (code) {
     (void)sys::fs::remove(temporary);
-    return fail(code.message());
+    return createStringError(code.message());
   }
   return Error::success();
 }
@@ -93,7 +91,7 @@ Expected<std::vector<mlir::LLVM::LLVMFuncOp>> findKernels(const rt::Program &pro
     auto function = symbols.lookup<mlir::LLVM::LLVMFuncOp>(kernel.name);
     if (!function || function.isExternal() || function.getNumArguments() <= kPartArguments ||
         !function->hasAttr(kIterationsAttrName)) {
-      return fail("kernel '" + kernel.name + "' has no code");
+      return createStringError("kernel '" + kernel.name + "' has no code");
     }
     kernels.push_back(function);
   }

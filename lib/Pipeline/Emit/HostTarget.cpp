@@ -23,8 +23,6 @@ using namespace llvm;
 
 namespace {
 
-Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
-
 /// Returns all features of the host as a feature string.
 std::string hostFeatures() {
   SubtargetFeatures features;
@@ -38,7 +36,7 @@ Expected<const Target *> findTarget(const Triple &triple) {
   std::string error;
   const Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target) {
-    return fail(error);
+    return createStringError(error);
   }
   return target;
 }
@@ -48,11 +46,11 @@ Error checkProcessor(const Target &target, const Triple &triple, StringRef cpu,
                      StringRef features) {
   std::unique_ptr<MCSubtargetInfo> known(target.createMCSubtargetInfo(triple, "", ""));
   if (!known->isCPUStringValid(cpu)) {
-    return fail("unknown processor '" + cpu + "' for " + triple.str());
+    return createStringError("unknown processor '" + cpu + "' for " + triple.str());
   }
   std::unique_ptr<MCSubtargetInfo> chosen(target.createMCSubtargetInfo(triple, cpu, ""));
   if (triple.getArch() == Triple::x86_64 && !chosen->checkFeatures("+64bit")) {
-    return fail("processor '" + cpu + "' does not run 64-bit code");
+    return createStringError("processor '" + cpu + "' does not run 64-bit code");
   }
   for (StringRef feature : split(features, ',')) {
     if (feature.empty()) {
@@ -62,8 +60,8 @@ Error checkProcessor(const Target &target, const Triple &triple, StringRef cpu,
       return SubtargetFeatures::StripFlag(feature) == entry.Key;
     });
     if (!isKnown || !SubtargetFeatures::hasFlag(feature)) {
-      return fail("unknown processor feature '" + feature +
-                  "', expected a name of LLVM's with + or - before it");
+      return createStringError("unknown processor feature '" + feature +
+                               "', expected a name of LLVM's with + or - before it");
     }
   }
   return Error::success();
@@ -115,7 +113,7 @@ Expected<std::unique_ptr<TargetMachine>> makeTargetMachine(const HostTarget &hos
       (*target)->createTargetMachine(host.triple, host.cpu, host.features, TargetOptions(),
                                      Reloc::PIC_, std::nullopt, codeGenLevel(host.optLevel)));
   if (!machine) {
-    return fail("cannot generate code for " + host.triple.str());
+    return createStringError("cannot generate code for " + host.triple.str());
   }
   return machine;
 }

@@ -15,8 +15,6 @@ using namespace llvm;
 
 namespace {
 
-Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
-
 /// `weft::rt::KernelCode`.
 StructType *codeType(LLVMContext &context) {
   Type *pointer = PointerType::getUnqual(context);
@@ -74,10 +72,10 @@ Error checkInstructions(const std::vector<rt::Instruction> &instructions,
     KernelOperands got{kernel.operandCount(instruction), instruction.immediates.size()};
     const KernelOperands &want = entries[instruction.target].operands;
     if (!(got == want)) {
-      return fail("kernel '" + program.kernels[instruction.target].name + "' takes " +
-                  Twine(want.buffers) + " buffers and " + Twine(want.immediates) +
-                  " immediates, an instruction gives it " + Twine(got.buffers) + " and " +
-                  Twine(got.immediates));
+      return createStringError("kernel '" + program.kernels[instruction.target].name + "' takes " +
+                               Twine(want.buffers) + " buffers and " + Twine(want.immediates) +
+                               " immediates, an instruction gives it " + Twine(got.buffers) +
+                               " and " + Twine(got.immediates));
     }
   }
   return Error::success();

@@ -43,15 +43,11 @@ Expected<std::string> findCompiler(Sanitizer sanitize) {
                            "; CXX may name another");
 }
 
-SmallVector<std::string> makeArguments(const LinkOptions &options, StringRef compiler,
-                                       StringRef target) {
-  SmallVector<std::string> arguments = {compiler.str(),
-                                        "-Wl,--whole-archive",
+SmallVector<std::string> makeArguments(const LinkOptions &options) {
+  SmallVector<std::string> arguments = {"-Wl,--whole-archive",
                                         options.archivePath,
                                         "-Wl,--no-whole-archive",
                                         options.runtimeLibraryPath,
-                                        "-o",
-                                        target.str(),
                                         "-ldnnl",
                                         "-lgomp",
                                         "-lm",
@@ -85,11 +81,20 @@ StringRef nameOf(Sanitizer sanitizer) {
   return names[static_cast<size_t>(sanitizer)];
 }
 
-/// Runs `compiler` with the arguments of `makeArguments` for a temporary file, and renames that to
-/// `outputPath`.
-static LogicalResult runCompiler(StringRef compiler, StringRef outputPath,
-                                 function_ref<SmallVector<std::string>(StringRef)> makeArguments,
+/// Runs the C++ compiler for `sanitize` on `inputs`, with `arguments`. It writes a temporary file,
+/// which is renamed to `outputPath`.
+static LogicalResult runCompiler(Sanitizer sanitize, ArrayRef<std::string> inputs,
+                                 ArrayRef<std::string> arguments, StringRef outputPath,
                                  function_ref<mlir::InFlightDiagnostic()> emitError) {
+  Expected<std::string> compiler = findCompiler(sanitize);
+  if (!compiler) {
+    return emitError() << "cannot link '" << outputPath << "': " << toString(compiler.takeError());
+  }
+  for (const std::string &input : inputs) {
+    if (!sys::fs::exists(input)) {
+      return emitError() << "cannot link '" << outputPath << "': there is no '" << input << "'";
+    }
+  }
   SmallString<128> target, log;
   if (std::error_code code = sys::fs::createUniqueFile(outputPath + ".%%%%%%.tmp", target)) {
     return emitError() << "cannot write '" << outputPath << "': " << code.message();
@@ -100,14 +105,15 @@ static LogicalResult runCompiler(StringRef compiler, StringRef outputPath,
   }
   FileRemover removeLog(log);
 
-  SmallVector<std::string> arguments = makeArguments(target);
-  SmallVector<StringRef> references(arguments.begin(), arguments.end());
+  SmallVector<StringRef> command = {*compiler};
+  append_range(command, arguments);
+  append_range(command, ArrayRef<StringRef>{"-o", target});
   std::string error;
-  int status = sys::ExecuteAndWait(compiler, references, /*Env=*/std::nullopt,
+  int status = sys::ExecuteAndWait(*compiler, command, /*Env=*/std::nullopt,
                                    {std::nullopt, StringRef(log), StringRef(log)},
                                    /*SecondsToWait=*/0, /*MemoryLimit=*/0, &error);
   if (status != 0) {
-    return emitError() << "cannot link '" << outputPath << "': '" << compiler
+    return emitError() << "cannot link '" << outputPath << "': '" << *compiler
                        << "' failed: " << (error.empty() ? firstLines(log) : error);
   }
   if (std::error_code code = sys::fs::rename(target, outputPath)) {
@@ -119,36 +125,15 @@ static LogicalResult runCompiler(StringRef compiler, StringRef outputPath,
 
 LogicalResult linkExecutable(const LinkOptions &options,
                              function_ref<mlir::InFlightDiagnostic()> emitError) {
-  Expected<std::string> compiler = findCompiler(options.sanitize);
-  if (!compiler) {
-    return emitError() << "cannot link '" << options.outputPath
-                       << "': " << toString(compiler.takeError());
-  }
-  for (const std::string &input : {options.archivePath, options.runtimeLibraryPath}) {
-    if (!sys::fs::exists(input)) {
-      return emitError() << "cannot link '" << options.outputPath << "': there is no '" << input
-                         << "'";
-    }
-  }
-  return runCompiler(
-      *compiler, options.outputPath,
-      [&](StringRef target) { return makeArguments(options, *compiler, target); }, emitError);
+  return runCompiler(options.sanitize, {options.archivePath, options.runtimeLibraryPath},
+                     makeArguments(options), options.outputPath, emitError);
 }
 
 LogicalResult mergeObjects(const LinkOptions &options, StringRef objectPath,
                            function_ref<mlir::InFlightDiagnostic()> emitError) {
-  Expected<std::string> compiler = findCompiler(options.sanitize);
-  if (!compiler) {
-    return emitError() << "cannot link '" << objectPath << "': " << toString(compiler.takeError());
-  }
-  return runCompiler(
-      *compiler, objectPath,
-      [&](StringRef target) {
-        return SmallVector<std::string>{
-            *compiler,           "-r", "-nostdlib", "-Wl,--whole-archive",
-            options.archivePath, "-o", target.str()};
-      },
-      emitError);
+  return runCompiler(options.sanitize, {options.archivePath},
+                     {"-r", "-nostdlib", "-Wl,--whole-archive", options.archivePath}, objectPath,
+                     emitError);
 }
 
 } // namespace weft
