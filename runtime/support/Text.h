@@ -13,6 +13,8 @@
 #ifndef WEFT_RT_SUPPORT_TEXT_H
 #define WEFT_RT_SUPPORT_TEXT_H
 
+#include "weft-rt/Status.h"
+
 #include <cstdint>
 #include <span>
 #include <sstream>
@@ -27,6 +29,9 @@ template <typename... Parts> std::string concat(const Parts &...parts) {
   (stream << ... << parts);
   return stream.str();
 }
+
+/// Returns the error whose message is the parts concatenated: `return makeError("cannot ", verb)`.
+template <typename... Parts> Error makeError(const Parts &...parts) { return {concat(parts...)}; }
 
 /// Sets `error` to the parts and returns false, for `return fail(error, ...)`.
 template <typename... Parts> bool fail(std::string &error, const Parts &...parts) {
