@@ -19,24 +19,23 @@
 using namespace weft::rt;
 
 static void check(std::string_view text) {
-  Manifest manifest;
-  std::string error;
-  if (!readManifest(text, manifest, error)) {
-    require(!error.empty(), "an error says something");
+  Result<Manifest> manifest = readManifest(text);
+  if (!manifest) {
+    require(!manifest.error().message.empty(), "an error says something");
     return;
   }
-  for (const SavedTensor &tensor : manifest.tensors) {
+  for (const SavedTensor &tensor : manifest->tensors) {
     for (const SavedPart &part : tensor.parts) {
-      require(part.shard < manifest.shards.size(), "parts lie in shards");
+      require(part.shard < manifest->shards.size(), "parts lie in shards");
     }
   }
-  for (const Shard &shard : manifest.shards) {
+  for (const Shard &shard : manifest->shards) {
     require(shard.file.find('/') == std::string::npos, "shards lie in the checkpoint's folder");
   }
-  Manifest again;
-  std::string written = toText(manifest);
-  require(readManifest(written, again, error), "a manifest that is written can be read");
-  require(toText(again) == written, "and is the same then");
+  std::string written = toText(*manifest);
+  Result<Manifest> again = readManifest(written);
+  require(bool(again), "a manifest that is written can be read");
+  require(toText(*again) == written, "and is the same then");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

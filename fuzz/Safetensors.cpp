@@ -16,9 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const TemporaryFolder folder;
   folder.write("file", std::string(reinterpret_cast<const char *>(data), size));
   SafetensorsFile file;
-  std::string error;
-  if (!file.open(folder.file("file"), error)) {
-    require(!error.empty(), "an error says something");
+  if (Status status = file.open(folder.file("file")); !status) {
+    require(!status.error().message.empty(), "an error says something");
     return 0;
   }
   uint64_t bytes = 0, sum = 0;

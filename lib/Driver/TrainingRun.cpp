@@ -29,9 +29,8 @@ constexpr unsigned kSecondsToWait = 300;
 
 llvm::Expected<Tensors> readTensors(const std::string &path) {
   rt::SafetensorsFile file;
-  std::string reason;
-  if (!file.open(path, reason)) {
-    return makeError(reason);
+  if (rt::Status status = file.open(path); !status) {
+    return makeError(status.error().message);
   }
   Tensors tensors;
   for (const auto &[name, tensor] : file.tensors) {

@@ -83,7 +83,7 @@ void openFiles(const std::string &folder, Weights &weights, desc::Diagnostics &d
   for (const std::string &name : weights.fileNames) {
     auto file = std::make_unique<rt::SafetensorsFile>();
     std::string error;
-    if (!file->open(inFolder(folder, name), error)) {
+    if (!rt::succeeds(file->open(inFolder(folder, name)), error)) {
       diagnostics.push_back(inFile("", "", error));
     }
     weights.files.push_back(std::move(file));
@@ -170,7 +170,7 @@ desc::Diagnostic weft::hf::inFile(const std::string &file, const std::string &fi
 desc::Result<std::string> weft::hf::readText(const std::string &file) {
   rt::MappedFile mapped;
   std::string error;
-  if (!mapped.open(file, error)) {
+  if (!rt::succeeds(mapped.open(file), error)) {
     return desc::Diagnostics{inFile("", "", error)};
   }
   if (mapped.bytes().size() > kLargestText) {

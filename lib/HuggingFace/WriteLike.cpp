@@ -64,7 +64,7 @@ private:
 
 bool LikeWriter::openSource() {
   std::string error;
-  if (!parameters.open(source, error)) {
+  if (!rt::succeeds(parameters.open(source), error)) {
     return refuse(inFile("", "", error));
   }
   bool fits =
@@ -149,24 +149,24 @@ bool LikeWriter::writeFile(size_t number, const std::string &target) {
   });
   rt::OutputFile file;
   std::string error;
-  bool ok =
-      file.open(inFolder(target, like.fileNames[number]), error) && file.write(old.header(), error);
+  bool ok = rt::succeeds(file.open(inFolder(target, like.fileNames[number])), error) &&
+            rt::succeeds(file.write(old.header()), error);
   for (size_t i = 0; ok && i < tensors.size(); ++i) {
     auto [name, tensor] = tensors[i];
     std::vector<char> bytes(tensor->data.begin(), tensor->data.end());
     if (!fill(*name, *tensor, bytes)) {
       return false;
     }
-    ok = file.write(bytes, error);
+    ok = rt::succeeds(file.write(bytes), error);
   }
-  return (ok && file.commit(error)) || refuse(inFile("", "", error));
+  return (ok && rt::succeeds(file.commit(), error)) || refuse(inFile("", "", error));
 }
 
 bool LikeWriter::copy(const std::string &name, const std::string &target) {
   rt::MappedFile from;
   std::string error;
-  return (from.open(inFolder(folder.getPath(), name), error) &&
-          rt::writeFile(inFolder(target, name), from.bytes(), error)) ||
+  return (rt::succeeds(from.open(inFolder(folder.getPath(), name)), error) &&
+          rt::succeeds(rt::writeFile(inFolder(target, name), from.bytes()), error)) ||
          refuse(inFile("", "", error));
 }
 

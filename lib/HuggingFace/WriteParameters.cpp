@@ -8,6 +8,7 @@
 #include "Weights.h"
 #include "support/Elements.h"
 #include "support/OutputFile.h"
+#include "support/Text.h"
 
 using namespace weft;
 using namespace weft::hf;
@@ -29,7 +30,8 @@ bool writeSlot(const Slot &slot, const Weights &weights, rt::OutputFile &file, s
                slot.inputs, batch.data() + begin);
     if (int64_t(batch.size()) >= batchElements || row + 1 == slot.outputs) {
       auto bytes = std::as_bytes(std::span(batch));
-      if (!file.write({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, error)) {
+      if (!rt::succeeds(file.write({reinterpret_cast<const char *>(bytes.data()), bytes.size()}),
+                        error)) {
         return false;
       }
       batch.clear();
@@ -47,8 +49,8 @@ bool writeAll(const std::vector<Slot> &slots, const Weights &weights, const std:
     }
   }
   rt::OutputFile file;
-  if (!file.open(path, error) ||
-      !file.write(rt::safetensorsHeader(headers, {{"format", "weft"}}), error)) {
+  if (!rt::succeeds(file.open(path), error) ||
+      !rt::succeeds(file.write(rt::safetensorsHeader(headers, {{"format", "weft"}})), error)) {
     return false;
   }
   for (const Slot &slot : slots) {
@@ -56,7 +58,7 @@ bool writeAll(const std::vector<Slot> &slots, const Weights &weights, const std:
       return false;
     }
   }
-  return file.commit(error);
+  return rt::succeeds(file.commit(), error);
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 
 #include "support/OutputFile.h"
 #include "support/Safetensors.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -95,13 +96,13 @@ bool writeWeights(const std::string &path, const std::vector<Proto *> &tensors, 
   }
   std::string header = rt::safetensorsHeader(headers, {{"format", "weft"}});
   rt::OutputFile file;
-  if (!file.open(path, error) || !file.write(header, error)) {
+  if (!rt::succeeds(file.open(path), error) || !rt::succeeds(file.write(header), error)) {
     return false;
   }
   size_t offset = header.size();
   for (Proto *tensor : tensors) {
     std::span<const char> bytes = graph.initializer(tensor->name())->bytes;
-    if (!file.write({bytes.data(), bytes.size()}, error)) {
+    if (!rt::succeeds(file.write({bytes.data(), bytes.size()}), error)) {
       return false;
     }
     clearElements(*tensor);
@@ -116,7 +117,7 @@ bool writeWeights(const std::string &path, const std::vector<Proto *> &tensors, 
     add("length", std::to_string(bytes.size()));
     offset += bytes.size();
   }
-  return file.commit(error);
+  return rt::succeeds(file.commit(), error);
 }
 
 /// Moves the elements of `tensor` into the message itself.
@@ -133,7 +134,7 @@ bool writeModel(const std::string &path, const ::onnx::ModelProto &model, std::s
     error = "the graph without its parameters is too large to be written";
     return false;
   }
-  return rt::writeFile(path, bytes, error);
+  return rt::succeeds(rt::writeFile(path, bytes), error);
 }
 
 /// Finds the tensors for the safetensors file: parameters, and the statistics of batch norms.

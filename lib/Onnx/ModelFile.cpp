@@ -8,6 +8,7 @@
 #include "ModelFile.h"
 
 #include "support/MappedFile.h"
+#include "support/Text.h"
 
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -33,7 +34,7 @@ struct FirstError : google::protobuf::io::ErrorCollector {
 
 bool parseModel(const std::string &path, ::onnx::ModelProto &model, std::string &error) {
   rt::MappedFile file;
-  if (!file.open(path, error)) {
+  if (!rt::succeeds(file.open(path), error)) {
     return false;
   }
   std::span<const char> bytes = file.bytes();

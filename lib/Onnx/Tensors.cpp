@@ -8,6 +8,7 @@
 #include "Tensors.h"
 
 #include "support/MappedFile.h"
+#include "support/Text.h"
 
 #include <charconv>
 #include <cstring>
@@ -161,7 +162,7 @@ bool TensorReader::openBeside(const std::string &location, std::span<const char>
   }
   auto file = std::make_shared<rt::MappedFile>();
   std::string beside = (std::filesystem::path(path).parent_path() / relative).string();
-  if (!file->open(beside, error)) {
+  if (!rt::succeeds(file->open(beside), error)) {
     return false;
   }
   bytes = files[location] = file->bytes();

@@ -28,18 +28,19 @@ bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHead
                            const std::function<bool(size_t, std::span<char>)> &read,
                            std::string &error) {
   OutputFile file;
-  if (!file.open(path, error) || !file.write(safetensorsHeader(tensors, metadata), error)) {
+  if (!succeeds(file.open(path), error) ||
+      !succeeds(file.write(safetensorsHeader(tensors, metadata)), error)) {
     return false;
   }
   std::vector<char> bytes;
   for (size_t i = 0; i < tensors.size(); ++i) {
     TensorLayout whole = {tensors[i].type, tensors[i].shape, {}};
     bytes.resize(globalBytes(whole));
-    if (!read(i, bytes) || !file.write(bytes, error)) {
+    if (!read(i, bytes) || !succeeds(file.write(bytes), error)) {
       return false;
     }
   }
-  return file.commit(error);
+  return succeeds(file.commit(), error);
 }
 
 /// Assembles the parts of a tensor in `whole`, on rank 0. `own` is empty if another rank sends the
@@ -101,7 +102,7 @@ bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
 
 bool Checkpoint::open(const std::string &path, const Program &program, std::string &error) {
   this->path = path;
-  if (!file.open(path, error)) {
+  if (!succeeds(file.open(path), error)) {
     return false;
   }
   for (const NamedTensor &parameter : program.parameters) {

@@ -124,7 +124,7 @@ bool CheckpointFolder::create(std::string &error) {
   size_t slash = path.find_last_not_of('/');
   slash = slash == std::string::npos ? slash : path.rfind('/', slash);
   std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return syncFolder(parent, error) && lock(error);
+  return succeeds(syncFolder(parent), error) && lock(error);
 }
 
 bool CheckpointFolder::lock(std::string &error) {
@@ -176,7 +176,7 @@ bool CheckpointFolder::begin(int64_t step, std::string &error) {
 
 bool CheckpointFolder::commit(int64_t step, std::string &error) {
   std::string from = writingPath(step), to = pathOf(step), name = nameOf(step) + "\n";
-  if (!syncFolder(from, error)) {
+  if (!succeeds(syncFolder(from), error)) {
     return false;
   }
   if (access(to.c_str(), F_OK) == 0 && !discard(step, error)) {
@@ -185,7 +185,7 @@ bool CheckpointFolder::commit(int64_t step, std::string &error) {
   if (rename(from.c_str(), to.c_str()) != 0) {
     return cannot("write", to, error);
   }
-  return syncFolder(path, error) && writeFile(inside("LATEST"), name, error);
+  return succeeds(syncFolder(path), error) && succeeds(writeFile(inside("LATEST"), name), error);
 }
 
 /// Renames a checkpoint, so that its name never stands for a half removed one, and removes it.

@@ -16,14 +16,16 @@ using namespace weft::rt;
 bool CheckpointReader::open(const std::string &folder, int64_t step, Check check,
                             std::string &error) {
   path = folder;
-  std::string file = path + "/manifest.json", reason;
+  std::string file = path + "/manifest.json";
   MappedFile text;
-  if (!text.open(file, error)) {
+  if (!succeeds(text.open(file), error)) {
     return false;
   }
-  if (!readManifest(text.bytes(), content, reason)) {
-    return fail(error, "'", file, "' is damaged: ", reason);
+  Result<Manifest> manifest = readManifest(text.bytes());
+  if (!manifest) {
+    return fail(error, "'", file, "' is damaged: ", manifest.error().message);
   }
+  content = std::move(*manifest);
   if (content.step != step) {
     return fail(error, "'", file, "' is that of step ", content.step);
   }
@@ -39,17 +41,17 @@ bool CheckpointReader::open(const std::string &folder, int64_t step, Check check
 }
 
 static bool checkBytes(const std::string &name, const Shard &shard, std::string &error) {
-  uint64_t bytes = 0;
-  Digest digest;
-  if (!checksumFile(name, bytes, digest, error)) {
-    return false;
+  Result<FileChecksum> found = checksumFile(name);
+  if (!found) {
+    return fail(error, found.error().message);
   }
-  if (bytes != shard.bytes) {
-    return fail(error, "'", name, "' is damaged: it has ", bytes, " bytes, expected ", shard.bytes);
+  if (found->bytes != shard.bytes) {
+    return fail(error, "'", name, "' is damaged: it has ", found->bytes, " bytes, expected ",
+                shard.bytes);
   }
-  return digest == shard.digest ||
-         fail(error, "'", name, "' is damaged: its checksum is ", digestText(digest), ", expected ",
-              digestText(shard.digest));
+  return found->digest == shard.digest ||
+         fail(error, "'", name, "' is damaged: its checksum is ", digestText(found->digest),
+              ", expected ", digestText(shard.digest));
 }
 
 bool CheckpointReader::openShard(const Shard &shard, Check check, std::string &error) {
@@ -58,7 +60,7 @@ bool CheckpointReader::openShard(const Shard &shard, Check check, std::string &e
     return false;
   }
   SafetensorsFile &file = *files.emplace_back(std::make_unique<SafetensorsFile>());
-  return file.open(name, error);
+  return succeeds(file.open(name), error);
 }
 
 /// Checks that the metadata of each shard agrees with the manifest.

@@ -9,6 +9,7 @@
 
 #include "support/CheckedMath.h"
 #include "support/Safetensors.h"
+#include "support/Text.h"
 
 #include <algorithm>
 #include <numeric>
@@ -107,12 +108,14 @@ bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
   checksum = Checksum();
   pack();
   if (!contents.empty() &&
-      (!file.open(folder.writingPath(step) + "/" + shardFile(executor.rank()), 0, error) ||
+      (!succeeds(file.open(folder.writingPath(step) + "/" + shardFile(executor.rank()), 0),
+                 error) ||
        !put(header(step), error))) {
     return false;
   }
   for (uint64_t begin = 0; begin < longest; begin += portion) {
-    if (!contents.empty() && (!writePortion(begin, begin + portion, error) || !file.sync(error))) {
+    if (!contents.empty() &&
+        (!writePortion(begin, begin + portion, error) || !succeeds(file.sync(), error))) {
       return false;
     }
     if (!meet()) {
@@ -122,7 +125,7 @@ bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
   Digest digest = checksum.digest();
   receipt[1] = int64_t(digest.high);
   receipt[2] = int64_t(digest.low);
-  return file.close(error);
+  return succeeds(file.close(), error);
 }
 
 /// Writes bytes `begin` to `end - 1` of the concatenation of this rank's tensors.
@@ -150,7 +153,7 @@ bool CheckpointWriter::putPart(const Content &content, uint64_t begin, uint64_t 
 bool CheckpointWriter::put(std::span<const char> bytes, std::string &error) {
   receipt[0] += int64_t(bytes.size());
   checksum.add(bytes);
-  return file.write(bytes, error);
+  return succeeds(file.write(bytes), error);
 }
 
 std::string CheckpointWriter::header(int64_t step) const {
@@ -198,7 +201,8 @@ Manifest CheckpointWriter::makeManifest(int64_t step) const {
 /// Writes the manifest, after all other files, and gives the checkpoint its name.
 bool CheckpointWriter::seal(int64_t step, std::string &error) {
   StreamFile manifest;
-  return manifest.open(folder.writingPath(step) + "/manifest.json", 0, error) &&
-         manifest.write(toText(makeManifest(step)), error) && manifest.sync(error) &&
-         manifest.close(error) && folder.commit(step, error);
+  return succeeds(manifest.open(folder.writingPath(step) + "/manifest.json", 0), error) &&
+         succeeds(manifest.write(toText(makeManifest(step))), error) &&
+         succeeds(manifest.sync(), error) && succeeds(manifest.close(), error) &&
+         folder.commit(step, error);
 }

@@ -121,152 +121,174 @@ std::string weft::rt::toText(const Manifest &manifest) {
 
 namespace {
 
-/// Every method returns false after putting the reason into `error`.
 class ManifestReader {
 public:
-  ManifestReader(Manifest &manifest, std::string &error) : manifest(manifest), error(error) {}
+  explicit ManifestReader(Manifest &manifest) : manifest(manifest) {}
 
-  bool read(std::span<const char> text) {
-    json root;
-    if (!checkFirstLine(text) || !parseObject(text, "it", root, error)) {
-      return false;
+  Status read(std::span<const char> text) {
+    if (Status status = checkFirstLine(text); !status) {
+      return status;
     }
-    JsonFields fields(root, "it", error);
-    return readRun(fields) && readMesh(fields) && readShards(fields) && readTensors(fields);
+    Result<json> root = parseObject(text, "it");
+    if (!root) {
+      return root.error();
+    }
+    JsonFields fields(*root, "it");
+    for (auto readSome : {&ManifestReader::readRun, &ManifestReader::readMesh,
+                          &ManifestReader::readShards, &ManifestReader::readTensors}) {
+      if (Status status = (this->*readSome)(fields); !status) {
+        return status;
+      }
+    }
+    return {};
   }
 
 private:
-  bool checkFirstLine(std::span<const char> text) {
+  static Status checkFirstLine(std::span<const char> text) {
     size_t length = firstLine({}).size();
     if (text.size() < length) {
-      return fail(error, "it has ", text.size(), " bytes, too few for a checksum");
+      return makeError("it has ", text.size(), " bytes, too few for a checksum");
     }
     std::string expected = firstLine(text.subspan(length));
-    return std::equal(expected.begin(), expected.end(), text.begin()) ||
-           fail(error, "its first line is not the checksum of its other lines");
+    if (!std::equal(expected.begin(), expected.end(), text.begin())) {
+      return makeError("its first line is not the checksum of its other lines");
+    }
+    return {};
   }
 
-  bool readRun(JsonFields &fields) {
+  Status readRun(JsonFields &fields) {
     int64_t version = 0, sample = 0;
     RunIdentity &run = manifest.run;
-    if (!fields.count("version", version)) {
-      return false;
+    fields.count("version", version);
+    if (fields.status() && version != Manifest::kVersion) {
+      return makeError("its version is ", version, ", expected ", int64_t(Manifest::kVersion));
     }
-    if (version != Manifest::kVersion) {
-      return fail(error, "its version is ", version, ", expected ", int64_t(Manifest::kVersion));
+    fields.text("model", run.model);
+    fields.count("step", manifest.step);
+    fields.count("sample", sample);
+    fields.count("global_batch", run.globalBatch);
+    fields.count("sequence_length", run.sequenceLength);
+    fields.bits("seed", run.seed);
+    // Older checkpoints lack this field.
+    if (fields.has("document_end") && !fields.isNull("document_end")) {
+      fields.count("document_end", run.documentEnd.emplace());
     }
-    if (!fields.text("model", run.model) || !fields.count("step", manifest.step) ||
-        !fields.count("sample", sample) || !fields.count("global_batch", run.globalBatch) ||
-        !fields.count("sequence_length", run.sequenceLength) || !fields.bits("seed", run.seed) ||
-        !readDocuments(fields) || !readData(fields) ||
-        !fields.text("plan_hash", manifest.planHash) || !fields.text("plan", manifest.planText)) {
-      return false;
+    Status status = readData(fields);
+    fields.text("plan_hash", manifest.planHash);
+    fields.text("plan", manifest.planText);
+    if (!status || !fields.status()) {
+      return status ? fields.status() : status;
     }
     uint64_t expected = saturatingMul(uint64_t(manifest.step), uint64_t(run.globalBatch));
-    return uint64_t(sample) == expected ||
-           fail(error, "its sample is ", sample, ", expected ", expected, ", step ", manifest.step,
-                " of batches of ", run.globalBatch);
-  }
-
-  /// Older checkpoints lack the field.
-  bool readDocuments(JsonFields &fields) {
-    if (!fields.has("document_end") || fields.isNull("document_end")) {
-      return true;
+    if (uint64_t(sample) != expected) {
+      return makeError("its sample is ", sample, ", expected ", expected, ", step ", manifest.step,
+                       " of batches of ", run.globalBatch);
     }
-    return fields.count("document_end", manifest.run.documentEnd.emplace());
+    return {};
   }
 
-  bool readData(JsonFields &fields) {
-    std::optional<DataIdentity> &data = manifest.run.data;
+  Status readData(JsonFields &fields) {
     if (fields.isNull("data")) {
-      return true;
+      return {};
     }
-    const json *object = fields.object("data");
-    if (!object) {
-      return false;
-    }
-    data.emplace();
-    JsonFields of(*object, "data", error);
-    return of.text("format", data->format) && of.bits("samples", data->samples);
+    JsonFields of(fields.object("data"), "data");
+    DataIdentity &data = manifest.run.data.emplace();
+    of.text("format", data.format);
+    of.bits("samples", data.samples);
+    return fields.status() ? of.status() : fields.status();
   }
 
-  bool readMesh(JsonFields &fields) {
-    const json *list = fields.array("mesh");
-    for (size_t i = 0; list && i < list->size(); ++i) {
+  Status readMesh(JsonFields &fields) {
+    for (const json &element : fields.array("mesh")) {
+      JsonFields of(element, concat("axis ", manifest.mesh.size()));
       Axis &axis = manifest.mesh.emplace_back();
-      JsonFields of((*list)[i], concat("axis ", i), error);
-      if (!of.text("name", axis.name) || !of.count("size", axis.size)) {
-        return false;
+      of.text("name", axis.name);
+      of.count("size", axis.size);
+      if (!of.status()) {
+        return of.status();
       }
     }
-    return list != nullptr;
+    return fields.status();
   }
 
-  bool readShards(JsonFields &fields) {
-    const json *list = fields.array("shards");
-    for (size_t i = 0; list && i < list->size(); ++i) {
+  Status readShards(JsonFields &fields) {
+    for (const json &element : fields.array("shards")) {
+      size_t i = manifest.shards.size();
       Shard &shard = manifest.shards.emplace_back();
       std::string digest;
-      JsonFields of((*list)[i], concat("shard ", i), error);
-      if (!of.text("file", shard.file) || !of.bits("bytes", shard.bytes) ||
-          !of.text("checksum", digest)) {
-        return false;
+      JsonFields of(element, concat("shard ", i));
+      of.text("file", shard.file);
+      of.bits("bytes", shard.bytes);
+      of.text("checksum", digest);
+      if (!of.status()) {
+        return of.status();
       }
       if (!isShardFile(shard.file)) {
-        return fail(error, "shard ", i, " has the file name '", shard.file, "', expected one as '",
-                    shardFile(0), "'");
+        return makeError("shard ", i, " has the file name '", shard.file, "', expected one as '",
+                         shardFile(0), "'");
       }
-      if (!parseDigest(digest, shard.digest)) {
-        return fail(error, "shard ", i, " has the checksum '", digest, "', expected one as '",
-                    digestText({}), "'");
+      std::optional<Digest> parsed = parseDigest(digest);
+      if (!parsed) {
+        return makeError("shard ", i, " has the checksum '", digest, "', expected one as '",
+                         digestText({}), "'");
       }
+      shard.digest = *parsed;
       if (!numbers.emplace(shard.file, uint32_t(i)).second) {
-        return fail(error, "it lists '", shard.file, "' twice");
+        return makeError("it lists '", shard.file, "' twice");
       }
     }
-    return list != nullptr;
+    return fields.status();
   }
 
-  bool readTensors(JsonFields &fields) {
-    const json *list = fields.array("tensors");
+  Status readTensors(JsonFields &fields) {
     std::set<std::string> names;
-    for (size_t i = 0; list && i < list->size(); ++i) {
+    for (const json &element : fields.array("tensors")) {
+      JsonFields of(element, concat("tensor ", manifest.tensors.size()));
       SavedTensor &tensor = manifest.tensors.emplace_back();
-      JsonFields of((*list)[i], concat("tensor ", i), error);
-      if (!of.text("name", tensor.name) || !of.text("type", tensor.type) ||
-          !of.counts("shape", tensor.shape)) {
-        return false;
+      of.text("name", tensor.name);
+      of.text("type", tensor.type);
+      of.counts("shape", tensor.shape);
+      if (!of.status()) {
+        return of.status();
       }
       if (!names.insert(tensor.name).second) {
-        return fail(error, "it lists the tensor '", tensor.name, "' twice");
+        return makeError("it lists the tensor '", tensor.name, "' twice");
       }
-      const json *parts = of.array("pieces");
-      if (!parts || !readParts(*parts, tensor)) {
-        return false;
+      const json &parts = of.array("pieces");
+      if (!of.status()) {
+        return of.status();
+      }
+      if (Status status = readParts(parts, tensor); !status) {
+        return status;
       }
     }
-    return list != nullptr;
+    return fields.status();
   }
 
-  bool readParts(const json &list, SavedTensor &tensor) {
+  Status readParts(const json &list, SavedTensor &tensor) {
     std::set<uint32_t> shards;
     for (const json &element : list) {
       SavedPart &part = tensor.parts.emplace_back();
       std::string file;
-      JsonFields of(element, concat("a part of '", tensor.name, "'"), error);
-      if (!of.counts("offset", part.region.offset) || !of.counts("shape", part.region.shape) ||
-          !of.text("file", file)) {
-        return false;
+      JsonFields of(element, concat("a part of '", tensor.name, "'"));
+      of.counts("offset", part.region.offset);
+      of.counts("shape", part.region.shape);
+      of.text("file", file);
+      if (!of.status()) {
+        return of.status();
       }
       auto found = numbers.find(file);
       if (found == numbers.end() || !shards.insert(found->second).second) {
-        return fail(error, "a part of '", tensor.name, "' is in '", file, "', which is ",
-                    found == numbers.end() ? "no shard" : "the place of another part");
+        return makeError("a part of '", tensor.name, "' is in '", file, "', which is ",
+                         found == numbers.end() ? "no shard" : "the place of another part");
       }
       part.shard = found->second;
     }
-    return isCovered(tensor) || fail(error, "the parts of '", tensor.name,
-                                     "' do not make up its shape ", shapeText(tensor.shape));
+    if (!isCovered(tensor)) {
+      return makeError("the parts of '", tensor.name, "' do not make up its shape ",
+                       shapeText(tensor.shape));
+    }
+    return {};
   }
 
   /// Returns true if the parts form a grid without gaps: they are equal, but the last in each
@@ -313,13 +335,16 @@ private:
   }
 
   Manifest &manifest;
-  std::string &error;
   /// The numbers of shards by file name.
   std::map<std::string, uint32_t> numbers;
 };
 
 } // namespace
 
-bool weft::rt::readManifest(std::span<const char> text, Manifest &manifest, std::string &error) {
-  return ManifestReader(manifest, error).read(text);
+Result<Manifest> weft::rt::readManifest(std::span<const char> text) {
+  Manifest manifest;
+  if (Status status = ManifestReader(manifest).read(text); !status) {
+    return status.error();
+  }
+  return manifest;
 }

@@ -92,7 +92,7 @@ std::string toText(const Manifest &manifest);
 /// Reads the text that `toText` wrote. Safe on any bytes: fails on damaged text, on another
 /// version, on parts that do not make up their tensor, and on files outside the checkpoint's
 /// folder.
-bool readManifest(std::span<const char> text, Manifest &manifest, std::string &error);
+Result<Manifest> readManifest(std::span<const char> text);
 
 } // namespace weft::rt
 

@@ -24,7 +24,7 @@ template <typename T> static T elementAt(std::span<const char> bytes, uint64_t i
 bool ImageFile::open(const std::string &path, std::span<const int64_t> sampleShape, int64_t classes,
                      std::string &error) {
   this->path = path;
-  if (!file.open(path, error)) {
+  if (!succeeds(file.open(path), error)) {
     return false;
   }
   for (auto [name, tensor] : {std::pair("images", &images), std::pair("labels", &labels)}) {

@@ -45,7 +45,7 @@ public:
   Index(std::string path, std::string &error) : path(std::move(path)), error(error) {}
 
   bool open() {
-    return file.open(path, error) && readHeader() && checkSize() && readSequences() &&
+    return succeeds(file.open(path), error) && readHeader() && checkSize() && readSequences() &&
            checkDocuments();
   }
 
@@ -154,7 +154,7 @@ std::unique_ptr<TokenSource> weft::rt::openMegatron(const std::string &prefix, s
   }
   auto tokens = std::make_unique<MappedFile>();
   std::string path = prefix + ".bin";
-  if (!tokens->open(path, error)) {
+  if (!succeeds(tokens->open(path), error)) {
     return nullptr;
   }
   if (tokens->bytes().size() != index.bytes) {

@@ -157,7 +157,7 @@ std::unique_ptr<TokenSource> weft::rt::openTokens(const std::string &path,
     return openMegatron(megatronPrefix(path), error);
   }
   auto file = std::make_unique<MappedFile>();
-  if (!file->open(path, error)) {
+  if (!succeeds(file->open(path), error)) {
     return nullptr;
   }
   if (file->bytes().empty()) {

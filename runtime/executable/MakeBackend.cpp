@@ -25,14 +25,13 @@ ChosenBackend::~ChosenBackend() = default;
 /// The properties that the processes of one run share.
 static bool makeProcesses(const Program &program, const Options &options, MpiOptions mpi,
                           ChosenBackend &chosen, std::string &error) {
-  uint64_t bytes = 0;
-  Digest file;
-  if (!checksumFile("/proc/self/exe", bytes, file, error)) {
-    return false;
+  Result<FileChecksum> file = checksumFile("/proc/self/exe");
+  if (!file) {
+    return fail(error, file.error().message);
   }
   Checksum words;
   words.add(options.words);
-  mpi.program = concat("plan ", program.planHash, ", file ", digestText(file));
+  mpi.program = concat("plan ", program.planHash, ", file ", digestText(file->digest));
   mpi.arguments = digestText(words.digest());
   chosen.world = mpi::World::start(error, mpi.timeout);
   if (!chosen.world) {

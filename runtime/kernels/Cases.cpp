@@ -75,15 +75,17 @@ Case readCase(const nlohmann::json &fields, size_t kernels, size_t dataBytes) {
 
 bool readTable(const std::string &folder, Cases &cases, std::string &error) {
   MappedFile table;
-  nlohmann::json fields;
-  if (!table.open(folder + "/cases.json", error) ||
-      !parseObject(table.bytes(), "cases.json", fields, error) ||
-      !cases.data.open(folder + "/cases.bin", error)) {
+  if (!succeeds(table.open(folder + "/cases.json"), error) ||
+      !succeeds(cases.data.open(folder + "/cases.bin"), error)) {
     return false;
   }
+  Result<nlohmann::json> fields = parseObject(table.bytes(), "cases.json");
+  if (!fields) {
+    return fail(error, fields.error().message);
+  }
   try {
-    cases.kernels = fields.at("kernels").get<std::vector<std::string>>();
-    for (const nlohmann::json &one : fields.at("cases")) {
+    cases.kernels = fields->at("kernels").get<std::vector<std::string>>();
+    for (const nlohmann::json &one : fields->at("cases")) {
       cases.cases.push_back(readCase(one, cases.kernels.size(), cases.data.bytes().size()));
     }
   } catch (const std::exception &what) {

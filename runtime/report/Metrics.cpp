@@ -104,12 +104,10 @@ Line weft::rt::jsonLine(const ValidationMetrics &metrics) {
   return line;
 }
 
-/// Returns the step of a line of metrics.
-static bool stepOf(std::string_view line, int64_t &step) {
-  nlohmann::json fields;
-  std::string error;
-  return parseObject(line, "a line", fields, error) &&
-         JsonFields(fields, "", error).count("step", step);
+/// Returns the step of a line of metrics; nothing for other lines.
+static std::optional<int64_t> stepOf(std::string_view line) {
+  Result<nlohmann::json> fields = parseObject(line, "a line");
+  return fields && fields->contains("step") ? readCount(fields->at("step")) : std::nullopt;
 }
 
 bool weft::rt::metricsBefore(const std::string &path, int64_t step, uint64_t &bytes,
@@ -120,18 +118,18 @@ bool weft::rt::metricsBefore(const std::string &path, int64_t step, uint64_t &by
     return true;
   }
   MappedFile file;
-  if (!file.open(path, error)) {
+  if (!succeeds(file.open(path), error)) {
     return false;
   }
   std::string_view text(file.bytes().data(), file.bytes().size());
   int64_t number = 1;
   for (size_t end; (end = text.find('\n', bytes)) != std::string_view::npos; bytes = end + 1) {
-    int64_t told = 0;
-    if (!stepOf(text.substr(bytes, end - bytes), told)) {
+    std::optional<int64_t> told = stepOf(text.substr(bytes, end - bytes));
+    if (!told) {
       return fail(error, "'", path, "' is not a metrics file to continue: line ", number,
                   " is not a line of metrics");
     }
-    if (told >= step) {
+    if (*told >= step) {
       return true;
     }
     ++number;

@@ -47,7 +47,7 @@ bool RunLog::open(int64_t firstStep, int64_t endStep, MetricsFile how, std::stri
   uint64_t keep = 0;
   return options.metrics.empty() ||
          ((how == MetricsFile::Anew || metricsBefore(options.metrics, first, keep, error)) &&
-          metrics.open(options.metrics, keep, error));
+          succeeds(metrics.open(options.metrics, keep), error));
 }
 
 void RunLog::beginStep() {
@@ -70,7 +70,8 @@ void RunLog::setDropped(uint32_t observation, double value) {
 
 bool RunLog::writeDrops(std::string &error) {
   for (const Drops &layer : drops) {
-    if (!metrics.write(jsonLine(DropMetrics{step, layer.layer, layer.count}).text(), error)) {
+    if (!succeeds(metrics.write(jsonLine(DropMetrics{step, layer.layer, layer.count}).text()),
+                  error)) {
       return false;
     }
   }
@@ -107,7 +108,7 @@ bool RunLog::endStep(std::string &error) {
   pausedSeconds = validationSeconds;
   ++step;
   return (options.noProgress || tell(humanLine(line).text(), error)) &&
-         (!metrics.isOpen() || metrics.write(jsonLine(line).text(), error));
+         (!metrics.isOpen() || succeeds(metrics.write(jsonLine(line).text()), error));
 }
 
 void RunLog::beginValidation() {
@@ -127,7 +128,7 @@ bool RunLog::endValidation(std::string &error) {
                             secondsBetween(validationBegin, Clock::now())};
   validationSeconds += line.seconds;
   return tell(humanLine(line).text(), error) &&
-         (!metrics.isOpen() || metrics.write(jsonLine(line).text(), error));
+         (!metrics.isOpen() || succeeds(metrics.write(jsonLine(line).text()), error));
 }
 
 std::string RunLog::notFiniteText() const {

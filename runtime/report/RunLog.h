@@ -17,6 +17,7 @@
 #include "report/Metrics.h"
 #include "report/ReportOptions.h"
 #include "support/OutputFile.h"
+#include "support/Text.h"
 #include "weft-rt/Program.h"
 
 #include <chrono>
@@ -54,10 +55,10 @@ public:
   int64_t currentStep() const { return step; }
 
   /// Waits until all metrics so far are on disk.
-  bool sync(std::string &error) { return !metrics.isOpen() || metrics.sync(error); }
+  bool sync(std::string &error) { return !metrics.isOpen() || succeeds(metrics.sync(), error); }
 
   /// Closes the metrics file.
-  bool close(std::string &error) { return metrics.close(error); }
+  bool close(std::string &error) { return succeeds(metrics.close(), error); }
 
   /// Returns the fault of the current step: "loss is nan".
   std::string notFiniteText() const;

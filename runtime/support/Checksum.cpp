@@ -50,14 +50,17 @@ std::string weft::rt::digestText(const Digest &digest) {
   return text;
 }
 
-bool weft::rt::parseDigest(const std::string &text, Digest &digest) {
+std::optional<Digest> weft::rt::parseDigest(const std::string &text) {
   size_t digits = text.find(':') + 1; // 0 if there is none.
   auto read = [&](size_t begin, uint64_t &half) {
     std::string part = text.substr(std::min(begin, text.size()), 16);
     return std::from_chars(part.data(), part.data() + part.size(), half, 16).ec == std::errc();
   };
   // Accepts one spelling of each number only.
-  return read(digits, digest.high) && read(digits + 16, digest.low) && text == digestText(digest);
+  Digest digest;
+  bool isDigest =
+      read(digits, digest.high) && read(digits + 16, digest.low) && text == digestText(digest);
+  return isDigest ? std::optional(digest) : std::nullopt;
 }
 
 static bool checksumDescriptor(int descriptor, uint64_t &bytes, Checksum &checksum) {
@@ -77,10 +80,10 @@ static bool checksumDescriptor(int descriptor, uint64_t &bytes, Checksum &checks
   }
 }
 
-bool weft::rt::checksumFile(const std::string &path, uint64_t &bytes, Digest &digest,
-                            std::string &error) {
+Result<FileChecksum> weft::rt::checksumFile(const std::string &path) {
   // Without O_NONBLOCK a named pipe without a writer would hang here.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  uint64_t bytes = 0;
   Checksum checksum;
   bool ok = descriptor >= 0 && checksumDescriptor(descriptor, bytes, checksum);
   int code = errno;
@@ -88,8 +91,7 @@ bool weft::rt::checksumFile(const std::string &path, uint64_t &bytes, Digest &di
     ::close(descriptor);
   }
   if (!ok) {
-    return fail(error, "cannot read '", path, "': ", systemError(code));
+    return makeError("cannot read '", path, "': ", systemError(code));
   }
-  digest = checksum.digest();
-  return true;
+  return FileChecksum{bytes, checksum.digest()};
 }

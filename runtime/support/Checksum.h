@@ -8,8 +8,11 @@
 #ifndef WEFT_RT_SUPPORT_CHECKSUM_H
 #define WEFT_RT_SUPPORT_CHECKSUM_H
 
+#include "weft-rt/Status.h"
+
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -23,8 +26,8 @@ struct Digest {
 
 /// Returns "xxh3-128:" and the 32 hexadecimal digits that `xxh128sum` prints.
 std::string digestText(const Digest &digest);
-/// Reads the text that `digestText` wrote; returns false on any other text.
-bool parseDigest(const std::string &text, Digest &digest);
+/// Reads the text that `digestText` wrote; returns nothing for any other text.
+std::optional<Digest> parseDigest(const std::string &text);
 
 /// The 128-bit XXH3 (https://xxhash.com) of bytes that arrive in portions of any size. It detects
 /// accidental damage, not deliberate forgery. Only one thread may use an object at a time.
@@ -44,9 +47,15 @@ private:
   std::unique_ptr<State> state;
 };
 
-/// Reads a whole file and returns its size and checksum. It does not map the file, so that an
-/// unreadable disk causes an error and not a signal.
-bool checksumFile(const std::string &path, uint64_t &bytes, Digest &digest, std::string &error);
+/// The size and the checksum of a file.
+struct FileChecksum {
+  uint64_t bytes = 0;
+  Digest digest;
+};
+
+/// Reads a whole file. It does not map the file, so that an unreadable disk causes an error and not
+/// a signal.
+Result<FileChecksum> checksumFile(const std::string &path);
 
 } // namespace weft::rt
 

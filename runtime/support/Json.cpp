@@ -15,8 +15,7 @@
 using namespace weft::rt;
 using nlohmann::json;
 
-bool weft::rt::parseObject(std::span<const char> text, const char *what, json &object,
-                           std::string &error) {
+Result<json> weft::rt::parseObject(std::span<const char> text, const char *what) {
   // The names seen so far in each open object, by depth.
   std::vector<std::set<std::string>> names;
   std::string repeated;
@@ -30,52 +29,49 @@ bool weft::rt::parseObject(std::span<const char> text, const char *what, json &o
     }
     return true;
   };
-  object = json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
+  json object = json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
   if (object.is_discarded() || !object.is_object()) {
-    return fail(error, what, " is not a JSON object");
+    return makeError(what, " is not a JSON object");
   }
   if (!repeated.empty()) {
-    return fail(error, what, " has '", repeated, "' twice");
+    return makeError(what, " has '", repeated, "' twice");
   }
-  return true;
+  return object;
 }
 
-bool weft::rt::readCount(const json &value, int64_t &number) {
+std::optional<int64_t> weft::rt::readCount(const json &value) {
   if (!value.is_number_unsigned() ||
       value.get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max())) {
-    return false;
+    return std::nullopt;
   }
-  number = int64_t(value.get<uint64_t>());
-  return true;
+  return int64_t(value.get<uint64_t>());
 }
 
-bool weft::rt::readCounts(const json &value, std::vector<int64_t> &numbers) {
+std::optional<std::vector<int64_t>> weft::rt::readCounts(const json &value) {
   if (!value.is_array()) {
-    return false;
+    return std::nullopt;
   }
-  numbers.resize(value.size());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (!readCount(value[i], numbers[i])) {
-      return false;
+  std::vector<int64_t> numbers;
+  for (const json &element : value) {
+    std::optional<int64_t> number = readCount(element);
+    if (!number) {
+      return std::nullopt;
     }
+    numbers.push_back(*number);
   }
-  return true;
+  return numbers;
 }
 
 std::string weft::rt::toJsonText(const json &value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-JsonFields::JsonFields(const json &object, std::string what, std::string &error)
-    : fields(object), what(std::move(what)), error(error) {}
+JsonFields::JsonFields(const json &object, std::string what)
+    : fields(object), what(std::move(what)) {}
 
 const json *JsonFields::find(const char *name) const {
   auto found = fields.is_object() ? fields.find(name) : fields.end();
   return found == fields.end() ? nullptr : &*found;
-}
-
-bool JsonFields::expected(const char *kind, const char *name) {
-  return fail(error, what, " lacks ", kind, " '", name, "'");
 }
 
 bool JsonFields::isNull(const char *name) const {
@@ -83,48 +79,62 @@ bool JsonFields::isNull(const char *name) const {
   return field && field->is_null();
 }
 
-bool JsonFields::text(const char *name, std::string &value) {
+void JsonFields::lacks(const char *kind, const char *name) {
+  if (firstFault) {
+    firstFault = makeError(what, " lacks ", kind, " '", name, "'");
+  }
+}
+
+void JsonFields::text(const char *name, std::string &value) {
   const json *field = find(name);
   if (!field || !field->is_string()) {
-    return expected("the text", name);
+    return lacks("the text", name);
   }
   value = field->get<std::string>();
-  return true;
 }
 
-bool JsonFields::count(const char *name, int64_t &value) {
+void JsonFields::count(const char *name, int64_t &value) {
   const json *field = find(name);
-  return (field && readCount(*field, value)) || expected("the whole number", name);
+  std::optional<int64_t> number = field ? readCount(*field) : std::nullopt;
+  if (!number) {
+    return lacks("the whole number", name);
+  }
+  value = *number;
 }
 
-bool JsonFields::counts(const char *name, std::vector<int64_t> &values) {
+void JsonFields::counts(const char *name, std::vector<int64_t> &values) {
   const json *field = find(name);
-  return (field && readCounts(*field, values)) || expected("the list of whole numbers", name);
+  std::optional<std::vector<int64_t>> numbers = field ? readCounts(*field) : std::nullopt;
+  if (!numbers) {
+    return lacks("the list of whole numbers", name);
+  }
+  values = std::move(*numbers);
 }
 
-bool JsonFields::bits(const char *name, uint64_t &value) {
+void JsonFields::bits(const char *name, uint64_t &value) {
   const json *field = find(name);
   if (!field || !field->is_number_unsigned()) {
-    return expected("the whole number", name);
+    return lacks("the whole number", name);
   }
   value = field->get<uint64_t>();
-  return true;
 }
 
-const json *JsonFields::array(const char *name) {
+const json &JsonFields::array(const char *name) {
+  static const json none = json::array();
   const json *field = find(name);
   if (!field || !field->is_array()) {
-    expected("the list", name);
-    return nullptr;
+    lacks("the list", name);
+    return none;
   }
-  return field;
+  return *field;
 }
 
-const json *JsonFields::object(const char *name) {
+const json &JsonFields::object(const char *name) {
+  static const json none = json::object();
   const json *field = find(name);
   if (!field || !field->is_object()) {
-    expected("the object", name);
-    return nullptr;
+    lacks("the object", name);
+    return none;
   }
-  return field;
+  return *field;
 }

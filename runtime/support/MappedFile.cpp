@@ -17,37 +17,39 @@
 
 using namespace weft::rt;
 
-/// Maps the open file into `content`. The mapping stays when the descriptor is closed.
-static bool mapDescriptor(int descriptor, const std::string &path, std::span<const char> &content,
-                          std::string &error) {
-  struct stat status;
-  if (fstat(descriptor, &status) != 0) {
-    return fail(error, "cannot read '", path, "': ", systemError(errno));
+/// Maps the open file. The mapping stays when the descriptor is closed.
+static Result<std::span<const char>> mapDescriptor(int descriptor, const std::string &path) {
+  struct stat info;
+  if (fstat(descriptor, &info) != 0) {
+    return makeError("cannot read '", path, "': ", systemError(errno));
   }
-  if (!S_ISREG(status.st_mode)) {
-    return fail(error, "cannot read '", path, "': not a regular file");
+  if (!S_ISREG(info.st_mode)) {
+    return makeError("cannot read '", path, "': not a regular file");
   }
-  size_t size = size_t(status.st_size);
+  size_t size = size_t(info.st_size);
   if (size == 0) {
-    return true; // An empty range cannot be mapped, and need not be.
+    return std::span<const char>(); // An empty range cannot be mapped, and need not be.
   }
   void *memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (memory == MAP_FAILED) {
-    return fail(error, "cannot read '", path, "': ", systemError(errno));
+    return makeError("cannot read '", path, "': ", systemError(errno));
   }
-  content = {static_cast<const char *>(memory), size};
-  return true;
+  return std::span(static_cast<const char *>(memory), size);
 }
 
-bool MappedFile::open(const std::string &path, std::string &error) {
+Status MappedFile::open(const std::string &path) {
   // Without O_NONBLOCK a named pipe without a writer would hang here.
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) {
-    return fail(error, "cannot read '", path, "': ", systemError(errno));
+    return makeError("cannot read '", path, "': ", systemError(errno));
   }
-  bool ok = mapDescriptor(descriptor, path, content, error);
+  Result<std::span<const char>> mapped = mapDescriptor(descriptor, path);
   close(descriptor);
-  return ok;
+  if (!mapped) {
+    return mapped.error();
+  }
+  content = *mapped;
+  return {};
 }
 
 MappedFile::~MappedFile() {

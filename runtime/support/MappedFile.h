@@ -8,6 +8,8 @@
 #ifndef WEFT_RT_SUPPORT_MAPPEDFILE_H
 #define WEFT_RT_SUPPORT_MAPPEDFILE_H
 
+#include "weft-rt/Status.h"
+
 #include <span>
 #include <string>
 
@@ -23,7 +25,7 @@ public:
   ~MappedFile();
 
   /// Maps the file; call it once. Fails if the file is missing, unreadable or not a regular file.
-  bool open(const std::string &path, std::string &error);
+  Status open(const std::string &path);
 
   std::span<const char> bytes() const { return content; }
 

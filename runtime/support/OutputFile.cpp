@@ -17,8 +17,13 @@
 
 using namespace weft::rt;
 
-static bool cannotWrite(const std::string &path, std::string &error) {
-  return fail(error, "cannot write '", path, "': ", systemError(errno));
+static Error cannotWrite(const std::string &path) {
+  return makeError("cannot write '", path, "': ", systemError(errno));
+}
+
+/// Returns success if `ok`, else the error that `errno` tells.
+static Status checkWritten(bool ok, const std::string &path) {
+  return ok ? Status() : cannotWrite(path);
 }
 
 static bool writeAll(int descriptor, std::span<const char> bytes) {
@@ -35,8 +40,8 @@ static bool writeAll(int descriptor, std::span<const char> bytes) {
 /// Returns true if `path` is a device, pipe or folder, which a rename would replace by a plain
 /// file.
 static bool isSpecial(const std::string &path) {
-  struct stat status;
-  return stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
 }
 
 /// Resolves a symbolic link, which a rename would otherwise replace by a plain file.
@@ -52,16 +57,16 @@ static std::string folderOf(const std::string &path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-bool weft::rt::checkWritable(const std::string &path, std::string &error) {
+Status weft::rt::checkWritable(const std::string &path) {
   // An existing file must itself be writable: a rename would ignore its permissions.
   if (access(path.c_str(), F_OK) == 0 && access(path.c_str(), W_OK) != 0) {
-    return cannotWrite(path, error);
+    return cannotWrite(path);
   }
   OutputFile file;
-  return file.open(path, error);
+  return file.open(path);
 }
 
-bool weft::rt::syncFolder(const std::string &path, std::string &error) {
+Status weft::rt::syncFolder(const std::string &path) {
   int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // Some file systems cannot sync a folder, need not, and return EINVAL.
   bool ok = folder >= 0 && (fsync(folder) == 0 || errno == EINVAL);
@@ -70,7 +75,7 @@ bool weft::rt::syncFolder(const std::string &path, std::string &error) {
     ::close(folder);
   }
   errno = code;
-  return ok || cannotWrite(path, error);
+  return checkWritten(ok, path);
 }
 
 bool weft::rt::isSameFile(const std::string &a, const std::string &b) {
@@ -82,7 +87,7 @@ bool weft::rt::isSameFile(const std::string &a, const std::string &b) {
   return a == b || canonical(a) == canonical(b);
 }
 
-bool OutputFile::open(const std::string &target, std::string &error) {
+Status OutputFile::open(const std::string &target) {
   path = target;
   int flags = O_WRONLY | O_CLOEXEC;
   if (isSpecial(target)) {
@@ -98,16 +103,16 @@ bool OutputFile::open(const std::string &target, std::string &error) {
   }
   if (descriptor < 0) {
     partial.clear();
-    return cannotWrite(path, error);
+    return cannotWrite(path);
   }
-  return true;
+  return {};
 }
 
-bool OutputFile::write(std::span<const char> bytes, std::string &error) {
-  return writeAll(descriptor, bytes) || cannotWrite(path, error);
+Status OutputFile::write(std::span<const char> bytes) {
+  return checkWritten(writeAll(descriptor, bytes), path);
 }
 
-bool OutputFile::commit(std::string &error) {
+Status OutputFile::commit() {
   // Devices and pipes have nothing to sync and return EINVAL.
   bool ok = fsync(descriptor) == 0 || (partial.empty() && errno == EINVAL);
   int code = errno;
@@ -115,21 +120,27 @@ bool OutputFile::commit(std::string &error) {
   descriptor = -1;
   if (!ok) {
     errno = code;
-    return cannotWrite(path, error);
+    return cannotWrite(path);
   }
   if (partial.empty()) {
-    return true;
+    return {};
   }
   if (rename(partial.c_str(), path.c_str()) != 0) {
-    return cannotWrite(path, error);
+    return cannotWrite(path);
   }
   partial.clear();
-  return syncFolder(folderOf(path), error); // The name, too, is to be on disk.
+  return syncFolder(folderOf(path)); // The name, too, is to be on disk.
 }
 
-bool weft::rt::writeFile(const std::string &path, std::span<const char> bytes, std::string &error) {
+Status weft::rt::writeFile(const std::string &path, std::span<const char> bytes) {
   OutputFile file;
-  return file.open(path, error) && file.write(bytes, error) && file.commit(error);
+  if (Status status = file.open(path); !status) {
+    return status;
+  }
+  if (Status status = file.write(bytes); !status) {
+    return status;
+  }
+  return file.commit();
 }
 
 OutputFile::~OutputFile() {
@@ -141,28 +152,28 @@ OutputFile::~OutputFile() {
   }
 }
 
-bool StreamFile::open(const std::string &target, uint64_t keep, std::string &error) {
+Status StreamFile::open(const std::string &target, uint64_t keep) {
   path = target;
   descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   bool ok = descriptor >= 0 &&
             (isSpecial(path) || (ftruncate(descriptor, off_t(keep)) == 0 &&
                                  lseek(descriptor, off_t(keep), SEEK_SET) == off_t(keep)));
-  return ok || cannotWrite(path, error);
+  return checkWritten(ok, path);
 }
 
-bool StreamFile::write(std::span<const char> bytes, std::string &error) {
-  return writeAll(descriptor, bytes) || cannotWrite(path, error);
+Status StreamFile::write(std::span<const char> bytes) {
+  return checkWritten(writeAll(descriptor, bytes), path);
 }
 
-bool StreamFile::sync(std::string &error) {
+Status StreamFile::sync() {
   // Devices and pipes have nothing to sync and return EINVAL.
-  return fsync(descriptor) == 0 || errno == EINVAL || cannotWrite(path, error);
+  return checkWritten(fsync(descriptor) == 0 || errno == EINVAL, path);
 }
 
-bool StreamFile::close(std::string &error) {
+Status StreamFile::close() {
   int toClose = descriptor;
   descriptor = -1;
-  return toClose < 0 || ::close(toClose) == 0 || cannotWrite(path, error);
+  return checkWritten(toClose < 0 || ::close(toClose) == 0, path);
 }
 
 StreamFile::~StreamFile() {

@@ -8,18 +8,20 @@
 #ifndef WEFT_RT_SUPPORT_OUTPUTFILE_H
 #define WEFT_RT_SUPPORT_OUTPUTFILE_H
 
+#include "weft-rt/Status.h"
+
 #include <cstdint>
 #include <span>
 #include <string>
 
 namespace weft::rt {
 
-/// Returns true if a file can be written at `path` now. Creates and removes "PATH.partial"; does
-/// not touch a file at `path`.
-bool checkWritable(const std::string &path, std::string &error);
+/// Fails if no file can be written at `path` now. Creates and removes "PATH.partial"; does not
+/// touch a file at `path`.
+Status checkWritable(const std::string &path);
 
 /// Waits until the folder's entries are on disk (fsync).
-bool syncFolder(const std::string &path, std::string &error);
+Status syncFolder(const std::string &path);
 
 /// Returns true if both paths name the same file, whether or not it exists.
 bool isSameFile(const std::string &a, const std::string &b);
@@ -35,9 +37,9 @@ public:
   /// Removes "PATH.partial" unless `commit` succeeded.
   ~OutputFile();
 
-  bool open(const std::string &path, std::string &error);
-  bool write(std::span<const char> bytes, std::string &error);
-  bool commit(std::string &error);
+  Status open(const std::string &path);
+  Status write(std::span<const char> bytes);
+  Status commit();
 
 private:
   std::string path, partial;
@@ -45,7 +47,7 @@ private:
 };
 
 /// Writes a whole file through an OutputFile.
-bool writeFile(const std::string &path, std::span<const char> bytes, std::string &error);
+Status writeFile(const std::string &path, std::span<const char> bytes);
 
 /// A growing file; readers see each write at once. Only one thread may use an object at a time.
 class StreamFile {
@@ -57,14 +59,14 @@ public:
 
   /// Opens the file, keeps its first `keep` bytes and appends behind them. Devices and pipes keep
   /// nothing.
-  bool open(const std::string &path, uint64_t keep, std::string &error);
+  Status open(const std::string &path, uint64_t keep);
   bool isOpen() const { return descriptor >= 0; }
   /// Allocates nothing unless it fails.
-  bool write(std::span<const char> bytes, std::string &error);
+  Status write(std::span<const char> bytes);
   /// Waits until all written bytes are on disk.
-  bool sync(std::string &error);
+  Status sync();
   /// Closes the file; some disks report a failed write only here.
-  bool close(std::string &error);
+  Status close();
 
 private:
   std::string path;

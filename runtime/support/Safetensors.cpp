@@ -32,92 +32,93 @@ uint64_t dtypeBytes(const std::string &dtype) {
   return found == sizes.end() ? 0 : found->second;
 }
 
-/// Parses the header. Every method returns false after putting the reason into `error`.
+/// Parses the header.
 class HeaderReader {
 public:
-  HeaderReader(std::span<const char> data, std::string &error) : data(data), error(error) {}
+  explicit HeaderReader(std::span<const char> data) : data(data) {}
 
-  bool read(std::span<const char> header, SafetensorsFile &file) {
-    json root;
-    if (!parseObject(header, "the header", root, error)) {
-      return false;
+  Status read(std::span<const char> header, SafetensorsFile &file) {
+    Result<json> root = parseObject(header, "the header");
+    if (!root) {
+      return root.error();
     }
-    for (const auto &[name, value] : root.items()) {
-      bool ok = name == "__metadata__" ? readMetadata(value, file.metadata)
-                                       : readTensor(name, value, file.tensors[name]);
-      if (!ok) {
-        return false;
+    for (const auto &[name, value] : root->items()) {
+      Status status = name == "__metadata__" ? readMetadata(value, file.metadata)
+                                             : readTensor(name, value, file.tensors[name]);
+      if (!status) {
+        return status;
       }
     }
     return checkCover();
   }
 
 private:
-  bool readMetadata(const json &value, std::map<std::string, std::string> &metadata) {
+  Status readMetadata(const json &value, std::map<std::string, std::string> &metadata) {
     if (!value.is_object()) {
-      return fail(error, "'__metadata__' is not an object");
+      return makeError("'__metadata__' is not an object");
     }
     for (const auto &[key, text] : value.items()) {
       if (!text.is_string()) {
-        return fail(error, "metadata '", key, "' is not a string");
+        return makeError("metadata '", key, "' is not a string");
       }
       metadata[key] = text.get<std::string>();
     }
-    return true;
+    return {};
   }
 
-  bool readTensor(const std::string &name, const json &value, SafetensorsFile::Tensor &tensor) {
+  Status readTensor(const std::string &name, const json &value, SafetensorsFile::Tensor &tensor) {
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") ||
         !value.contains("shape") || !value.contains("data_offsets") ||
         !value["dtype"].is_string()) {
-      return fail(error, "tensor '", name,
-                  "' needs exactly the fields dtype, shape and data_offsets");
+      return makeError("tensor '", name,
+                       "' needs exactly the fields dtype, shape and data_offsets");
     }
     tensor.dtype = value["dtype"].get<std::string>();
     uint64_t bytes = dtypeBytes(tensor.dtype);
     if (bytes == 0) {
-      return fail(error, "tensor '", name, "' has the unknown dtype '", tensor.dtype, "'");
+      return makeError("tensor '", name, "' has the unknown dtype '", tensor.dtype, "'");
     }
-    std::vector<int64_t> offsets;
-    if (!readCounts(value["shape"], tensor.shape) || !readCounts(value["data_offsets"], offsets) ||
-        offsets.size() != 2) {
-      return fail(error, "tensor '", name, "' has a malformed shape or data_offsets");
+    std::optional<std::vector<int64_t>> shape = readCounts(value["shape"]);
+    std::optional<std::vector<int64_t>> offsets = readCounts(value["data_offsets"]);
+    if (!shape || !offsets || offsets->size() != 2) {
+      return makeError("tensor '", name, "' has a malformed shape or data_offsets");
     }
-    uint64_t begin = uint64_t(offsets[0]), end = uint64_t(offsets[1]);
+    tensor.shape = std::move(*shape);
+    uint64_t begin = uint64_t(offsets->front()), end = uint64_t(offsets->back());
     if (begin > end || end > data.size()) {
-      return fail(error, "tensor '", name, "' lies at bytes ", begin, " to ", end,
-                  " of the data, which has ", data.size());
+      return makeError("tensor '", name, "' lies at bytes ", begin, " to ", end,
+                       " of the data, which has ", data.size());
     }
     uint64_t needed = saturatingMul(elementCount(tensor.shape), bytes);
     if (needed != end - begin) {
-      return fail(error, "tensor '", name, "' of ", tensor.dtype, " ", shapeText(tensor.shape),
-                  " needs ", needed, " bytes, got ", end - begin);
+      return makeError("tensor '", name, "' of ", tensor.dtype, " ", shapeText(tensor.shape),
+                       " needs ", needed, " bytes, got ", end - begin);
     }
     tensor.data = data.subspan(begin, end - begin);
     ranges.push_back({begin, end, name});
-    return true;
+    return {};
   }
 
   /// Checks that the tensors lie one after another and fill the data.
-  bool checkCover() {
+  Status checkCover() {
     std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) {
       return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
     });
     uint64_t position = 0;
     for (const Range &range : ranges) {
       if (range.begin != position) {
-        return fail(error, "tensor '", range.name, "' begins at byte ", range.begin,
-                    range.begin < position ? ", inside the one before it, which ends at "
-                                           : ", but the one before it ends at ",
-                    position);
+        return makeError("tensor '", range.name, "' begins at byte ", range.begin,
+                         range.begin < position ? ", inside the one before it, which ends at "
+                                                : ", but the one before it ends at ",
+                         position);
       }
       position = range.end;
     }
     if (position != data.size()) {
-      return fail(error, "the tensors end at byte ", position, " of the data, which has ",
-                  data.size());
+      return makeError("the tensors end at byte ", position, " of the data, which has ",
+                       data.size());
     }
-    return true;
+    return {};
   }
 
   struct Range {
@@ -126,14 +127,12 @@ private:
   };
 
   std::span<const char> data;
-  std::string &error;
   std::vector<Range> ranges;
 };
 
-bool readFile(std::span<const char> bytes, SafetensorsFile &file, size_t &headerBytes,
-              std::string &error) {
+Status readFile(std::span<const char> bytes, SafetensorsFile &file, size_t &headerBytes) {
   if (bytes.size() < kLengthBytes) {
-    return fail(error, "expected at least ", kLengthBytes, " bytes, got ", bytes.size());
+    return makeError("expected at least ", kLengthBytes, " bytes, got ", bytes.size());
   }
   uint64_t length = 0;
   for (size_t i = 0; i < kLengthBytes; ++i) {
@@ -141,11 +140,11 @@ bool readFile(std::span<const char> bytes, SafetensorsFile &file, size_t &header
   }
   std::span<const char> rest = bytes.subspan(kLengthBytes);
   if (length > rest.size() || length > kMaxHeaderBytes) {
-    return fail(error, "expected a header of ", length, " bytes, got ", rest.size(),
-                " bytes; at most ", kMaxHeaderBytes, " bytes are allowed");
+    return makeError("expected a header of ", length, " bytes, got ", rest.size(),
+                     " bytes; at most ", kMaxHeaderBytes, " bytes are allowed");
   }
   headerBytes = kLengthBytes + length;
-  return HeaderReader(rest.subspan(length), error).read(rest.first(length), file);
+  return HeaderReader(rest.subspan(length)).read(rest.first(length), file);
 }
 
 } // namespace
@@ -176,11 +175,12 @@ std::string weft::rt::safetensorsHeader(const std::vector<TensorHeader> &tensors
   return bytes + text;
 }
 
-bool SafetensorsFile::open(const std::string &path, std::string &error) {
-  std::string reason;
-  if (!file.open(path, error)) {
-    return false;
+Status SafetensorsFile::open(const std::string &path) {
+  if (Status status = file.open(path); !status) {
+    return status;
   }
-  return readFile(file.bytes(), *this, headerBytes, reason) ||
-         fail(error, "'", path, "' is not a valid safetensors file: ", reason);
+  if (Status status = readFile(file.bytes(), *this, headerBytes); !status) {
+    return makeError("'", path, "' is not a valid safetensors file: ", status.error().message);
+  }
+  return {};
 }

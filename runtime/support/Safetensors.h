@@ -49,7 +49,7 @@ public:
 
   /// Maps and checks the file. Safe on any bytes: fails on a damaged or oversized header, on an
   /// unknown dtype, and on tensors that overlap, leave gaps or end beyond the file.
-  bool open(const std::string &path, std::string &error);
+  Status open(const std::string &path);
 
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;

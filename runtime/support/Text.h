@@ -39,6 +39,12 @@ template <typename... Parts> bool fail(std::string &error, const Parts &...parts
   return false;
 }
 
+/// Sets `error` to that of a failed `status`; returns true for success. For callers that do not
+/// return a Status yet.
+inline bool succeeds(const Status &status, std::string &error) {
+  return status || fail(error, status.error().message);
+}
+
 /// "[2, 3, 4]".
 std::string shapeText(std::span<const int64_t> shape);
 

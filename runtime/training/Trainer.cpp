@@ -203,7 +203,7 @@ bool Trainer::prepareOutputs(std::string &error) {
   }
   for (const std::string *path :
        {&options.save, &options.saveGradients, &options.saveLogits, &options.profile}) {
-    if (here.has(0) && !path->empty() && !checkWritable(*path, error)) {
+    if (here.has(0) && !path->empty() && !succeeds(checkWritable(*path), error)) {
       return false;
     }
   }
@@ -464,7 +464,7 @@ bool Trainer::writeProfile(RankState &state, std::string &told) {
   std::string error;
   Profile profile(program, times, threads, peaks);
   told += profile.table(state.executor->noteOfTimes()) + state.executor->noteOfMemory();
-  return options.profile.empty() || writeFile(options.profile, profile.json(), error) ||
+  return options.profile.empty() || succeeds(writeFile(options.profile, profile.json()), error) ||
          link.fail(error);
 }
 

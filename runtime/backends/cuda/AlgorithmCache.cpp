@@ -145,7 +145,7 @@ bool AlgorithmCache::write(const std::string &file, std::string &error) {
   FileLock lock(file + ".lock");
   std::string ignored; // A damaged file is replaced.
   read(file, ignored);
-  return writeFile(file, text(), error);
+  return succeeds(writeFile(file, text()), error);
 }
 
 const MatmulAlgorithm *AlgorithmCache::find(const std::string &kind, const Matmul &matmul) const {

@@ -12,6 +12,7 @@
 #include "support/Elements.h"
 #include "support/OutputFile.h"
 #include "support/Random.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -38,14 +39,13 @@ TEST_F(OutputFiles, AppearWholeOrNotAtAll) {
   std::string path = folder.write("file", "old");
   {
     OutputFile file;
-    ASSERT_TRUE(file.open(path, error) && file.write(std::string("half"), error));
+    ASSERT_TRUE(file.open(path) && file.write(std::string("half")));
     EXPECT_EQ(folder.read("file"), "old");
   }
   EXPECT_EQ(folder.read("file"), "old");
   EXPECT_FALSE(folder.has("file.partial"));
   OutputFile file;
-  ASSERT_TRUE(file.open(path, error) && file.write(std::string("new"), error) &&
-              file.commit(error));
+  ASSERT_TRUE(file.open(path) && file.write(std::string("new")) && file.commit());
   EXPECT_EQ(folder.read("file"), "new");
   EXPECT_FALSE(folder.has("file.partial"));
 }
@@ -54,37 +54,34 @@ TEST_F(OutputFiles, FollowSymbolicLinks) {
   folder.write("target", "old");
   std::filesystem::create_symlink("target", folder.path / "link");
   OutputFile file;
-  ASSERT_TRUE(file.open(folder.file("link"), error) && file.write(std::string("new"), error) &&
-              file.commit(error));
+  ASSERT_TRUE(file.open(folder.file("link")) && file.write(std::string("new")) && file.commit());
   EXPECT_EQ(folder.read("target"), "new");
   EXPECT_TRUE(std::filesystem::is_symlink(folder.path / "link"));
 }
 
 TEST_F(OutputFiles, CheckingLeavesNothing) {
-  EXPECT_TRUE(checkWritable(folder.file("file"), error));
+  EXPECT_EQ(errorOf(checkWritable(folder.file("file"))), "");
   EXPECT_FALSE(folder.has("file"));
   EXPECT_FALSE(folder.has("file.partial"));
-  EXPECT_FALSE(checkWritable(folder.file("none/file"), error));
-  EXPECT_THAT(error, HasSubstr("cannot write '" + folder.file("none/file") +
-                               "': No such file or directory"));
-  EXPECT_FALSE(checkWritable(folder.path, error));
-  EXPECT_THAT(error, HasSubstr("Is a directory"));
+  EXPECT_EQ(errorOf(checkWritable(folder.file("none/file"))),
+            "cannot write '" + folder.file("none/file") + "': No such file or directory");
+  EXPECT_THAT(errorOf(checkWritable(folder.path)), HasSubstr("Is a directory"));
 }
 
 TEST_F(OutputFiles, AFullDiskIsAnErrorAndDevicesStayDevices) {
   OutputFile file;
-  ASSERT_TRUE(file.open("/dev/full", error)) << error;
-  EXPECT_FALSE(file.write(std::string("x"), error));
-  EXPECT_EQ(error, "cannot write '/dev/full': No space left on device");
+  ASSERT_EQ(errorOf(file.open("/dev/full")), "");
+  EXPECT_EQ(errorOf(file.write(std::string("x"))),
+            "cannot write '/dev/full': No space left on device");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
   StreamFile stream;
-  ASSERT_TRUE(stream.open("/dev/full", 0, error));
-  EXPECT_FALSE(stream.write(std::string("x"), error));
-  EXPECT_EQ(error, "cannot write '/dev/full': No space left on device");
+  ASSERT_EQ(errorOf(stream.open("/dev/full", 0)), "");
+  EXPECT_EQ(errorOf(stream.write(std::string("x"))),
+            "cannot write '/dev/full': No space left on device");
   OutputFile null;
-  EXPECT_TRUE(null.open("/dev/null", error) && null.write(std::string("x"), error) &&
-              null.commit(error))
-      << error;
+  EXPECT_EQ(errorOf(null.open("/dev/null")), "");
+  EXPECT_EQ(errorOf(null.write(std::string("x"))), "");
+  EXPECT_EQ(errorOf(null.commit()), "");
 }
 
 TEST_F(OutputFiles, SameFileByAnyName) {
@@ -107,8 +104,8 @@ std::string tensorsFile(const std::string &header, const std::string &data) {
 class Tensors : public Files {
 protected:
   std::string openError(const std::string &content) {
-    SafetensorsFile file;
-    if (file.open(folder.write("t", content), error)) {
+    std::string error = errorOf(SafetensorsFile().open(folder.write("t", content)));
+    if (error.empty()) {
       return "";
     }
     std::string prefix = "'" + folder.file("t") + "' is not a valid safetensors file: ";
@@ -127,7 +124,7 @@ TEST_F(Tensors, RoundTrip) {
   };
   ASSERT_TRUE(saveTensors(folder.file("t"), headers, {{"step", "3"}}, read, error)) << error;
   SafetensorsFile file;
-  ASSERT_TRUE(file.open(folder.file("t"), error)) << error;
+  ASSERT_EQ(errorOf(file.open(folder.file("t"))), "");
   EXPECT_EQ(file.metadata.at("step"), "3");
   EXPECT_EQ(file.tensors.size(), 3u);
   EXPECT_EQ(file.tensors.at("b").dtype, "F64");
@@ -204,8 +201,8 @@ TEST_F(Tensors, NoDamageDoesHarm) {
       bad[(bits >> 20) % bad.size()] = char(bits >> 48);
     }
     SafetensorsFile file;
-    if (!file.open(folder.write("bad", bad), error)) {
-      EXPECT_FALSE(error.empty());
+    if (Status status = file.open(folder.write("bad", bad)); !status) {
+      EXPECT_NE(errorOf(status), "");
     }
   }
 }

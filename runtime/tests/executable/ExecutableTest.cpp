@@ -8,6 +8,7 @@
 #include "executable/Executable.h"
 #include "checkpoint/Checkpoint.h"
 #include "support/Random.h"
+#include "tests/ErrorOf.h"
 #include "tests/Toy.h"
 #include "tests/executable/ToyExecutable.h"
 
@@ -27,8 +28,7 @@ class Executable : public ToyExecutable {
 protected:
   std::vector<double> tensor(const std::string &file, const std::string &name) {
     SafetensorsFile tensors;
-    std::string error;
-    EXPECT_TRUE(tensors.open(folder.file(file), error)) << error;
+    EXPECT_EQ(errorOf(tensors.open(folder.file(file))), "");
     std::span<const char> bytes = tensors.tensors.at(name).data;
     std::vector<double> values(bytes.size() / sizeof(double));
     std::memcpy(values.data(), bytes.data(), bytes.size());
