@@ -19,10 +19,11 @@ In a page an excerpt is a code block below a comment that says where it comes fr
     -->
 
     run   a shell command, in the source folder; $tiny and $llama are arguments of `weft compile`
-          that describe a model, $out is a folder for what commands write; later ones find it there
+          that describe a model, $out is a folder for what commands write; later ones find it there;
+          test/Overview/functions.sh defines functions
     in    look only below the first line that matches (may be left out)
     show  lines to show, in their order: the next that matches, or with A .. B all from the next
-          that matches A to the first after it that matches B; "all" is everything
+          that matches A to the first after it that matches B; without any, everything
     hide  what matches differs from run to run, and is shown as …
 
 Patterns are regular expressions. What lies between two shown parts is shown as "...", indentation
@@ -73,8 +74,8 @@ def parse_spec(text):
             hidden.append(value)
         else:
             raise PageError(f"expected run, in, show or hide, got '{line}'")
-    if not command or not shown:
-        raise PageError(f"expected run and show, got '{text.strip()}'")
+    if not command:
+        raise PageError(f"expected run, got '{text.strip()}'")
     return command, within, shown, hidden
 
 
@@ -83,7 +84,8 @@ class Shell:
 
     def __init__(self, tools, out):
         path = f"{Path(tools).resolve()}{os.pathsep}{os.environ['PATH']}"
-        self.environment = dict(os.environ, PATH=path, out=str(out), **VARIABLES)
+        functions = str(Path(__file__).with_name("functions.sh"))
+        self.environment = dict(os.environ, PATH=path, out=str(out), BASH_ENV=functions, **VARIABLES)
         self.outputs = {}
 
     def lines(self, command):
@@ -108,7 +110,7 @@ def find(lines, pattern, start):
 
 def pick(lines, within, shown):
     """The lines to show, with "..." where some were left out."""
-    if shown == ["all"]:
+    if not shown:
         return list(lines)
     at = find(lines, within, 0) if within else 0
     picked, last = [], None

@@ -1,0 +1,62 @@
+#!/bin/bash
+#===- functions.sh - shell functions of the commands in docs/reference-claims.md --===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===-----------------------------------------------------------------------------===#
+#
+# overview.py loads them before each command. `weft` is on the path, $out is a folder.
+
+# Compiles into $out/NAME: compile NAME MODEL RECIPE [OPTION...]
+compile() {
+  weft compile "$2" --machine machines/laptop.textproto --recipe "$3" -o "$out/$1" "${@:4}"
+}
+
+# Compiles llama-tiny into $out/NAME with LINE added to its recipe: with NAME LINE [OPTION...]
+with() {
+  sed "s/^steps:/$2\nsteps:/" examples/llama-tiny/recipe.textproto > "$out/$1.recipe"
+  compile "$1" examples/llama-tiny/model.textproto "$out/$1.recipe" "${@:3}"
+}
+
+# Elements that a rank of $out/NAME gives to each kind of collective in a step: elements NAME
+elements() {
+  "$out/$1" --print-program | awk '
+    /^step:/ {step = 1}
+    /^evaluate:/ {step = 0}
+    step && match($0, /all-reduce|reduce-scatter|all-gather|permute/) {
+      kind = substr($0, RSTART, RLENGTH)
+      match($0, /[a-z]+[0-9]+ \[/)
+      kind = kind " " substr($0, RSTART, RLENGTH - 2)
+      match($0, /\[[0-9, ]*\]/)
+      n = split(substr($0, RSTART + 1, RLENGTH - 2), size, ", ")
+      elements = 1
+      for (i = 1; i <= n; ++i) elements *= size[i]
+      sum[kind] += elements
+    }
+    END {for (kind in sum) print kind, sum[kind]}' | sort
+}
+
+# Bytes of llama-tiny's buffers by class, divided by its parameters: bytes_per_parameter NAME
+bytes_per_parameter() {
+  "$out/$1" --print-program | awk '
+    /^buffer/ {bytes[$7] += $4}
+    END {for (class in bytes) print class, bytes[class] / 803968}' |
+    grep -E "parameter|gradient|optimizer" | sort
+}
+
+# The least power of ten above the relative difference of losses: distance NAME STEPS, from $out/one
+distance() {
+  for name in one "$1"; do
+    "$out/$name" --data LICENSE --steps "$2" | awk '$3 == "loss" {print $4}' > "$out/$name.losses"
+  done
+  paste "$out/one.losses" "$out/$1.losses" | awk -v name="$1" '
+    {far = ($2 - $1) / $1; far = far < 0 ? -far : far; if (far > most) most = far}
+    END {limit = 1e-6; while (limit < most) limit *= 10; print name, NR, "steps, at most", limit}'
+}
+
+# The step and a rank's memory that `weft plan` predicts: predict NAME ARGUMENT...
+predict() {
+  echo "$1:" $(weft plan "${@:2}" --alone 2> "$out/log" |
+    sed -nE "s/^predicted: //p; s/^(memory) of each rank: ([0-9.]+ .iB).*/\1 \2/p")
+}
