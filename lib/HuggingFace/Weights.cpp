@@ -137,8 +137,8 @@ void checkSlot(const std::string &folder, const Slot &slot, const Weights &weigh
                                  "expected shape " + rt::shapeText(slot.tensorShape) + ", got " +
                                      rt::shapeText(tensor.shape)));
   }
-  std::optional<rt::FloatType> type = rt::floatTypeOf(tensor.dtype);
-  if (!type || *type == rt::FloatType::F64) {
+  std::optional<rt::ElementType> type = rt::floatTypeOf(tensor.dtype);
+  if (!type || *type == rt::ElementType::F64) {
     diagnostics.push_back(
         inFile(file, slot.tensor, "expected type F32, BF16 or F16, got " + tensor.dtype));
   }

@@ -108,12 +108,13 @@ bool LikeWriter::checkOthers() {
 
 bool LikeWriter::fillSlot(const Slot &slot, const Tensor &tensor, std::vector<char> &bytes) {
   const Tensor &parameter = parameters.tensors.at(slot.parameter);
-  rt::FloatType from = *rt::floatTypeOf(parameter.dtype), to = *rt::floatTypeOf(tensor.dtype);
-  char *first = bytes.data() + slot.offset() * rt::sizeOf(to);
+  rt::ElementType from = *rt::floatTypeOf(parameter.dtype), to = *rt::floatTypeOf(tensor.dtype);
+  auto bytesFrom = int64_t(rt::sizeOf(from)), bytesTo = int64_t(rt::sizeOf(to));
+  char *first = bytes.data() + slot.offset() * bytesTo;
   std::vector<float> row(size_t(slot.inputs));
   for (int64_t i = 0; i < slot.outputs; ++i) {
     int64_t element = (slot.skippedOutputs + i) * slot.inputs;
-    rt::decode(from, parameter.data.data() + element * rt::sizeOf(from), 1, slot.inputs,
+    rt::decode(from, parameter.data.data() + element * bytesFrom, 1, slot.inputs,
                row.data());
     for (float value : row) {
       if (std::isfinite(value) && std::abs(value) >= rt::leastTooLarge(to)) {
@@ -122,7 +123,7 @@ bool LikeWriter::fillSlot(const Slot &slot, const Tensor &tensor, std::vector<ch
                                         ", the type of '", slot.tensor, "', got ", value)));
       }
     }
-    rt::encode(to, row.data(), slot.inputs, first + i * slot.outputStride() * rt::sizeOf(to),
+    rt::encode(to, row.data(), slot.inputs, first + i * slot.outputStride() * bytesTo,
                slot.inputStride());
   }
   return true;

@@ -18,15 +18,16 @@ namespace {
 /// Writes one parameter or a part of it, row by row of its matrix.
 bool writeSlot(const Slot &slot, const Weights &weights, rt::OutputFile &file, std::string &error) {
   const rt::SafetensorsFile::Tensor &tensor = weights.tensorOf(slot);
-  rt::FloatType type = *rt::floatTypeOf(tensor.dtype);
-  const char *first = tensor.data.data() + slot.offset() * rt::sizeOf(type);
+  rt::ElementType type = *rt::floatTypeOf(tensor.dtype);
+  auto bytesOfOne = int64_t(rt::sizeOf(type));
+  const char *first = tensor.data.data() + slot.offset() * bytesOfOne;
   // Enough rows at a time for few system calls.
   constexpr int64_t batchElements = 1 << 18;
   std::vector<float> batch;
   for (int64_t row = 0; row < slot.outputs; ++row) {
     size_t begin = batch.size();
     batch.resize(begin + size_t(slot.inputs));
-    rt::decode(type, first + row * slot.outputStride() * rt::sizeOf(type), slot.inputStride(),
+    rt::decode(type, first + row * slot.outputStride() * bytesOfOne, slot.inputStride(),
                slot.inputs, batch.data() + begin);
     if (int64_t(batch.size()) >= batchElements || row + 1 == slot.outputs) {
       auto bytes = std::as_bytes(std::span(batch));

@@ -122,7 +122,7 @@ public:
     for (int64_t group : groups) {
       progress(concat("collectives of ", group, " ranks"));
       double each = plan.seconds * kCollectiveShare /
-                    double(1 + groups.size() * bytes.size() * std::size(kKinds));
+                    double(1 + groups.size() * bytes.size() * std::size(kCollectiveKinds));
       if (!onRanks(group, each, error, [&](Sampler &sampler, MeasuredDevice &device) {
             return together(sampler, device, group, bytes);
           })) {
@@ -332,8 +332,8 @@ private:
     // The smallest comes first; its time counts as that of a rendezvous.
     std::vector<Collective> cases = {makeCollective(CollectiveKind::AllReduce, group, 4 * group)};
     for (int64_t bytes : sizes) {
-      for (CollectiveKind kind : kKinds) {
-        cases.push_back(makeCollective(kind, group, bytes));
+      for (const CollectiveKindEntry &entry : kCollectiveKinds) {
+        cases.push_back(makeCollective(entry.kind, group, bytes));
       }
     }
     for (const Collective &collective : cases) {

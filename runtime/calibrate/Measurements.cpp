@@ -47,7 +47,7 @@ public:
     for (int64_t group : groups) {
       progress(concat("collectives of ", group, " ranks"));
       std::vector<int64_t> bytes = collectiveCases();
-      double cases = double(groups.size() * bytes.size() * std::size(kKinds));
+      double cases = double(groups.size() * bytes.size() * std::size(kCollectiveKinds));
       ok = ok && onRanks(
                      group, kCollectiveShare * plan.seconds / cases,
                      [&](Sampler &sampler) { collectiveTimes(sampler, group, bytes); }, error);
@@ -176,12 +176,12 @@ private:
     std::vector<float> operand(size_t(sizes.back()) / sizeof(float), 1);
     std::vector<float> result(operand.size() * size_t(group));
     for (int64_t bytes : sizes) {
-      for (CollectiveKind kind : kKinds) {
-        Collective collective = makeCollective(kind, group, bytes);
-        Communicator::Handle handle = link.prepare(collective, {"calibration", 1, nameOf(kind)});
+      for (const CollectiveKindEntry &entry : kCollectiveKinds) {
+        Collective collective = makeCollective(entry.kind, group, bytes);
+        Communicator::Handle handle = link.prepare(collective, {"calibration", 1, entry.name});
         Timing timing = sampler.measure([&] { link.run(handle, operand.data(), result.data()); });
         if (link.rank() == 0) {
-          measurements.collectives.push_back({kind, group, bytesOf(collective), timing});
+          measurements.collectives.push_back({entry.kind, group, bytesOf(collective), timing});
         }
       }
     }

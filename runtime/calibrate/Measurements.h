@@ -83,10 +83,6 @@ bool measure(const Plan &plan, const std::function<void(const std::string &)> &p
 
 // For measurements of both hosts and devices.
 
-inline constexpr CollectiveKind kKinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
-                                            CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
-                                            CollectiveKind::Permute};
-
 /// Returns the number of cases for the plan's time: `fewest` below 2 s, `few` below 20 s, else
 /// `all`.
 template <typename T> T byTime(const Plan &plan, T fewest, T few, T all) {

@@ -128,7 +128,7 @@ static std::optional<double> firstTooLarge(const char *numbers, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     double number;
     std::memcpy(&number, numbers + i * sizeof(number), sizeof(number));
-    if (std::isfinite(number) && std::abs(number) >= leastTooLarge(FloatType::F32)) {
+    if (std::isfinite(number) && std::abs(number) >= leastTooLarge(ElementType::F32)) {
       return number;
     }
   }
@@ -137,7 +137,7 @@ static std::optional<double> firstTooLarge(const char *numbers, size_t count) {
 
 bool Checkpoint::checkTensor(const NamedTensor &tensor, std::string &error) {
   const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
-  std::optional<FloatType> type = floatTypeOf(found.dtype);
+  std::optional<ElementType> type = floatTypeOf(found.dtype);
   if (!type) {
     return fail(error, "'", tensor.name, "' in '", path, "' is ", found.dtype,
                 ", expected F64, F32, BF16 or F16");
@@ -146,7 +146,7 @@ bool Checkpoint::checkTensor(const NamedTensor &tensor, std::string &error) {
     return fail(error, "'", tensor.name, "' in '", path, "' has shape ", shapeText(found.shape),
                 ", expected ", shapeText(tensor.layout.globalShape));
   }
-  if (*type == FloatType::F64 && tensor.layout.type == ElementType::F32) {
+  if (*type == ElementType::F64 && tensor.layout.type == ElementType::F32) {
     ++rounded;
     if (auto number = firstTooLarge(found.data.data(), found.data.size() / sizeof(double))) {
       return fail(error, "'", tensor.name, "' in '", path, "' has ", *number,
@@ -234,12 +234,12 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
     return;
   }
   // Copies the part as the file stores it, then converts each element.
-  FloatType type = *floatTypeOf(found.dtype);
+  ElementType type = *floatTypeOf(found.dtype);
   Region whole = {std::vector<int64_t>(found.shape.size(), 0), found.shape};
   Region own = localRegion(layout, program.mesh, executor.coordinates());
   auto count = static_cast<int64_t>(elementCount(own.shape));
-  std::vector<char> stored(size_t(count * sizeOf(type))); // Padding is zero in every type.
-  copyOverlap(whole, found.data.data(), own, stored.data(), size_t(sizeOf(type)));
+  std::vector<char> stored(size_t(count) * sizeOf(type)); // Padding is zero in every type.
+  copyOverlap(whole, found.data.data(), own, stored.data(), sizeOf(type));
   if (layout.type == ElementType::F32) {
     decode(type, stored.data(), 1, count, static_cast<float *>(part.data()));
     return;

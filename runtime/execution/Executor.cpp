@@ -8,6 +8,7 @@
 #include "execution/Executor.h"
 
 #include "program/ProgramCheck.h"
+#include "support/Elements.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -338,9 +339,7 @@ bool Executor::look(const Prepared &instruction, const void *data) {
     return true;
   }
   const Observation &observation = program.observations[instruction.target];
-  return std::isfinite(observation.layout.type == ElementType::F64
-                           ? *static_cast<const double *>(data)
-                           : *static_cast<const float *>(data));
+  return std::isfinite(elementAt(observation.layout.type, data, 0));
 }
 
 Outcome Executor::observe(const Prepared &instruction) {

@@ -7,9 +7,7 @@
 
 #include "execution/NonFinite.h"
 
-#include "support/BFloat16.h"
-#include "support/Float16.h"
-#include "support/Float8.h"
+#include "support/Elements.h"
 #include "support/Text.h"
 
 #include <cmath>
@@ -27,18 +25,10 @@ public:
 
   void look(int64_t instruction, uint32_t buffer) {
     const Buffer &place = program.buffers[buffer];
-    if (place.type == ElementType::F64) {
-      lookTyped<double>(instruction, buffer, place.bytes / sizeof(double));
-    } else if (place.type == ElementType::F32) {
-      lookTyped<float>(instruction, buffer, place.bytes / sizeof(float));
-    } else if (place.type == ElementType::BF16) {
-      lookTyped<BFloat16>(instruction, buffer, place.bytes / sizeof(BFloat16));
-    } else if (place.type == ElementType::F16) {
-      lookTyped<Float16>(instruction, buffer, place.bytes / sizeof(Float16));
-    } else if (place.type == ElementType::F8E4M3) {
-      lookTyped<Float8E4M3>(instruction, buffer, place.bytes);
-    } else if (place.type == ElementType::F8E5M2) {
-      lookTyped<Float8E5M2>(instruction, buffer, place.bytes);
+    if (isFloat(place.type)) {
+      visitElement(place.type, [&]<typename T>(T) {
+        lookTyped<T>(instruction, buffer, place.bytes / sizeof(T));
+      });
     }
   }
 

@@ -7,15 +7,14 @@
 
 #include "kernels/Cases.h"
 
-#include "support/BFloat16.h"
-#include "support/Float16.h"
-#include "support/Float8.h"
+#include "support/Elements.h"
 #include "support/Json.h"
 #include "support/Text.h"
 
 #include <array>
 #include <cstring>
 #include <dlfcn.h>
+#include <type_traits>
 
 using namespace weft::rt;
 using namespace weft::rt::kernels;
@@ -26,15 +25,10 @@ namespace {
 constexpr char kPoison = '\xFF';
 
 bool readType(const nlohmann::json &text, ElementType &type) {
-  for (ElementType one :
-       {ElementType::F64, ElementType::F32, ElementType::I64, ElementType::I32, ElementType::BF16,
-        ElementType::F16, ElementType::F8E4M3, ElementType::F8E5M2}) {
-    if (text == nameOf(one)) {
-      type = one;
-      return true;
-    }
-  }
-  return false;
+  std::optional<ElementType> known =
+      text.is_string() ? elementTypeOf(text.get_ref<const std::string &>()) : std::nullopt;
+  type = known.value_or(type);
+  return known.has_value();
 }
 
 CaseBuffer readBuffer(const nlohmann::json &fields, size_t dataBytes) {
@@ -119,60 +113,21 @@ uint64_t mixed(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-bool isInteger(ElementType type) { return type == ElementType::I64 || type == ElementType::I32; }
-
 void putElement(ElementType type, char *elements, uint64_t index, double value) {
-  auto put = [&](auto element) {
-    std::memcpy(elements + index * sizeof(element), &element, sizeof(element));
-  };
-  switch (type) {
-  case ElementType::F64:
-    return put(value);
-  case ElementType::F32:
-    return put(float(value));
-  case ElementType::I64:
-    return put(int64_t(value));
-  case ElementType::I32:
-    return put(int32_t(value));
-  case ElementType::BF16:
-    return put(BFloat16(float(value)).bits);
-  case ElementType::F16:
-    return put(Float16(float(value)).bits);
-  case ElementType::F8E4M3:
-  case ElementType::F8E5M2:
-    return put(encodeF8(type, float(value)));
-  }
+  visitElement(type, [&]<typename T>(T element) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      element = T(value);
+    } else {
+      element = T(float(value));
+    }
+    std::memcpy(elements + index * sizeof(T), &element, sizeof(T));
+  });
 }
 
 } // namespace
 
 bool weft::rt::kernels::readCases(const std::string &folder, Cases &cases, std::string &error) {
   return readTable(folder, cases, error) && loadCode(folder, cases, error);
-}
-
-double weft::rt::kernels::elementAt(ElementType type, const char *elements, uint64_t index) {
-  auto get = [&]<typename T>(T element) {
-    std::memcpy(&element, elements + index * sizeof(T), sizeof(T));
-    return double(element);
-  };
-  switch (type) {
-  case ElementType::F64:
-    return get(double());
-  case ElementType::F32:
-    return get(float());
-  case ElementType::I64:
-    return get(int64_t());
-  case ElementType::I32:
-    return get(int32_t());
-  case ElementType::BF16:
-    return get(BFloat16());
-  case ElementType::F16:
-    return get(Float16());
-  case ElementType::F8E4M3:
-  case ElementType::F8E5M2:
-    return double(decodeF8(type, uint8_t(elements[index])));
-  }
-  return 0;
 }
 
 std::vector<char> weft::rt::kernels::makeOperand(const CaseBuffer &buffer,
@@ -185,7 +140,7 @@ std::vector<char> weft::rt::kernels::makeOperand(const CaseBuffer &buffer,
     std::copy_n(data.data() + buffer.offset, bytes.size(), bytes.data());
     return bytes;
   }
-  double span = buffer.most - buffer.least + (isInteger(buffer.type) ? 1 : 0);
+  double span = buffer.most - buffer.least + (isFloat(buffer.type) ? 0 : 1);
   for (uint64_t i = 0; i < buffer.count; ++i) {
     double part = double(mixed(buffer.seed * 0x100000001B3 + i) >> 11) * 0x1p-53;
     putElement(buffer.type, bytes.data(), i, buffer.least + part * span);

@@ -67,8 +67,6 @@ bool readCases(const std::string &folder, Cases &cases, std::string &error);
 /// bytes that are no finite number.
 std::vector<char> makeOperand(const CaseBuffer &buffer, std::span<const char> data);
 
-/// Returns the element at `index`.
-double elementAt(ElementType type, const char *elements, uint64_t index);
 /// Converts elements to another type.
 std::vector<char> converted(ElementType from, std::span<const char> elements, ElementType to);
 

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 #include "kernels/LoneRank.h"
+#include "support/Elements.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -150,7 +151,7 @@ void compare(size_t operand, const Compared &sides, Verdict &verdict) {
     greatest = std::isfinite(expected) ? std::max(greatest, std::abs(expected)) : greatest;
     hostsFurthest = std::isfinite(away) ? std::max(hostsFurthest, away) : hostsFurthest;
   }
-  bool isExact = type == ElementType::I32 || type == ElementType::I64;
+  bool isExact = !isFloat(type);
   double rounding = type == ElementType::F64 ? 1e-12 : 4e-6;
   for (uint64_t i = 0; i < sides.buffer.count && verdict.fault.empty(); ++i) {
     double got = sides.got(i), expected = sides.expected(i);

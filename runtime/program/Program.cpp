@@ -12,17 +12,6 @@
 
 using namespace weft::rt;
 
-size_t weft::rt::sizeOf(ElementType type) {
-  static constexpr size_t bytes[] = {8, 4, 8, 4, 2, 2, 1, 1};
-  return bytes[size_t(type)];
-}
-
-const char *weft::rt::nameOf(ElementType type) {
-  static constexpr const char *names[] = {"f64",  "f32", "i64",    "i32",
-                                          "bf16", "f16", "f8e4m3", "f8e5m2"};
-  return names[size_t(type)];
-}
-
 const char *weft::rt::nameOf(BufferClass kind) {
   static constexpr const char *names[] = {"parameter",  "optimizer", "input",
                                           "activation", "gradient",  "workspace"};
@@ -36,24 +25,6 @@ bool weft::rt::fitsFp8(const Matmul &p) {
     areWhole &= size % kMultiple == 0;
   }
   return areWhole && !p.transposeA && p.transposeB && p.batch == 1;
-}
-
-const char *weft::rt::nameOf(CollectiveKind kind) {
-  static constexpr const char *names[] = {"all-reduce", "all-gather", "reduce-scatter",
-                                          "all-to-all", "permute"};
-  return names[size_t(kind)];
-}
-
-bool weft::rt::isReduction(CollectiveKind kind) {
-  return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter;
-}
-
-bool weft::rt::changesShape(CollectiveKind kind) {
-  return kind != CollectiveKind::AllReduce && kind != CollectiveKind::Permute;
-}
-
-const char *weft::rt::nameOf(ReductionKind kind) {
-  return kind == ReductionKind::Sum ? "sum" : "max";
 }
 
 const char *weft::rt::nameOf(Stream stream) {

@@ -303,7 +303,7 @@ bool Checker::checkMatmuls() {
   for (size_t i = 0; i < program.matmuls.size(); ++i) {
     const Matmul &matmul = program.matmuls[i];
     std::string name = concat("matmul ", i);
-    if (matmul.type == ElementType::I32 || matmul.type == ElementType::I64) {
+    if (!isFloat(matmul.type)) {
       return fail(error, name, " is of type ", nameOf(matmul.type),
                   ", expected f64, f32, bf16, f16 or an FP8 type");
     }

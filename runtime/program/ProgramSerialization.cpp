@@ -18,6 +18,7 @@
 #include <bit>
 #include <concepts>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 
 using namespace weft::rt;
@@ -77,13 +78,13 @@ void fields(auto &visit, Is<Program> auto &x) {
 }
 
 // The largest legal value of each enumeration.
-constexpr ElementType last(ElementType) { return ElementType::F8E5M2; }
+constexpr ElementType last(ElementType) { return std::rbegin(kElementTypes)->type; }
 constexpr BufferClass last(BufferClass) { return BufferClass::Workspace; }
 constexpr Epilogue::Activation last(Epilogue::Activation) {
   return Epilogue::Activation::GeluGradient;
 }
 constexpr Epilogue::Sums last(Epilogue::Sums) { return Epilogue::Sums::OfB; }
-constexpr CollectiveKind last(CollectiveKind) { return CollectiveKind::Permute; }
+constexpr CollectiveKind last(CollectiveKind) { return std::rbegin(kCollectiveKinds)->kind; }
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }
 constexpr Opcode last(Opcode) { return Opcode::Observe; }
 constexpr Access last(Access) { return Access::ReadWrite; }

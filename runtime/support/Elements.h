@@ -1,13 +1,13 @@
-//===- Elements.h - conversions of floating-point elements ----------------===//
+//===- Elements.h - elements of any type --------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Conversions between the element types of tensor files and those that programs
-// train in. Conversions from BF16 and F16 to float32 are exact and return the same
-// bits when converted back; the others round to nearest, ties to even.
+// Reads, writes and converts elements whose type is known when a program runs.
+// Conversions from BF16 and F16 to float32 are exact and return the same bits when
+// converted back; the others round to nearest, ties to even.
 //
 // The functions keep no state; any thread may call them.
 //
@@ -16,33 +16,56 @@
 #ifndef WEFT_RT_SUPPORT_ELEMENTS_H
 #define WEFT_RT_SUPPORT_ELEMENTS_H
 
+#include "support/BFloat16.h"
+#include "support/Float16.h"
+#include "support/Float8.h"
+#include "weft-rt/ElementType.h"
+
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 namespace weft::rt {
 
-/// Types of parameters, by their names in safetensors files.
-enum class FloatType { F64, F32, BF16, F16 };
+/// Calls `visit` with an element of the C++ type that `type` is stored in, and returns the result.
+template <typename Visit> decltype(auto) visitElement(ElementType type, Visit &&visit) {
+  switch (type) {
+  case ElementType::F64:
+    return visit(double());
+  case ElementType::F32:
+    return visit(float());
+  case ElementType::I64:
+    return visit(int64_t());
+  case ElementType::I32:
+    return visit(int32_t());
+  case ElementType::BF16:
+    return visit(BFloat16());
+  case ElementType::F16:
+    return visit(Float16());
+  case ElementType::F8E4M3:
+    return visit(Float8E4M3());
+  case ElementType::F8E5M2:
+    break;
+  }
+  return visit(Float8E5M2());
+}
 
-std::optional<FloatType> floatTypeOf(std::string_view dtype);
+/// Returns the type that safetensors files call `dtype` if parameters may have it: F64, F32, BF16
+/// or F16.
+std::optional<ElementType> floatTypeOf(std::string_view dtype);
 
-/// Returns the bytes of one element.
-int64_t sizeOf(FloatType type);
+/// Returns the least number that rounds to infinity in `type`, one of those of `floatTypeOf`.
+double leastTooLarge(ElementType type);
 
-/// Returns the least number that rounds to infinity in `type`.
-double leastTooLarge(FloatType type);
+/// Returns element `index` of an array, which need not be aligned.
+double elementAt(ElementType type, const void *elements, uint64_t index);
 
 /// Converts `count` elements, `stride` elements apart, to float32. F64 is rounded; `from` need not
 /// be aligned.
-void decode(FloatType type, const char *from, int64_t stride, int64_t count, float *to);
+void decode(ElementType type, const char *from, int64_t stride, int64_t count, float *to);
 
 /// Converts `count` elements from float32 and writes them `stride` elements apart.
-void encode(FloatType type, const float *from, int64_t count, char *to, int64_t stride);
-
-/// Convert one element. A NaN stays a NaN and keeps the fraction bits that fit.
-float decodeF16(uint16_t bits);
-uint16_t encodeF16(float value);
+void encode(ElementType type, const float *from, int64_t count, char *to, int64_t stride);
 
 } // namespace weft::rt
 

@@ -8,9 +8,13 @@
 #ifndef WEFT_RT_SUPPORT_FLOAT16_H
 #define WEFT_RT_SUPPORT_FLOAT16_H
 
-#include "support/Elements.h"
+#include <cstdint>
 
 namespace weft::rt {
+
+/// Convert one number. A NaN stays a NaN and keeps the fraction bits that fit.
+float decodeF16(uint16_t bits);
+uint16_t encodeF16(float value);
 
 /// A number in the half precision of IEEE 754: 5 exponent bits, 10 fraction bits, up to 65504.
 struct Float16 {

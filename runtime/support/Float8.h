@@ -13,10 +13,11 @@
 #ifndef WEFT_RT_SUPPORT_FLOAT8_H
 #define WEFT_RT_SUPPORT_FLOAT8_H
 
-#include "weft-rt/Program.h"
+#include "weft-rt/ElementType.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 namespace weft::rt {

@@ -12,6 +12,8 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 using namespace weft::rt;
 using nlohmann::json;
@@ -22,14 +24,25 @@ namespace {
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr uint64_t kLengthBytes = 8;
 
+/// The dtypes of the format that are no ElementType, with the bytes of one element.
+constexpr std::pair<std::string_view, uint64_t> kOtherDtypes[] = {
+    {"I16", 2}, {"I8", 1}, {"U64", 8},  {"U32", 4},
+    {"U16", 2}, {"U8", 1}, {"BOOL", 1}, {"C64", 8},
+};
+
 /// Returns the bytes of one element; 0 for a dtype that the format does not have.
-uint64_t dtypeBytes(const std::string &dtype) {
-  static const std::map<std::string, uint64_t> sizes = {
-      {"F64", 8},  {"F32", 4}, {"F16", 2},     {"BF16", 2},   {"I64", 8}, {"I32", 4},
-      {"I16", 2},  {"I8", 1},  {"U64", 8},     {"U32", 4},    {"U16", 2}, {"U8", 1},
-      {"BOOL", 1}, {"C64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1}};
-  auto found = sizes.find(dtype);
-  return found == sizes.end() ? 0 : found->second;
+uint64_t dtypeBytes(std::string_view dtype) {
+  for (const ElementTypeEntry &entry : kElementTypes) {
+    if (dtype == entry.dtype) {
+      return entry.bytes;
+    }
+  }
+  for (const auto &[name, bytes] : kOtherDtypes) {
+    if (dtype == name) {
+      return bytes;
+    }
+  }
+  return 0;
 }
 
 /// Parses the header.
@@ -150,8 +163,7 @@ Status readFile(std::span<const char> bytes, SafetensorsFile &file, size_t &head
 } // namespace
 
 const char *weft::rt::safetensorsName(ElementType type) {
-  static constexpr const char *names[] = {"F64", "F32", "I64", "I32", "BF16", "F16"};
-  return names[size_t(type)];
+  return kElementTypes[size_t(type)].dtype;
 }
 
 std::string weft::rt::safetensorsHeader(const std::vector<TensorHeader> &tensors,

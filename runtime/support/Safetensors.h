@@ -28,7 +28,7 @@ struct TensorHeader {
   std::vector<int64_t> shape;
 };
 
-/// Returns the dtype as safetensors name it: "F64", "F32", "I64" or "I32".
+/// Returns the dtype as safetensors name it: "F64", "BF16", ...
 const char *safetensorsName(ElementType type);
 
 /// Returns all bytes of a file before its tensors. The tensors must follow in the order of

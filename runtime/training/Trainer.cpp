@@ -15,6 +15,7 @@
 #include "report/Profile.h"
 #include "report/RunLog.h"
 #include "support/CheckedMath.h"
+#include "support/Elements.h"
 #include "support/ErrorOutput.h"
 #include "support/OutputFile.h"
 #include "support/Text.h"
@@ -361,8 +362,7 @@ void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
     state.logits.take(program, observation, state.executor->coordinates(), data);
   }
   if (rank == 0 && observed.layout.globalShape.empty()) {
-    double value = observed.layout.type == ElementType::F64 ? *static_cast<const double *>(data)
-                                                            : *static_cast<const float *>(data);
+    double value = elementAt(observed.layout.type, data, 0);
     if (observed.name == "loss") {
       runLog.setLoss(value);
     } else if (observed.name == "gradient_norm") {

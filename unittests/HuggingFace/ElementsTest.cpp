@@ -7,8 +7,6 @@
 
 #include "support/Elements.h"
 
-#include "support/BFloat16.h"
-
 #include "llvm/ADT/APFloat.h"
 
 #include <bit>
@@ -73,18 +71,18 @@ TEST(Elements, RoundsToTheNearest) {
 }
 
 TEST(Elements, TooLargeIsTheFirstThatRoundsToInfinity) {
-  auto least = static_cast<float>(leastTooLarge(FloatType::F16));
+  auto least = static_cast<float>(leastTooLarge(ElementType::F16));
   EXPECT_TRUE(std::isinf(decodeF16(encodeF16(least))));
   EXPECT_EQ(decodeF16(encodeF16(std::nextafter(least, 0.0F))), 65504);
-  least = static_cast<float>(leastTooLarge(FloatType::BF16));
+  least = static_cast<float>(leastTooLarge(ElementType::BF16));
   EXPECT_TRUE(std::isinf(decodeBF16(encodeBF16(least))));
   EXPECT_FALSE(std::isinf(decodeBF16(encodeBF16(std::nextafter(least, 0.0F)))));
 }
 
 TEST(Elements, StridesAndUnalignedPlaces) {
   std::vector<float> values = {1, -2, 3, 0.5};
-  for (FloatType type : {FloatType::F64, FloatType::F32, FloatType::BF16, FloatType::F16}) {
-    std::vector<char> bytes(1 + 3 * 4 * size_t(sizeOf(type)));
+  for (ElementType type : {ElementType::F64, ElementType::F32, ElementType::BF16, ElementType::F16}) {
+    std::vector<char> bytes(1 + 3 * 4 * sizeOf(type));
     std::vector<float> back(4);
     encode(type, values.data(), 4, bytes.data() + 1, 3);
     decode(type, bytes.data() + 1, 3, 4, back.data());
@@ -93,8 +91,20 @@ TEST(Elements, StridesAndUnalignedPlaces) {
 }
 
 TEST(Elements, Names) {
-  EXPECT_EQ(floatTypeOf("BF16"), FloatType::BF16);
-  EXPECT_EQ(floatTypeOf("F64"), FloatType::F64);
+  EXPECT_EQ(floatTypeOf("BF16"), ElementType::BF16);
+  EXPECT_EQ(floatTypeOf("F64"), ElementType::F64);
   EXPECT_EQ(floatTypeOf("I32"), std::nullopt);
   EXPECT_EQ(floatTypeOf(""), std::nullopt);
+}
+
+TEST(Elements, OneOfEachType) {
+  for (const ElementTypeEntry &entry : kElementTypes) {
+    EXPECT_EQ(elementTypeOf(entry.name), entry.type);
+    std::vector<char> bytes(1 + 2 * entry.bytes);
+    const float values[] = {1, -2};
+    encode(entry.type, values, 2, bytes.data() + 1, 1);
+    EXPECT_EQ(elementAt(entry.type, bytes.data() + 1, 1), -2) << entry.name;
+    visitElement(entry.type, [&](auto element) { EXPECT_EQ(sizeof(element), entry.bytes); });
+  }
+  EXPECT_EQ(elementTypeOf("f8"), std::nullopt);
 }

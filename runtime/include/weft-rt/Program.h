@@ -25,6 +25,8 @@
 #define WEFT_RT_PROGRAM_H
 
 #include "weft-rt/Attention.h"
+#include "weft-rt/Collective.h"
+#include "weft-rt/ElementType.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -34,22 +36,6 @@
 #include <vector>
 
 namespace weft::rt {
-
-/// Type of one element of a buffer.
-enum class ElementType : uint8_t { F64, F32, I64, I32, BF16, F16, F8E4M3, F8E5M2 };
-
-/// Returns the bytes of one element.
-size_t sizeOf(ElementType type);
-/// "f64", "f32", "i64", "i32", "bf16", "f16", "f8e4m3" or "f8e5m2".
-const char *nameOf(ElementType type);
-/// Returns true for types that are stored narrow but computed in f32: bf16 and f16.
-constexpr bool isNarrow(ElementType type) {
-  return type == ElementType::BF16 || type == ElementType::F16;
-}
-/// Returns true for FP8 types, which only matmuls and kernels that round to them support.
-constexpr bool isFloat8(ElementType type) {
-  return type == ElementType::F8E4M3 || type == ElementType::F8E5M2;
-}
 
 /// The purpose of a buffer; reports group memory by it.
 enum class BufferClass : uint8_t {
@@ -246,39 +232,6 @@ struct Matmul {
 
 /// Returns true if sizes and layouts fit the FP8 matmuls of all devices.
 bool fitsFp8(const Matmul &matmul);
-
-enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
-enum class ReductionKind : uint8_t { Sum, Max };
-const char *nameOf(CollectiveKind kind);
-const char *nameOf(ReductionKind kind);
-/// Returns true for collectives that add operands or take their maximum.
-bool isReduction(CollectiveKind kind);
-/// Returns true for collectives that cut or join along `dim`; the others keep the shape of shards.
-bool changesShape(CollectiveKind kind);
-
-/// A collective over the ranks that differ only in their coordinates on `axes`;
-/// a rank's index in its group counts those coordinates, first axis major.
-/// `shape` is the local shape of the operand; n is the group's size.
-///   all-reduce      result[..] = reduction over the group, in group order; bf16 and f16 are
-///                   reduced in f32 and rounded once
-///   all-gather      result is n times as long in `dim`, shard i from rank i
-///   reduce-scatter  result is 1/n as long in `dim`: rank i's shard i, reduced
-///   all-to-all      operand is cut in n along `dim`, shard i goes to rank i;
-///                   received shards are joined along `dim2` in group order
-///   permute         rank i's result is the operand of rank `sources[i]`; each rank is the
-///                   source of one
-/// Operands of the instruction: operand, result (never the same buffer, except
-/// for all-reduce, where they may be one).
-struct Collective {
-  CollectiveKind kind = CollectiveKind::AllReduce;
-  ReductionKind reduction = ReductionKind::Sum;
-  ElementType type = ElementType::F32;
-  std::vector<uint32_t> axes;
-  std::vector<int64_t> shape;
-  uint32_t dim = 0, dim2 = 0;
-  /// For a permute: the source of each rank of the group, as numbers in the group; else empty.
-  std::vector<uint32_t> sources = {};
-};
 
 /// A value that an Observer may read while a section runs, at the position of the Observe
 /// instruction. Names:
