@@ -80,7 +80,7 @@ struct Run {
   }
 
   /// Copies the computed rows of the lse between the operand and the contiguous workspace.
-  Result moveLse(bool isOut) const {
+  CallResult moveLse(bool isOut) const {
     const Attention &a = p.attention;
     CUDA_MEMCPY2D copy = {};
     copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
@@ -97,7 +97,7 @@ struct Run {
   }
 
   /// Sets `count` rows from `first` on, which are not computed, to zero.
-  Result clear(size_t role, int64_t first, int64_t count) const {
+  CallResult clear(size_t role, int64_t first, int64_t count) const {
     AttentionRows rows = p.rowsOf(role);
     uint64_t position = uint64_t(rows.heads * rows.features) * 2;
     return count == 0 ? nullptr
@@ -108,7 +108,7 @@ struct Run {
                                  "cuMemsetD2D8Async of what attention does not see");
   }
 
-  Result prepareLse() const {
+  CallResult prepareLse() const {
     const Attention &a = p.attention;
     if (a.isBackward) {
       return moveLse(/*isOut=*/false);
@@ -123,7 +123,7 @@ struct Run {
                           "cuMemsetD2D32Async of an lse");
   }
 
-  Result compute() const {
+  CallResult compute() const {
     const Attention &a = p.attention;
     AttentionGraph::Places at = {};
     for (size_t role = 0; role < a.roles(); ++role) {
@@ -137,7 +137,7 @@ struct Run {
     return error.empty() ? nullptr : say(error);
   }
 
-  Result move(size_t role) const {
+  CallResult move(size_t role) const {
     uint64_t count = elementCount(p.attention.shapeOf(role));
     if (!p.attention.isWide(role)) {
       return resultOf(driver().copy(operands[role], places[role], count * 2, stream),
@@ -152,8 +152,8 @@ struct Run {
                     "cuLaunchKernel of an attention");
   }
 
-  Result finish() const {
-    Result failed = p.attention.isBackward ? nullptr : moveLse(/*isOut=*/true);
+  CallResult finish() const {
+    CallResult failed = p.attention.isBackward ? nullptr : moveLse(/*isOut=*/true);
     for (size_t role = 0; !failed && role < p.attention.roles(); ++role) {
       if (!p.attention.isResult(role) || role == Attention::Lse) {
         continue;
@@ -172,12 +172,12 @@ struct Run {
 // The table's functions
 //===----------------------------------------------------------------------===//
 
-Result openAttention(Device &device) {
+CallResult openAttention(Device &device) {
   if (device.attention) {
     return nullptr;
   }
   auto made = std::make_unique<AttentionLibrary>();
-  Result failed =
+  CallResult failed =
       resultOf(driver().load(&made->module, kWidenPtx, 0, nullptr, nullptr), "cuModuleLoadDataEx");
   failed = failed ? failed
                   : resultOf(driver().entry(&made->widen, made->module, "weft_widen"),
@@ -192,12 +192,12 @@ Result openAttention(Device &device) {
   return nullptr;
 }
 
-Result prepareAttention(Handle handle, const Attention *attention, const AttentionPart *part,
-                        bool isDeterministic, Handle *prepared, const char **refusal) {
+CallResult prepareAttention(Handle handle, const Attention *attention, const AttentionPart *part,
+                            bool isDeterministic, Handle *prepared, const char **refusal) {
   *prepared = 0;
   *refusal = nullptr;
   Device *device = nullptr;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   std::string error;
@@ -222,27 +222,27 @@ Result prepareAttention(Handle handle, const Attention *attention, const Attenti
   return nullptr;
 }
 
-Result freeAttention(Handle, Handle prepared) {
+CallResult freeAttention(Handle, Handle prepared) {
   delete fromHandle<Prepared>(prepared);
   return nullptr;
 }
 
-Result runAttention(Handle handle, Handle stream, Handle prepared, const Address *operands,
-                    size_t) {
+CallResult runAttention(Handle handle, Handle stream, Handle prepared, const Address *operands,
+                        size_t) {
   Device *device = nullptr;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   Run run(*device->attention, *fromHandle<Prepared>(prepared), fromHandle<CUstream_st>(stream),
           operands);
-  Result failed = run.prepareLse();
+  CallResult failed = run.prepareLse();
   failed = failed ? failed : run.compute();
   return failed ? failed : run.finish();
 }
 
 } // namespace
 
-Result cuda::closeAttention(Device &device) {
+CallResult cuda::closeAttention(Device &device) {
   AttentionLibrary *library = std::exchange(device.attention, nullptr);
   if (!library) {
     return nullptr;

@@ -60,7 +60,7 @@ struct cuda::Communicators {
 
 namespace {
 
-template <typename... Parts> Result resultOf(ncclResult_t code, const Parts &...asked) {
+template <typename... Parts> CallResult resultOf(ncclResult_t code, const Parts &...asked) {
   if (code == ncclSuccess || code == ncclInProgress) {
     return nullptr;
   }
@@ -76,14 +76,14 @@ std::string versionText(int version) {
 }
 
 /// Finds the library. Fails if its version or its settings are not supported.
-Result findUsable() {
+CallResult findUsable() {
   std::string error;
   if (!findCommunication(error)) {
     return say(concat(error, "; programs of several ranks need it: NCCL ",
                       versionText(kFirstVersion), " or later, as of nvidia-nccl-cu13"));
   }
   int version = 0;
-  if (Result failed = resultOf(communication().version(&version), "ncclGetVersion")) {
+  if (CallResult failed = resultOf(communication().version(&version), "ncclGetVersion")) {
     return failed;
   }
   if (version < kFirstVersion) {
@@ -110,7 +110,7 @@ Result findUsable() {
 struct Hold {
   std::unique_lock<std::timed_mutex> lock;
   Device *device = nullptr;
-  Result failed = nullptr;
+  CallResult failed = nullptr;
 
   explicit Hold(Handle handle) {
     failed = enter(handle, device);
@@ -128,7 +128,7 @@ struct Hold {
 };
 
 /// Calls `body` with the device, its communicators held.
-template <typename Body> Result held(Handle handle, const Body &body) {
+template <typename Body> CallResult held(Handle handle, const Body &body) {
   Hold hold(handle);
   return hold.failed ? hold.failed : body(*hold.device);
 }
@@ -162,25 +162,26 @@ ncclConfig_t makeConfig() {
   return config;
 }
 
-Result makeWorldId(WorldId *id) {
-  if (Result failed = findUsable()) {
+CallResult makeWorldId(WorldId *id) {
+  if (CallResult failed = findUsable()) {
     return failed;
   }
   ncclUniqueId made;
-  Result failed = resultOf(communication().makeId(&made), "ncclGetUniqueId");
+  CallResult failed = resultOf(communication().makeId(&made), "ncclGetUniqueId");
   std::memcpy(id->bytes, made.internal, sizeof id->bytes);
   return failed;
 }
 
-Result join(Handle handle, const WorldId *id, int64_t ranks, int64_t rank, Handle *communicator) {
+CallResult join(Handle handle, const WorldId *id, int64_t ranks, int64_t rank,
+                Handle *communicator) {
   *communicator = 0;
   return held(handle, [&](Device &device) {
     ncclUniqueId world;
     std::memcpy(world.internal, id->bytes, sizeof id->bytes);
     ncclConfig_t config = makeConfig();
     ncclComm_t made = nullptr;
-    Result failed = resultOf(communication().join(&made, int(ranks), world, int(rank), &config),
-                             "ncclCommInitRankConfig of rank ", rank, " of ", ranks);
+    CallResult failed = resultOf(communication().join(&made, int(ranks), world, int(rank), &config),
+                                 "ncclCommInitRankConfig of rank ", rank, " of ", ranks);
     if (!failed) {
       Communicator &added = add(device);
       added.handle = made;
@@ -190,14 +191,14 @@ Result join(Handle handle, const WorldId *id, int64_t ranks, int64_t rank, Handl
   });
 }
 
-Result split(Handle handle, Handle communicator, int64_t color, int64_t key, Handle *made) {
+CallResult split(Handle handle, Handle communicator, int64_t color, int64_t key, Handle *made) {
   *made = 0;
   return held(handle, [&](Device &device) {
     ncclConfig_t config = makeConfig();
     Communicator &added = add(device);
     // The library writes there when it is done, and until then the object stays.
     static_assert(sizeof added.handle == sizeof(ncclComm_t));
-    Result failed =
+    CallResult failed =
         resultOf(communication().split(commOf(communicator), int(color), int(key),
                                        reinterpret_cast<ncclComm_t *>(&added.handle), &config),
                  "ncclCommSplit of color ", color);
@@ -210,30 +211,30 @@ Result split(Handle handle, Handle communicator, int64_t color, int64_t key, Han
   });
 }
 
-Result ready(Handle handle, Handle communicator, bool *isReady) {
+CallResult ready(Handle handle, Handle communicator, bool *isReady) {
   *isReady = false;
   return held(handle, [&](Device &) {
     ncclComm_t asked = commOf(communicator);
     if (!asked) { // Not yet split off.
-      return Result(nullptr);
+      return CallResult(nullptr);
     }
     ncclResult_t state = ncclSuccess;
-    Result failed = resultOf(communication().state(asked, &state), "ncclCommGetAsyncError");
+    CallResult failed = resultOf(communication().state(asked, &state), "ncclCommGetAsyncError");
     failed = failed ? failed : resultOf(state, "NCCL");
     *isReady = !failed && state == ncclSuccess;
     return failed;
   });
 }
 
-Result end(Handle handle, Handle communicator) {
+CallResult end(Handle handle, Handle communicator) {
   return held(handle, [&](Device &) {
     return resultOf(communication().end(commOf(communicator)), "ncclCommFinalize");
   });
 }
 
-Result freeCommunicator(Handle handle, Handle communicator) {
+CallResult freeCommunicator(Handle handle, Handle communicator) {
   return held(handle, [&](Device &device) {
-    Result failed = resultOf(communication().destroy(commOf(communicator)), "ncclCommDestroy");
+    CallResult failed = resultOf(communication().destroy(commOf(communicator)), "ncclCommDestroy");
     drop(device, communicator);
     return failed;
   });
@@ -241,23 +242,23 @@ Result freeCommunicator(Handle handle, Handle communicator) {
 
 /// Aborts all communicators at the same time. One after another, ranks might wait for each other:
 /// each abort for kernels that wait for a rank which aborts another communicator first.
-Result abortAll(const Communicators &communicators) {
-  Result failed = resultOf(communication().beginGroup(), "ncclGroupStart");
+CallResult abortAll(const Communicators &communicators) {
+  CallResult failed = resultOf(communication().beginGroup(), "ncclGroupStart");
   if (failed) {
     return failed;
   }
   for (const auto &one : communicators.all) {
     if (ncclComm_t handle = one->handle.load()) {
-      Result own = resultOf(communication().abort(handle), "ncclCommAbort");
+      CallResult own = resultOf(communication().abort(handle), "ncclCommAbort");
       failed = failed ? failed : own;
     }
   }
-  Result ended = resultOf(communication().endGroup(), "ncclGroupEnd");
+  CallResult ended = resultOf(communication().endGroup(), "ncclGroupEnd");
   return failed ? failed : ended;
 }
 
 /// Threads that wait for a kernel which does not end cannot be woken; they end with the process.
-Result giveUp(Handle handle) {
+CallResult giveUp(Handle handle) {
   auto *device = fromHandle<Device>(handle);
   if (device->isGivenUp.exchange(true)) {
     return nullptr;
@@ -305,18 +306,18 @@ void *at(Address address) { return reinterpret_cast<void *>(address); }
 /// CUDA's libraries use the driver's pointers to streams.
 cudaStream_t streamOf(Handle stream) { return fromHandle<CUstream_st>(stream); }
 
-Result beginGroup(Handle handle) {
+CallResult beginGroup(Handle handle) {
   return held(handle,
               [](Device &) { return resultOf(communication().beginGroup(), "ncclGroupStart"); });
 }
 
-Result endGroup(Handle handle) {
+CallResult endGroup(Handle handle) {
   return held(handle,
               [](Device &) { return resultOf(communication().endGroup(), "ncclGroupEnd"); });
 }
 
-Result allReduce(Handle handle, Handle stream, Handle communicator, ReductionKind reduction,
-                 ElementType type, Address from, Address to, uint64_t count) {
+CallResult allReduce(Handle handle, Handle stream, Handle communicator, ReductionKind reduction,
+                     ElementType type, Address from, Address to, uint64_t count) {
   return held(handle, [&](Device &) {
     return resultOf(communication().allReduce(at(from), at(to), count, typeOf(type),
                                               reductionOf(reduction), commOf(communicator),
@@ -325,8 +326,8 @@ Result allReduce(Handle handle, Handle stream, Handle communicator, ReductionKin
   });
 }
 
-Result allGather(Handle handle, Handle stream, Handle communicator, ElementType type, Address from,
-                 Address to, uint64_t count) {
+CallResult allGather(Handle handle, Handle stream, Handle communicator, ElementType type,
+                     Address from, Address to, uint64_t count) {
   return held(handle, [&](Device &) {
     return resultOf(communication().allGather(at(from), at(to), count, typeOf(type),
                                               commOf(communicator), streamOf(stream)),
@@ -334,8 +335,8 @@ Result allGather(Handle handle, Handle stream, Handle communicator, ElementType 
   });
 }
 
-Result reduceScatter(Handle handle, Handle stream, Handle communicator, ReductionKind reduction,
-                     ElementType type, Address from, Address to, uint64_t count) {
+CallResult reduceScatter(Handle handle, Handle stream, Handle communicator, ReductionKind reduction,
+                         ElementType type, Address from, Address to, uint64_t count) {
   return held(handle, [&](Device &) {
     return resultOf(communication().reduceScatter(at(from), at(to), count, typeOf(type),
                                                   reductionOf(reduction), commOf(communicator),
@@ -344,8 +345,8 @@ Result reduceScatter(Handle handle, Handle stream, Handle communicator, Reductio
   });
 }
 
-Result send(Handle handle, Handle stream, Handle communicator, ElementType type, Address from,
-            uint64_t count, int64_t peer) {
+CallResult send(Handle handle, Handle stream, Handle communicator, ElementType type, Address from,
+                uint64_t count, int64_t peer) {
   return held(handle, [&](Device &) {
     return resultOf(communication().send(at(from), count, typeOf(type), int(peer),
                                          commOf(communicator), streamOf(stream)),
@@ -353,8 +354,8 @@ Result send(Handle handle, Handle stream, Handle communicator, ElementType type,
   });
 }
 
-Result receive(Handle handle, Handle stream, Handle communicator, ElementType type, Address to,
-               uint64_t count, int64_t peer) {
+CallResult receive(Handle handle, Handle stream, Handle communicator, ElementType type, Address to,
+                   uint64_t count, int64_t peer) {
   return held(handle, [&](Device &) {
     return resultOf(communication().receive(at(to), count, typeOf(type), int(peer),
                                             commOf(communicator), streamOf(stream)),
@@ -375,31 +376,31 @@ bool isBeyondMemory(uint64_t bytes) {
          unused / kPage < bytes / kPage + (bytes % kPage > 0);
 }
 
-Result allocateShared(Handle handle, uint64_t bytes, Address *address) {
+CallResult allocateShared(Handle handle, uint64_t bytes, Address *address) {
   *address = 0;
   return held(handle, [&](Device &) {
     void *made = nullptr;
-    Result failed = resultOf(communication().allocate(&made, std::max<uint64_t>(bytes, 1)),
-                             "ncclMemAlloc of ", bytesText(bytes));
+    CallResult failed = resultOf(communication().allocate(&made, std::max<uint64_t>(bytes, 1)),
+                                 "ncclMemAlloc of ", bytesText(bytes));
     *address = failed ? 0 : reinterpret_cast<Address>(made);
     return failed && isBeyondMemory(bytes) ? nullptr : failed;
   });
 }
 
-Result freeShared(Handle handle, Address address) {
+CallResult freeShared(Handle handle, Address address) {
   return held(handle,
               [&](Device &) { return resultOf(communication().free(at(address)), "ncclMemFree"); });
 }
 
-Result registerMemory(Handle handle, Handle communicator, Address address, uint64_t bytes,
-                      bool asWindow, Handle *registered) {
+CallResult registerMemory(Handle handle, Handle communicator, Address address, uint64_t bytes,
+                          bool asWindow, Handle *registered) {
   *registered = 0;
   return held(handle, [&](Device &) {
     auto made = std::make_unique<Registered>();
     made->communicator = fromHandle<Communicator>(communicator);
     made->isWindow = asWindow;
     ncclComm_t with = commOf(communicator);
-    Result failed =
+    CallResult failed =
         asWindow ? resultOf(communication().registerWindow(with, at(address), bytes, &made->window,
                                                            NCCL_WIN_COLL_SYMMETRIC),
                             "ncclCommWindowRegister of ", bytesText(bytes))
@@ -410,15 +411,15 @@ Result registerMemory(Handle handle, Handle communicator, Address address, uint6
   });
 }
 
-Result isRegistered(Handle handle, Handle registered, bool *is) {
+CallResult isRegistered(Handle handle, Handle registered, bool *is) {
   return held(handle, [&](Device &) {
     const Registered &asked = *fromHandle<Registered>(registered);
     *is = !asked.isWindow || __atomic_load_n(&asked.window, __ATOMIC_ACQUIRE);
-    return Result(nullptr);
+    return CallResult(nullptr);
   });
 }
 
-Result unregister(Handle handle, Handle registered) {
+CallResult unregister(Handle handle, Handle registered) {
   return held(handle, [&](Device &) {
     std::unique_ptr<Registered> ended(fromHandle<Registered>(registered));
     ncclComm_t from = ended->communicator->handle.load();

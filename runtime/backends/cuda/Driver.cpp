@@ -40,7 +40,7 @@ std::string driverText() {
 }
 
 /// Loads and initializes the driver. It may be called any number of times.
-Result start(bool &hasDevices) {
+CallResult start(bool &hasDevices) {
   std::string error;
   if (!findDriver(error)) {
     return say(error);
@@ -62,26 +62,27 @@ const char *name() {
   return text.c_str();
 }
 
-Result countDevices(int64_t *count) {
+CallResult countDevices(int64_t *count) {
   bool hasDevices = false;
   int found = 0;
   *count = 0;
-  if (Result failed = start(hasDevices)) {
+  if (CallResult failed = start(hasDevices)) {
     return failed;
   }
-  Result failed = hasDevices ? resultOf(driver().deviceCount(&found), "cuDeviceGetCount") : nullptr;
+  CallResult failed =
+      hasDevices ? resultOf(driver().deviceCount(&found), "cuDeviceGetCount") : nullptr;
   *count = found;
   return failed;
 }
 
-Result readFacts(CUdevice device, DeviceFacts &facts) {
+CallResult readFacts(CUdevice device, DeviceFacts &facts) {
   facts = {};
   auto read = [&](CUdevice_attribute attribute, int &value) {
     return resultOf(driver().deviceAttribute(&value, attribute, device), "cuDeviceGetAttribute");
   };
   int major = 0, minor = 0, multiprocessors = 0;
   size_t bytes = 0;
-  Result failed =
+  CallResult failed =
       resultOf(driver().deviceName(facts.name, sizeof facts.name, device), "cuDeviceGetName");
   CUuuid identity = {};
   failed =
@@ -99,34 +100,34 @@ Result readFacts(CUdevice device, DeviceFacts &facts) {
   return failed;
 }
 
-Result open(int64_t number, Handle *opened, DeviceFacts *facts) {
+CallResult open(int64_t number, Handle *opened, DeviceFacts *facts) {
   bool hasDevices = false;
   *opened = 0;
-  if (Result failed = start(hasDevices)) {
+  if (CallResult failed = start(hasDevices)) {
     return failed;
   }
   auto made = std::make_unique<Device>();
   made->number = number;
   made->communicators = makeCommunicators();
-  if (Result failed =
+  if (CallResult failed =
           resultOf(driver().device(&made->device, int(number)), "cuDeviceGet of device ", number)) {
     return failed;
   }
-  if (Result failed = readFacts(made->device, *facts)) {
+  if (CallResult failed = readFacts(made->device, *facts)) {
     return failed;
   }
   // The device's primary context, which all libraries use.
-  if (Result failed = resultOf(driver().retain(&made->context, made->device),
-                               "cuDevicePrimaryCtxRetain of device ", number)) {
+  if (CallResult failed = resultOf(driver().retain(&made->context, made->device),
+                                   "cuDevicePrimaryCtxRetain of device ", number)) {
     return failed;
   }
   Device *entered = nullptr;
-  if (Result failed = enter(toHandle(made.get()), entered)) {
+  if (CallResult failed = enter(toHandle(made.get()), entered)) {
     driver().release(made->device);
     return failed;
   }
   size_t unused = 0, all = 0;
-  if (Result failed = resultOf(driver().freeMemory(&unused, &all), "cuMemGetInfo")) {
+  if (CallResult failed = resultOf(driver().freeMemory(&unused, &all), "cuMemGetInfo")) {
     driver().release(made->device);
     return failed;
   }
@@ -135,18 +136,18 @@ Result open(int64_t number, Handle *opened, DeviceFacts *facts) {
   return nullptr;
 }
 
-Result close(Handle handle) {
+CallResult close(Handle handle) {
   Device *device = nullptr;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   std::unique_ptr<Device> owned(device);
-  Result failed = closeMatmuls(*device);
+  CallResult failed = closeMatmuls(*device);
   // Only the last error text is valid.
-  if (Result also = closeAttention(*device)) {
+  if (CallResult also = closeAttention(*device)) {
     failed = also;
   }
-  if (Result also = closeGraphs(*device)) {
+  if (CallResult also = closeGraphs(*device)) {
     failed = also;
   }
   driver().setCurrent(nullptr);
@@ -159,22 +160,22 @@ Result close(Handle handle) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-Result freeMemory(Handle handle, uint64_t *bytes) {
+CallResult freeMemory(Handle handle, uint64_t *bytes) {
   Device *device = nullptr;
   *bytes = 0;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   size_t unused = 0, all = 0;
-  Result failed = resultOf(driver().freeMemory(&unused, &all), "cuMemGetInfo");
+  CallResult failed = resultOf(driver().freeMemory(&unused, &all), "cuMemGetInfo");
   *bytes = unused;
   return failed;
 }
 
-Result allocate(Handle handle, uint64_t bytes, Address *address) {
+CallResult allocate(Handle handle, uint64_t bytes, Address *address) {
   Device *device = nullptr;
   *address = 0;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   CUdeviceptr made = 0;
@@ -187,16 +188,16 @@ Result allocate(Handle handle, uint64_t bytes, Address *address) {
   return resultOf(code, "cuMemAlloc of ", bytesText(bytes));
 }
 
-Result free(Handle handle, Address address) {
+CallResult free(Handle handle, Address address) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   return failed ? failed : resultOf(driver().free(address), "cuMemFree");
 }
 
-Result allocatePinned(Handle handle, uint64_t bytes, void **place) {
+CallResult allocatePinned(Handle handle, uint64_t bytes, void **place) {
   Device *device = nullptr;
   *place = nullptr;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   CUresult code = driver().allocatePinned(place, std::max<uint64_t>(bytes, 1), 0);
@@ -207,9 +208,9 @@ Result allocatePinned(Handle handle, uint64_t bytes, void **place) {
   return resultOf(code, "cuMemHostAlloc of ", bytesText(bytes));
 }
 
-Result freePinned(Handle handle, void *place) {
+CallResult freePinned(Handle handle, void *place) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   return failed ? failed : resultOf(driver().freePinned(place), "cuMemFreeHost");
 }
 
@@ -217,23 +218,23 @@ Result freePinned(Handle handle, void *place) {
 // Streams and events
 //===----------------------------------------------------------------------===//
 
-Result makeStream(Handle device, Handle *stream) {
+CallResult makeStream(Handle device, Handle *stream) {
   CUstream made = nullptr;
   // Otherwise work that a library enqueues on the default stream would block all other streams.
-  Result failed =
+  CallResult failed =
       callDriver<&DriverCalls::makeStream>(device, "cuStreamCreate", &made, CU_STREAM_NON_BLOCKING);
   *stream = toHandle(made);
   return failed;
 }
 
-Result makeUrgentStream(Handle handle, Handle *stream) {
+CallResult makeUrgentStream(Handle handle, Handle *stream) {
   Device *device = nullptr;
   *stream = 0;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   int least = 0, greatest = 0;
-  if (Result failed =
+  if (CallResult failed =
           resultOf(driver().priorities(&least, &greatest), "cuCtxGetStreamPriorityRange")) {
     return failed;
   }
@@ -243,40 +244,40 @@ Result makeUrgentStream(Handle handle, Handle *stream) {
   return resultOf(code, "cuStreamCreateWithPriority");
 }
 
-Result freeStream(Handle device, Handle stream) {
+CallResult freeStream(Handle device, Handle stream) {
   return callDriver<&DriverCalls::freeStream>(device, "cuStreamDestroy",
                                               fromHandle<CUstream_st>(stream));
 }
 
-Result makeEvent(Handle device, Handle *event) {
+CallResult makeEvent(Handle device, Handle *event) {
   CUevent made = nullptr;
   // Events with times are slower to record.
-  Result failed =
+  CallResult failed =
       callDriver<&DriverCalls::makeEvent>(device, "cuEventCreate", &made, CU_EVENT_DISABLE_TIMING);
   *event = toHandle(made);
   return failed;
 }
 
-Result freeEvent(Handle device, Handle event) {
+CallResult freeEvent(Handle device, Handle event) {
   return callDriver<&DriverCalls::freeEvent>(device, "cuEventDestroy",
                                              fromHandle<CUevent_st>(event));
 }
 
-Result record(Handle device, Handle event, Handle stream) {
+CallResult record(Handle device, Handle event, Handle stream) {
   return callDriver<&DriverCalls::record>(device, "cuEventRecord", fromHandle<CUevent_st>(event),
                                           fromHandle<CUstream_st>(stream));
 }
 
-Result wait(Handle device, Handle stream, Handle event) {
+CallResult wait(Handle device, Handle stream, Handle event) {
   return callDriver<&DriverCalls::wait>(device, "cuStreamWaitEvent",
                                         fromHandle<CUstream_st>(stream),
                                         fromHandle<CUevent_st>(event), 0);
 }
 
-Result reached(Handle handle, Handle event, bool *isReached) {
+CallResult reached(Handle handle, Handle event, bool *isReached) {
   Device *device = nullptr;
   *isReached = false;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   CUresult code = driver().query(fromHandle<CUevent_st>(event));
@@ -284,23 +285,23 @@ Result reached(Handle handle, Handle event, bool *isReached) {
   return code == CUDA_ERROR_NOT_READY ? nullptr : resultOf(code, "cuEventQuery");
 }
 
-Result await(Handle device, Handle event) {
+CallResult await(Handle device, Handle event) {
   return callDriver<&DriverCalls::await>(device, "cuEventSynchronize",
                                          fromHandle<CUevent_st>(event));
 }
 
-Result makeTimer(Handle device, Handle *event) {
+CallResult makeTimer(Handle device, Handle *event) {
   CUevent made = nullptr;
-  Result failed =
+  CallResult failed =
       callDriver<&DriverCalls::makeEvent>(device, "cuEventCreate", &made, CU_EVENT_DEFAULT);
   *event = toHandle(made);
   return failed;
 }
 
-Result elapsed(Handle handle, Handle from, Handle to, double *seconds) {
+CallResult elapsed(Handle handle, Handle from, Handle to, double *seconds) {
   Device *device = nullptr;
   *seconds = 0;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   float milliseconds = 0;
@@ -314,9 +315,10 @@ Result elapsed(Handle handle, Handle from, Handle to, double *seconds) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-Result copyToDevice(Handle handle, Handle stream, Address to, const void *host, uint64_t bytes) {
+CallResult copyToDevice(Handle handle, Handle stream, Address to, const void *host,
+                        uint64_t bytes) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   if (failed || bytes == 0) {
     return failed;
   }
@@ -324,9 +326,9 @@ Result copyToDevice(Handle handle, Handle stream, Address to, const void *host, 
   return resultOf(code, "cuMemcpyHtoDAsync of ", bytesText(bytes));
 }
 
-Result copyToHost(Handle handle, Handle stream, void *host, Address from, uint64_t bytes) {
+CallResult copyToHost(Handle handle, Handle stream, void *host, Address from, uint64_t bytes) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   if (failed || bytes == 0) {
     return failed;
   }
@@ -334,9 +336,9 @@ Result copyToHost(Handle handle, Handle stream, void *host, Address from, uint64
   return resultOf(code, "cuMemcpyDtoHAsync of ", bytesText(bytes));
 }
 
-Result copy(Handle handle, Handle stream, Address to, Address from, uint64_t bytes) {
+CallResult copy(Handle handle, Handle stream, Address to, Address from, uint64_t bytes) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   if (failed || bytes == 0) {
     return failed;
   }
@@ -344,9 +346,9 @@ Result copy(Handle handle, Handle stream, Address to, Address from, uint64_t byt
   return resultOf(code, "cuMemcpyDtoDAsync of ", bytesText(bytes));
 }
 
-Result zero(Handle handle, Handle stream, Address at, uint64_t bytes) {
+CallResult zero(Handle handle, Handle stream, Address at, uint64_t bytes) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   if (failed || bytes == 0) {
     return failed;
   }
@@ -355,9 +357,9 @@ Result zero(Handle handle, Handle stream, Address at, uint64_t bytes) {
 }
 
 /// The driver makes all earlier writes visible to all before this one.
-Result writeProgress(Handle handle, Handle stream, uint32_t *word, uint32_t value) {
+CallResult writeProgress(Handle handle, Handle stream, uint32_t *word, uint32_t value) {
   Device *device = nullptr;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   // With unified addressing, pinned memory has the same address on the device.
@@ -371,10 +373,10 @@ Result writeProgress(Handle handle, Handle stream, uint32_t *word, uint32_t valu
 // Modules and launches
 //===----------------------------------------------------------------------===//
 
-Result load(Handle handle, const void *bytes, Handle *module) {
+CallResult load(Handle handle, const void *bytes, Handle *module) {
   Device *device = nullptr;
   *module = 0;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   // Errors of the driver's assembler for PTX; there are none for cubins.
@@ -391,52 +393,52 @@ Result load(Handle handle, const void *bytes, Handle *module) {
                   *log ? "'" : "");
 }
 
-Result unload(Handle device, Handle module) {
+CallResult unload(Handle device, Handle module) {
   return callDriver<&DriverCalls::unload>(device, "cuModuleUnload", fromHandle<CUmod_st>(module));
 }
 
-Result entry(Handle handle, Handle module, const char *name, Handle *found) {
+CallResult entry(Handle handle, Handle module, const char *name, Handle *found) {
   Device *device = nullptr;
   *found = 0;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   CUfunction function = nullptr;
-  if (Result failed = resultOf(driver().entry(&function, fromHandle<CUmod_st>(module), name),
-                               "cuModuleGetFunction of '", name, "'")) {
+  if (CallResult failed = resultOf(driver().entry(&function, fromHandle<CUmod_st>(module), name),
+                                   "cuModuleGetFunction of '", name, "'")) {
     return failed;
   }
   // Otherwise the driver may load the entry at its first launch.
-  if (Result failed = resultOf(driver().loadEntry(function), "cuFuncLoad of '", name, "'")) {
+  if (CallResult failed = resultOf(driver().loadEntry(function), "cuFuncLoad of '", name, "'")) {
     return failed;
   }
   *found = toHandle(function);
   return nullptr;
 }
 
-Result localBytes(Handle handle, Handle entry, uint64_t *bytes) {
+CallResult localBytes(Handle handle, Handle entry, uint64_t *bytes) {
   Device *device = nullptr;
   *bytes = 0;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   int found = 0;
-  Result failed = resultOf(driver().entryAttribute(&found, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
-                                                   fromHandle<CUfunc_st>(entry)),
-                           "cuFuncGetAttribute of local memory");
+  CallResult failed = resultOf(driver().entryAttribute(&found, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+                                                       fromHandle<CUfunc_st>(entry)),
+                               "cuFuncGetAttribute of local memory");
   *bytes = uint64_t(std::max(found, 0));
   return failed;
 }
 
 /// Raising the driver's limit takes as much memory as a kernel that needs it, but at once.
-Result reserveLocal(Handle handle, uint64_t bytes, bool *isThere) {
+CallResult reserveLocal(Handle handle, uint64_t bytes, bool *isThere) {
   Device *device = nullptr;
   *isThere = false;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   size_t before = 0;
-  Result failed = resultOf(driver().limit(&before, CU_LIMIT_STACK_SIZE), "cuCtxGetLimit");
+  CallResult failed = resultOf(driver().limit(&before, CU_LIMIT_STACK_SIZE), "cuCtxGetLimit");
   if (failed || bytes <= before) {
     *isThere = !failed;
     return failed;
@@ -448,12 +450,12 @@ Result reserveLocal(Handle handle, uint64_t bytes, bool *isThere) {
              : resultOf(code, "cuCtxSetLimit of ", bytesText(bytes), " a thread");
 }
 
-Result launch(Handle handle, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
-              const uint64_t *arguments, size_t count) {
+CallResult launch(Handle handle, Handle stream, Handle entry, uint32_t blocks, uint32_t threads,
+                  const uint64_t *arguments, size_t count) {
   // It keeps its memory, so that nothing is allocated in the long run.
   static thread_local std::vector<void *> places;
   Device *device = nullptr;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   places.resize(count);
@@ -467,7 +469,7 @@ Result launch(Handle handle, Handle stream, Handle entry, uint32_t blocks, uint3
 
 } // namespace
 
-Result cuda::enter(Handle handle, Device *&device) {
+CallResult cuda::enter(Handle handle, Device *&device) {
   device = fromHandle<Device>(handle);
   if (device->isGivenUp) {
     return say(concat("device ", device->number, " was given up"));
@@ -475,7 +477,7 @@ Result cuda::enter(Handle handle, Device *&device) {
   if (current == device->context) {
     return nullptr;
   }
-  Result failed =
+  CallResult failed =
       resultOf(driver().setCurrent(device->context), "cuCtxSetCurrent of device ", device->number);
   current = failed ? nullptr : device->context;
   return failed;

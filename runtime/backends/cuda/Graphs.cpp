@@ -14,12 +14,12 @@ using namespace weft::rt::cuda;
 namespace {
 
 /// Loads the kernel of `countProgress`; called before a capture, in which nothing may be loaded.
-Result loadCount(Device &device) {
+CallResult loadCount(Device &device) {
   if (device.count) {
     return nullptr;
   }
   CUfunction found = nullptr;
-  Result failed = nullptr;
+  CallResult failed = nullptr;
   if (!device.counting) {
     failed = resultOf(driver().load(&device.counting, kCountPtx, 0, nullptr, nullptr),
                       "cuModuleLoadDataEx of 'weft_count'");
@@ -32,9 +32,9 @@ Result loadCount(Device &device) {
   return failed;
 }
 
-Result countProgress(Handle handle, Handle stream, uint32_t *word) {
+CallResult countProgress(Handle handle, Handle stream, uint32_t *word) {
   Device *device = nullptr;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   if (!device->count) {
@@ -49,9 +49,9 @@ Result countProgress(Handle handle, Handle stream, uint32_t *word) {
 }
 
 /// Does not restrict other threads: those of the process's other devices, and the libraries'.
-Result beginCapture(Handle handle, Handle stream) {
+CallResult beginCapture(Handle handle, Handle stream) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   failed = failed ? failed : loadCount(*device);
   return failed ? failed
                 : resultOf(driver().beginCapture(fromHandle<CUstream_st>(stream),
@@ -60,30 +60,30 @@ Result beginCapture(Handle handle, Handle stream) {
 }
 
 /// Prepares a captured graph for launches.
-Result instantiate(CUstream on, CUgraph captured, CUgraphExec &made) {
+CallResult instantiate(CUstream on, CUgraph captured, CUgraphExec &made) {
   // Else the priority of the launching stream would apply to all captured streams.
-  Result failed =
+  CallResult failed =
       resultOf(driver().instantiate(&made, captured, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY),
                "cuGraphInstantiate");
   // Otherwise the first launch would take this time and memory.
   return failed ? failed : resultOf(driver().upload(made, on), "cuGraphUpload");
 }
 
-Result endCapture(Handle handle, Handle stream, Handle *graph) {
+CallResult endCapture(Handle handle, Handle stream, Handle *graph) {
   Device *device = nullptr;
   if (graph) {
     *graph = 0;
   }
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   auto *on = fromHandle<CUstream_st>(stream);
   CUgraph captured = nullptr;
-  if (Result failed = resultOf(driver().endCapture(on, &captured), "cuStreamEndCapture")) {
+  if (CallResult failed = resultOf(driver().endCapture(on, &captured), "cuStreamEndCapture")) {
     return failed;
   }
   CUgraphExec made = nullptr;
-  Result failed = graph ? instantiate(on, captured, made) : nullptr;
+  CallResult failed = graph ? instantiate(on, captured, made) : nullptr;
   // Only one error text is valid at a time: return the first error.
   CUresult code = driver().freeCaptured(captured);
   failed = failed ? failed : resultOf(code, "cuGraphDestroy");
@@ -95,19 +95,19 @@ Result endCapture(Handle handle, Handle stream, Handle *graph) {
   return failed;
 }
 
-Result launchGraph(Handle device, Handle stream, Handle graph) {
+CallResult launchGraph(Handle device, Handle stream, Handle graph) {
   return callDriver<&DriverCalls::launchGraph>(
       device, "cuGraphLaunch", fromHandle<CUgraphExec_st>(graph), fromHandle<CUstream_st>(stream));
 }
 
-Result freeGraph(Handle device, Handle graph) {
+CallResult freeGraph(Handle device, Handle graph) {
   return callDriver<&DriverCalls::freeGraph>(device, "cuGraphExecDestroy",
                                              fromHandle<CUgraphExec_st>(graph));
 }
 
 } // namespace
 
-Result cuda::closeGraphs(Device &device) {
+CallResult cuda::closeGraphs(Device &device) {
   return device.counting ? resultOf(driver().unload(device.counting), "cuModuleUnload") : nullptr;
 }
 

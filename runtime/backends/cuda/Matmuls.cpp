@@ -81,10 +81,10 @@ struct Prepared {
 // Descriptors for the library
 //===----------------------------------------------------------------------===//
 
-Result describe(const Prepared &prepared, const Layout &layout,
-                Owned<cublasLtMatrixLayoutOpaque_t> &made) {
+CallResult describe(const Prepared &prepared, const Layout &layout,
+                    Owned<cublasLtMatrixLayoutOpaque_t> &made) {
   cublasLtMatrixLayout_t raw = nullptr;
-  if (Result failed =
+  if (CallResult failed =
           resultOf(matmuls().makeLayout(&raw, dataTypeOf(layout.type), uint64_t(layout.rows),
                                         uint64_t(layout.columns), layout.ld),
                    "cublasLtMatrixLayoutCreate for ", textOf(prepared.matmul))) {
@@ -106,8 +106,8 @@ Result describe(const Prepared &prepared, const Layout &layout,
 }
 
 template <typename T>
-Result setOperation(const Prepared &prepared, cublasLtMatmulDescAttributes_t attribute,
-                    const T &value) {
+CallResult setOperation(const Prepared &prepared, cublasLtMatmulDescAttributes_t attribute,
+                        const T &value) {
   return resultOf(matmuls().setOperation(prepared.operation.get(), attribute, &value, sizeof value),
                   "cublasLtMatmulDescSetAttribute for ", textOf(prepared.matmul));
 }
@@ -135,9 +135,9 @@ uint32_t epilogueOf(const Epilogue &epilogue) {
 }
 
 /// Sets the addresses of scale factors, and of the epilogue's vector and matrix, in the operation.
-Result setPlaces(const Prepared &prepared, const MatmulPlaces &at) {
+CallResult setPlaces(const Prepared &prepared, const MatmulPlaces &at) {
   const Epilogue &epilogue = prepared.matmul.epilogue;
-  Result failed = nullptr;
+  CallResult failed = nullptr;
   if (epilogue.hasBias || epilogue.sums != Epilogue::Sums::None) {
     auto *vector = fromHandle<void>(epilogue.hasBias ? at.bias : at.sums);
     failed = setOperation(prepared, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector);
@@ -156,19 +156,19 @@ Result setPlaces(const Prepared &prepared, const MatmulPlaces &at) {
   return failed;
 }
 
-Result describeOperation(Prepared &prepared) {
+CallResult describeOperation(Prepared &prepared) {
   const Matmul &p = prepared.matmul;
   cublasLtMatmulDesc_t raw = nullptr;
   cublasComputeType_t compute = prepared.isF64() ? CUBLAS_COMPUTE_64F
                                 : p.isTF32       ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                  : CUBLAS_COMPUTE_32F;
   cudaDataType_t scale = prepared.isF64() ? CUDA_R_64F : CUDA_R_32F;
-  if (Result failed = resultOf(matmuls().makeOperation(&raw, compute, scale),
-                               "cublasLtMatmulDescCreate for ", textOf(p))) {
+  if (CallResult failed = resultOf(matmuls().makeOperation(&raw, compute, scale),
+                                   "cublasLtMatmulDescCreate for ", textOf(p))) {
     return failed;
   }
   prepared.operation.reset(raw);
-  Result failed =
+  CallResult failed =
       setOperation(prepared, CUBLASLT_MATMUL_DESC_TRANSA, p.transposeB ? CUBLAS_OP_T : CUBLAS_OP_N);
   failed = failed ? failed
                   : setOperation(prepared, CUBLASLT_MATMUL_DESC_TRANSB,
@@ -197,9 +197,9 @@ Layout layoutOfB(const Matmul &p) {
 }
 Layout layoutOfC(const Matmul &p) { return {p.resultType(), p.n, p.m, p.ldc, p.strideC}; }
 
-Result describeAll(Prepared &prepared) {
+CallResult describeAll(Prepared &prepared) {
   const Matmul &p = prepared.matmul;
-  Result failed = describeOperation(prepared);
+  CallResult failed = describeOperation(prepared);
   failed = failed ? failed : describe(prepared, layoutOfA(p), prepared.a);
   failed = failed ? failed : describe(prepared, layoutOfB(p), prepared.b);
   return failed ? failed : describe(prepared, layoutOfC(p), prepared.c);
@@ -212,14 +212,14 @@ uint32_t alignmentOf(const Matmul &p, int64_t stride) {
   return uint32_t(std::gcd(kAlignment, bytes));
 }
 
-Result setWishes(cublasLtMatmulPreference_t wishes, const Matmul &p) {
+CallResult setWishes(cublasLtMatmulPreference_t wishes, const Matmul &p) {
   // Parts of a sum are kept in float32 until they are summed.
   uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto &value) {
     return resultOf(matmuls().setWishes(wishes, attribute, &value, sizeof value),
                     "cublasLtMatmulPreferenceSetAttribute");
   };
-  Result failed = set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, p.workspaceBytes);
+  CallResult failed = set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, p.workspaceBytes);
   failed = failed ? failed : set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions);
   const std::pair<cublasLtMatmulPreferenceAttributes_t, uint32_t> alignments[] = {
       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignmentOf(p, p.strideB)},
@@ -246,14 +246,14 @@ bool mayLose(const Matmul &p, const cublasLtMatmulAlgo_t &way) {
 }
 
 /// Finds algorithms, the fastest first, as the library expects.
-Result findWays(const Device &device, const Prepared &prepared,
-                std::vector<cublasLtMatmulAlgo_t> &ways) {
+CallResult findWays(const Device &device, const Prepared &prepared,
+                    std::vector<cublasLtMatmulAlgo_t> &ways) {
   cublasLtMatmulPreference_t raw = nullptr;
-  if (Result failed = resultOf(matmuls().makeWishes(&raw), "cublasLtMatmulPreferenceCreate")) {
+  if (CallResult failed = resultOf(matmuls().makeWishes(&raw), "cublasLtMatmulPreferenceCreate")) {
     return failed;
   }
   Owned<cublasLtMatmulPreferenceOpaque_t> wishes(raw, matmuls().freeWishes);
-  if (Result failed = setWishes(raw, prepared.matmul)) {
+  if (CallResult failed = setWishes(raw, prepared.matmul)) {
     return failed;
   }
   cublasLtMatmulHeuristicResult_t found[kMostWays] = {};
@@ -287,11 +287,11 @@ struct Factors {
   }
 };
 
-Result multiply(const Device &device, const Prepared &prepared, const cublasLtMatmulAlgo_t &way,
-                CUstream stream, const MatmulPlaces &at) {
+CallResult multiply(const Device &device, const Prepared &prepared, const cublasLtMatmulAlgo_t &way,
+                    CUstream stream, const MatmulPlaces &at) {
   const Matmul &p = prepared.matmul;
   const Factors factors;
-  if (Result failed = setPlaces(prepared, at)) {
+  if (CallResult failed = setPlaces(prepared, at)) {
     return failed;
   }
   for (int64_t i = 0; i < prepared.rounds(); ++i) {
@@ -315,7 +315,7 @@ Result multiply(const Device &device, const Prepared &prepared, const cublasLtMa
 }
 
 /// Sets the elements of C to 0, for a matmul with k = 0. Memory between rows keeps its values.
-Result clear(const Matmul &p, CUstream stream, Address c) {
+CallResult clear(const Matmul &p, CUstream stream, Address c) {
   uint64_t size = sizeOf(p.resultType());
   for (int64_t i = 0; p.m > 0 && p.n > 0 && i < p.batch; ++i) {
     CUresult code = driver().fillRows(c + uint64_t(i * p.strideC) * size, uint64_t(p.ldc) * size, 0,
@@ -350,9 +350,9 @@ public:
     }
   }
 
-  Result start() {
+  CallResult start() {
     const Matmul &p = prepared.matmul;
-    Result failed =
+    CallResult failed =
         resultOf(driver().makeStream(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
     failed = failed ? failed : resultOf(driver().makeEvent(&begin, 0), "cuEventCreate");
     failed = failed ? failed : resultOf(driver().makeEvent(&end, 0), "cuEventCreate");
@@ -379,15 +379,15 @@ public:
 
   /// Measures the shortest of some runs; none if the library refuses after all or gives wrong
   /// results.
-  Result time(const cublasLtMatmulAlgo_t &way, std::optional<float> &shortest) {
+  CallResult time(const cublasLtMatmulAlgo_t &way, std::optional<float> &shortest) {
     for (int run = 0; run <= kTimedRuns; ++run) {
-      if (Result failed = record(begin)) {
+      if (CallResult failed = record(begin)) {
         return failed;
       }
       if (multiply(device, prepared, way, stream, at)) {
         return nullptr;
       }
-      Result failed = record(end);
+      CallResult failed = record(end);
       failed = failed ? failed
                       : resultOf(driver().await(end), "cuEventSynchronize, trying ",
                                  textOf(prepared.matmul));
@@ -402,7 +402,7 @@ public:
       }
     }
     bool isRight = true;
-    Result failed = look(isRight);
+    CallResult failed = look(isRight);
     shortest = isRight ? shortest : std::nullopt;
     return failed;
   }
@@ -415,7 +415,7 @@ private:
   }
 
   /// Checks the first and the last element.
-  Result look(bool &isRight) {
+  CallResult look(bool &isRight) {
     const Matmul &p = prepared.matmul;
     Layout layout = layoutOfC(p);
     if (p.epilogue.activation != Epilogue::Activation::None || !isReadable(layout.type)) {
@@ -423,7 +423,7 @@ private:
     }
     for (Address place : {at.c, at.c + bytesOf(layout) - sizeOf(layout.type)}) {
       double value = 0;
-      if (Result failed = fetch(place, layout.type, value)) {
+      if (CallResult failed = fetch(place, layout.type, value)) {
         return failed;
       }
       isRight = isRight && isOfOnes(p, value);
@@ -431,9 +431,9 @@ private:
     return nullptr;
   }
 
-  Result fetch(Address place, ElementType type, double &value) {
+  CallResult fetch(Address place, ElementType type, double &value) {
     uint64_t bits = 0;
-    Result failed =
+    CallResult failed =
         resultOf(driver().copyToHost(&bits, place, sizeOf(type), stream), "cuMemcpyDtoHAsync");
     failed = failed ? failed : record(end);
     failed = failed ? failed : resultOf(driver().await(end), "cuEventSynchronize");
@@ -441,11 +441,11 @@ private:
     return failed;
   }
 
-  Result allocate(uint64_t bytes, ElementType type, Address &address) {
+  CallResult allocate(uint64_t bytes, ElementType type, Address &address) {
     CUdeviceptr made = 0;
     bytes = (bytes + 7) / 8 * 8;
-    if (Result failed = resultOf(driver().allocate(&made, bytes), "cuMemAlloc of ",
-                                 bytesText(bytes), ", to try ", textOf(prepared.matmul))) {
+    if (CallResult failed = resultOf(driver().allocate(&made, bytes), "cuMemAlloc of ",
+                                     bytesText(bytes), ", to try ", textOf(prepared.matmul))) {
       return failed;
     }
     memory.push_back(made);
@@ -453,12 +453,14 @@ private:
     return fillWithOnes(made, bytes, type, stream);
   }
 
-  Result allocateFactor(float factor, Address &address) {
-    Result failed = allocate(sizeof factor, ElementType::F32, address);
+  CallResult allocateFactor(float factor, Address &address) {
+    CallResult failed = allocate(sizeof factor, ElementType::F32, address);
     return failed ? failed : fillWithFactor(address, factor, stream);
   }
 
-  Result record(CUevent event) { return resultOf(driver().record(event, stream), "cuEventRecord"); }
+  CallResult record(CUevent event) {
+    return resultOf(driver().record(event, stream), "cuEventRecord");
+  }
 
   const Device &device;
   const Prepared &prepared;
@@ -468,17 +470,17 @@ private:
   MatmulPlaces at = {};
 };
 
-Result choose(const Device &device, Prepared &prepared,
-              const std::vector<cublasLtMatmulAlgo_t> &ways) {
+CallResult choose(const Device &device, Prepared &prepared,
+                  const std::vector<cublasLtMatmulAlgo_t> &ways) {
   // Also run a single algorithm: the library loads its code at the first run.
   Trial trial(device, prepared);
-  if (Result failed = trial.start()) {
+  if (CallResult failed = trial.start()) {
     return failed;
   }
   std::optional<float> best;
   for (const cublasLtMatmulAlgo_t &way : ways) {
     std::optional<float> took;
-    if (Result failed = trial.time(way, took)) {
+    if (CallResult failed = trial.time(way, took)) {
       return failed;
     }
     if (took && (!best || *took < *best * kClearlyFaster)) {
@@ -496,7 +498,7 @@ Result choose(const Device &device, Prepared &prepared,
 // The table's functions
 //===----------------------------------------------------------------------===//
 
-Result openMatmuls(Device &device) {
+CallResult openMatmuls(Device &device) {
   std::string error;
   if (device.matmuls) {
     return nullptr;
@@ -507,9 +509,9 @@ Result openMatmuls(Device &device) {
   return resultOf(matmuls().make(&device.matmuls), "cublasLtCreate on device ", device.number);
 }
 
-Result nameMatmuls(Handle handle, const char **name) {
+CallResult nameMatmuls(Handle handle, const char **name) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   failed = failed ? failed : openMatmuls(*device);
   int version = 0;
   failed = failed ? failed : resultOf(driver().version(&version), "cuDriverGetVersion");
@@ -522,8 +524,8 @@ Result nameMatmuls(Handle handle, const char **name) {
 
 /// Collects the algorithms to try: those that the library proposes, or only the given one, if the
 /// device supports it.
-Result collectWays(const Device &device, const Prepared &prepared, const MatmulAlgorithm &given,
-                   std::vector<cublasLtMatmulAlgo_t> &ways) {
+CallResult collectWays(const Device &device, const Prepared &prepared, const MatmulAlgorithm &given,
+                       std::vector<cublasLtMatmulAlgo_t> &ways) {
   const MatmulAlgorithm none = {};
   if (std::memcmp(&given, &none, sizeof none) == 0) {
     return findWays(device, prepared, ways);
@@ -543,20 +545,21 @@ Result collectWays(const Device &device, const Prepared &prepared, const MatmulA
                   textOf(prepared.matmul));
 }
 
-Result prepareMatmul(Handle handle, const Matmul *matmul, MatmulAlgorithm *way, Handle *prepared) {
+CallResult prepareMatmul(Handle handle, const Matmul *matmul, MatmulAlgorithm *way,
+                         Handle *prepared) {
   Device *device = nullptr;
   *prepared = 0;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
-  if (Result failed = openMatmuls(*device)) {
+  if (CallResult failed = openMatmuls(*device)) {
     return failed;
   }
   auto made = std::make_unique<Prepared>();
   made->matmul = *matmul;
   if (!isEmpty(*matmul)) {
     std::vector<cublasLtMatmulAlgo_t> ways;
-    Result failed = describeAll(*made);
+    CallResult failed = describeAll(*made);
     failed = failed ? failed : collectWays(*device, *made, *way, ways);
     failed = failed ? failed : choose(*device, *made, ways);
     if (failed) {
@@ -568,14 +571,14 @@ Result prepareMatmul(Handle handle, const Matmul *matmul, MatmulAlgorithm *way, 
   return nullptr;
 }
 
-Result freeMatmul(Handle, Handle prepared) {
+CallResult freeMatmul(Handle, Handle prepared) {
   delete fromHandle<Prepared>(prepared);
   return nullptr;
 }
 
-Result runMatmul(Handle handle, Handle stream, Handle prepared, const MatmulPlaces *places) {
+CallResult runMatmul(Handle handle, Handle stream, Handle prepared, const MatmulPlaces *places) {
   Device *device = nullptr;
-  if (Result failed = enter(handle, device)) {
+  if (CallResult failed = enter(handle, device)) {
     return failed;
   }
   const Prepared &p = *fromHandle<Prepared>(prepared);
@@ -586,7 +589,7 @@ Result runMatmul(Handle handle, Handle stream, Handle prepared, const MatmulPlac
 
 } // namespace
 
-Result cuda::closeMatmuls(Device &device) {
+CallResult cuda::closeMatmuls(Device &device) {
   cublasLtHandle_t handle = std::exchange(device.matmuls, nullptr);
   return handle ? resultOf(matmuls().destroy(handle), "cublasLtDestroy") : nullptr;
 }

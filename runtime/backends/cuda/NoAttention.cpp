@@ -14,18 +14,18 @@
 using namespace weft::rt;
 using namespace weft::rt::cuda;
 
-Result cuda::closeAttention(Device &) { return nullptr; }
+CallResult cuda::closeAttention(Device &) { return nullptr; }
 
 void cuda::addAttention(DriverTable &library) {
   library.prepareAttention = [](Handle, const Attention *, const AttentionPart *, bool,
-                                Handle *prepared, const char **refusal) -> Result {
+                                Handle *prepared, const char **refusal) -> CallResult {
     *prepared = 0;
     *refusal = "libweft-rt-cuda.so.1 was built without cudnn_frontend, which "
                "'utils/setup-cuda --runtime' gets";
     return nullptr;
   };
-  library.freeAttention = [](Handle, Handle) -> Result { return nullptr; };
-  library.runAttention = [](Handle, Handle, Handle, const Address *, size_t) -> Result {
+  library.freeAttention = [](Handle, Handle) -> CallResult { return nullptr; };
+  library.runAttention = [](Handle, Handle, Handle, const Address *, size_t) -> CallResult {
     return say("there is no attention in libweft-rt-cuda.so.1");
   };
 }

@@ -20,7 +20,7 @@
 
 namespace weft::rt::cuda {
 
-using Result = DriverTable::Result;
+using CallResult = DriverTable::Result;
 using Handle = DriverTable::Handle;
 using Address = DriverTable::Address;
 
@@ -47,7 +47,7 @@ struct Device {
 };
 
 /// Finds the device of a handle, and makes it current for the thread's calls of the driver.
-Result enter(Handle handle, Device *&device);
+CallResult enter(Handle handle, Device *&device);
 
 template <typename T> Handle toHandle(T *pointer) {
   return reinterpret_cast<DriverTable::Handle>(pointer);
@@ -56,9 +56,9 @@ template <typename T> T *fromHandle(Handle handle) { return reinterpret_cast<T *
 
 /// Calls a function of the driver on the device of a handle; errors begin with `name`.
 template <auto function, typename... Arguments>
-Result callDriver(Handle handle, const char *name, Arguments... arguments) {
+CallResult callDriver(Handle handle, const char *name, Arguments... arguments) {
   Device *device = nullptr;
-  Result failed = enter(handle, device);
+  CallResult failed = enter(handle, device);
   return failed ? failed : resultOf((driver().*function)(arguments...), name);
 }
 
@@ -82,11 +82,11 @@ inline constexpr uint64_t kCommunicationBytes = uint64_t(3) << 29;
 void addAttention(DriverTable &library);
 
 /// Frees the device's objects of the library of matmuls.
-Result closeMatmuls(Device &device);
+CallResult closeMatmuls(Device &device);
 /// Frees the device's objects of cuDNN.
-Result closeAttention(Device &device);
+CallResult closeAttention(Device &device);
 /// Frees the device's objects for graphs.
-Result closeGraphs(Device &device);
+CallResult closeGraphs(Device &device);
 
 } // namespace weft::rt::cuda
 

@@ -30,9 +30,9 @@ static const DriverTable &plainLibrary() {
 /// A function of the table that a sealed device refuses: it makes, loads, prepares or frees
 /// objects, which may take long or wait for the device. Steps call none of these.
 template <auto function> struct Unsealed;
-template <typename... Arguments, Result (*DriverTable::*function)(Handle, Arguments...)>
+template <typename... Arguments, CallResult (*DriverTable::*function)(Handle, Arguments...)>
 struct Unsealed<function> {
-  static Result run(Handle device, Arguments... arguments) {
+  static CallResult run(Handle device, Arguments... arguments) {
     return fromHandle<Device>(device)->isSealed
                ? say("nothing may be made, prepared or freed on a sealed device")
                : (plainLibrary().*function)(device, arguments...);
@@ -43,12 +43,12 @@ template <auto... functions> static void guard(DriverTable &library) {
   ((library.*functions = &Unsealed<functions>::run), ...);
 }
 
-static Result seal(Handle device) {
+static CallResult seal(Handle device) {
   fromHandle<Device>(device)->isSealed = true;
   return nullptr;
 }
 
-static Result unseal(Handle device) {
+static CallResult unseal(Handle device) {
   fromHandle<Device>(device)->isSealed = false;
   return nullptr;
 }
