@@ -114,8 +114,7 @@ bool LikeWriter::fillSlot(const Slot &slot, const Tensor &tensor, std::vector<ch
   std::vector<float> row(size_t(slot.inputs));
   for (int64_t i = 0; i < slot.outputs; ++i) {
     int64_t element = (slot.skippedOutputs + i) * slot.inputs;
-    rt::decode(from, parameter.data.data() + element * bytesFrom, 1, slot.inputs,
-               row.data());
+    rt::decode(from, parameter.data.data() + element * bytesFrom, 1, slot.inputs, row.data());
     for (float value : row) {
       if (std::isfinite(value) && std::abs(value) >= rt::leastTooLarge(to)) {
         return refuse(inFile(source, slot.parameter,

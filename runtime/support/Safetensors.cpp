@@ -26,8 +26,7 @@ constexpr uint64_t kLengthBytes = 8;
 
 /// The dtypes of the format that are no ElementType, with the bytes of one element.
 constexpr std::pair<std::string_view, uint64_t> kOtherDtypes[] = {
-    {"I16", 2}, {"I8", 1}, {"U64", 8},  {"U32", 4},
-    {"U16", 2}, {"U8", 1}, {"BOOL", 1}, {"C64", 8},
+    {"I16", 2}, {"I8", 1}, {"U64", 8}, {"U32", 4}, {"U16", 2}, {"U8", 1}, {"BOOL", 1}, {"C64", 8},
 };
 
 /// Returns the bytes of one element; 0 for a dtype that the format does not have.

@@ -81,7 +81,7 @@ TEST(Elements, TooLargeIsTheFirstThatRoundsToInfinity) {
 
 TEST(Elements, StridesAndUnalignedPlaces) {
   std::vector<float> values = {1, -2, 3, 0.5};
-  for (ElementType type : {ElementType::F64, ElementType::F32, ElementType::BF16, ElementType::F16}) {
+  for (auto type : {ElementType::F64, ElementType::F32, ElementType::BF16, ElementType::F16}) {
     std::vector<char> bytes(1 + 3 * 4 * sizeOf(type));
     std::vector<float> back(4);
     encode(type, values.data(), 4, bytes.data() + 1, 3);

@@ -458,9 +458,7 @@ private:
     return failed ? failed : fillWithFactor(address, factor, stream);
   }
 
-  CallResult record(CUevent event) {
-    return resultOf(driver().record(event, stream), "cuEventRecord");
-  }
+  CallResult record(CUevent at) { return resultOf(driver().record(at, stream), "cuEventRecord"); }
 
   const Device &device;
   const Prepared &prepared;
