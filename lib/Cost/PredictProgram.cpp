@@ -27,10 +27,6 @@ desc::Precision precisionOf(rt::ElementType type) {
                                          : desc::Precision::F32;
 }
 
-bool isFloat(rt::ElementType type) {
-  return type != rt::ElementType::I64 && type != rt::ElementType::I32;
-}
-
 class ProgramPredictor {
 public:
   ProgramPredictor(const rt::Program &program, const desc::MachineSpec &machine)
