@@ -65,10 +65,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
 
   CheckpointFolder checkpoints;
-  std::string error;
+  Status opened = checkpoints.open(folder.path);
+  Result<std::vector<int64_t>> listed = checkpoints.list();
   std::vector<int64_t> steps;
-  if (!checkpoints.open(folder.path, error) || !checkpoints.list(steps, error)) {
-    require(!error.empty(), "an error says something");
+  if (!opened || !listed) {
+    const Error &error = opened ? listed.error() : opened.error();
+    require(!error.message.empty(), "an error says something");
   } else if (std::optional<std::string> read = checkpoints.latest()) {
     require(*read == latest, "LATEST is read as it was written");
   }

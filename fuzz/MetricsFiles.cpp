@@ -18,15 +18,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   folder.write("metrics", text);
   uint64_t before = 0;
   for (int64_t step : {0, 3, 1000}) {
-    uint64_t bytes = 0;
-    std::string error;
-    if (!metricsBefore(folder.file("metrics"), step, bytes, error)) {
-      require(!error.empty(), "an error says something");
+    Result<uint64_t> bytes = metricsBefore(folder.file("metrics"), step);
+    if (!bytes) {
+      require(!bytes.error().message.empty(), "an error says something");
       continue;
     }
-    require(bytes <= size && (bytes == 0 || text[bytes - 1] == '\n'), "whole lines are kept");
-    require(bytes >= before, "a later step keeps what an earlier one does");
-    before = bytes;
+    require(*bytes <= size && (*bytes == 0 || text[*bytes - 1] == '\n'), "whole lines are kept");
+    require(*bytes >= before, "a later step keeps what an earlier one does");
+    before = *bytes;
   }
   require(folder.read("metrics") == text, "the file is only read");
   return 0;

@@ -33,14 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   append(streamOf(payload)); // The same hash.
   bytes.insert(bytes.end(), payload.begin(), payload.end());
 
-  Program program;
-  std::string error;
-  if (!deserialize(bytes, program, error)) {
-    require(!error.empty(), "an error says something");
+  Result<Program> program = deserialize(bytes);
+  if (!program) {
+    require(!program.error().message.empty(), "an error says something");
     return 0;
   }
-  require(serialize(program) == bytes, "a program that was read is written as it was");
-  toText(program);
-  memoryReport(program);
+  require(serialize(*program) == bytes, "a program that was read is written as it was");
+  toText(*program);
+  memoryReport(*program);
   return 0;
 }

@@ -25,11 +25,10 @@ static constexpr int64_t kSequence = 4, kVocabulary = 60000;
 
 /// Reads all samples, or the first thousand.
 static void readSamples(const Dataset &data) {
-  std::string error;
   int32_t tokens[kSequence + 1];
   for (uint64_t sample = 0; sample < std::min<uint64_t>(data.sampleCount(), 1000); ++sample) {
     // Small files were checked as a whole.
-    require(data.read(sample, 0, tokens, error), "samples of an open file can be read");
+    require(bool(data.read(sample, 0, tokens)), "samples of an open file can be read");
     for (int32_t token : tokens) {
       require(token >= 0 && token < kVocabulary, "tokens lie in the vocabulary");
     }
@@ -55,11 +54,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     path = folder.file("m");
   }
   Dataset dataset;
-  std::string error;
-  if (dataset.open(path, format, kSequence, kVocabulary, error)) {
-    readSamples(dataset);
+  if (Status status = dataset.open(path, format, kSequence, kVocabulary); !status) {
+    const std::string &message = status.error().message;
+    require(!message.empty() && message.find('\n') == std::string::npos, "an error is one line");
   } else {
-    require(!error.empty() && error.find('\n') == std::string::npos, "an error is one line");
+    readSamples(dataset);
   }
   return 0;
 }

@@ -37,11 +37,12 @@ llvm::Expected<rt::Program> weft::readProgramOf(llvm::StringRef path) {
     if (length > rest.size() - kHeaderBytes) {
       continue;
     }
-    rt::Program program;
-    if (rt::deserialize({rest.data(), kHeaderBytes + static_cast<size_t>(length)}, program,
-                        reason)) {
-      return program;
+    rt::Result<rt::Program> program =
+        rt::deserialize({rest.data(), kHeaderBytes + static_cast<size_t>(length)});
+    if (program) {
+      return std::move(*program);
     }
+    reason = program.error().message;
   }
   return makeError("cannot read '" + path + "': " + reason);
 }

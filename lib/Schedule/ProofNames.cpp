@@ -55,9 +55,8 @@ private:
 } // namespace
 
 bool weft::schedule::checkWellFormed(const rt::Program &program, Diagnostics &diagnostics) {
-  std::string error;
-  if (!rt::isWellFormed(program, error)) {
-    diagnostics.add(error);
+  if (rt::Status status = rt::checkWellFormed(program); !status) {
+    diagnostics.add(status.error().message);
     return false;
   }
   for (size_t i = 0; i < program.collectives.size(); ++i) {

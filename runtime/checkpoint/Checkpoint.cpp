@@ -23,24 +23,32 @@
 
 using namespace weft::rt;
 
-bool weft::rt::saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
-                           const std::map<std::string, std::string> &metadata,
-                           const std::function<bool(size_t, std::span<char>)> &read,
-                           std::string &error) {
+Result<bool> weft::rt::saveTensors(const std::string &path,
+                                   const std::vector<TensorHeader> &tensors,
+                                   const std::map<std::string, std::string> &metadata,
+                                   const std::function<bool(size_t, std::span<char>)> &read) {
   OutputFile file;
-  if (!succeeds(file.open(path), error) ||
-      !succeeds(file.write(safetensorsHeader(tensors, metadata)), error)) {
-    return false;
+  if (Status status = file.open(path); !status) {
+    return status.error();
+  }
+  if (Status status = file.write(safetensorsHeader(tensors, metadata)); !status) {
+    return status.error();
   }
   std::vector<char> bytes;
   for (size_t i = 0; i < tensors.size(); ++i) {
     TensorLayout whole = {tensors[i].type, tensors[i].shape, {}};
     bytes.resize(globalBytes(whole));
-    if (!read(i, bytes) || !succeeds(file.write(bytes), error)) {
+    if (!read(i, bytes)) {
       return false;
     }
+    if (Status status = file.write(bytes); !status) {
+      return status.error();
+    }
   }
-  return succeeds(file.commit(), error);
+  if (Status status = file.commit(); !status) {
+    return status.error();
+  }
+  return true;
 }
 
 /// Assembles the parts of a tensor in `whole`, on rank 0. `own` is empty if another rank sends the
@@ -80,10 +88,9 @@ bool weft::rt::saveParts(const std::string &path, const Program &program, const 
   }
   std::map<std::string, std::string> metadata = {
       {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
-  std::string error;
-  // Without an error here, another rank has failed and reported the reason.
-  return saveTensors(path, headers, metadata, collect, error) ||
-         (!error.empty() && executor.communicator().fail(error));
+  Result<bool> isSaved = saveTensors(path, headers, metadata, collect);
+  // If `collect` returned false, another rank has failed and reported the reason.
+  return isSaved ? *isSaved : executor.communicator().fail(isSaved.error().message);
 }
 
 bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
@@ -100,26 +107,32 @@ bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
   return saveParts(path, program, executor, tensors, part, step);
 }
 
-bool Checkpoint::open(const std::string &path, const Program &program, std::string &error) {
+Status Checkpoint::open(const std::string &path, const Program &program) {
   this->path = path;
-  if (!succeeds(file.open(path), error)) {
-    return false;
+  if (Status status = file.open(path); !status) {
+    return status;
   }
   for (const NamedTensor &parameter : program.parameters) {
     if (!file.tensors.count(parameter.name)) {
-      return fail(error, "'", path, "' lacks the parameter '", parameter.name, "'");
+      return makeError("'", path, "' lacks the parameter '", parameter.name, "'");
     }
-    if (!checkTensor(parameter, error)) {
-      return false;
+    if (Status status = checkTensor(parameter); !status) {
+      return status;
     }
   }
-  if (!checkNames(program, error) || !checkState(program, error) || !readStep(program, error)) {
-    return false;
+  if (Status status = checkNames(program); !status) {
+    return status;
+  }
+  if (Status status = checkState(program); !status) {
+    return status;
+  }
+  if (Status status = readStep(program); !status) {
+    return status;
   }
   if (rounded > 0) {
     remark += concat("'", path, "': rounded ", rounded, " tensors from F64 to F32\n");
   }
-  return true;
+  return {};
 }
 
 /// Returns the first of `count` numbers that is too large for a float, or null. They are not
@@ -135,28 +148,28 @@ static std::optional<double> firstTooLarge(const char *numbers, size_t count) {
   return std::nullopt;
 }
 
-bool Checkpoint::checkTensor(const NamedTensor &tensor, std::string &error) {
+Status Checkpoint::checkTensor(const NamedTensor &tensor) {
   const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
   std::optional<ElementType> type = floatTypeOf(found.dtype);
   if (!type) {
-    return fail(error, "'", tensor.name, "' in '", path, "' is ", found.dtype,
-                ", expected F64, F32, BF16 or F16");
+    return makeError("'", tensor.name, "' in '", path, "' is ", found.dtype,
+                     ", expected F64, F32, BF16 or F16");
   }
   if (found.shape != tensor.layout.globalShape) {
-    return fail(error, "'", tensor.name, "' in '", path, "' has shape ", shapeText(found.shape),
-                ", expected ", shapeText(tensor.layout.globalShape));
+    return makeError("'", tensor.name, "' in '", path, "' has shape ", shapeText(found.shape),
+                     ", expected ", shapeText(tensor.layout.globalShape));
   }
   if (*type == ElementType::F64 && tensor.layout.type == ElementType::F32) {
     ++rounded;
     if (auto number = firstTooLarge(found.data.data(), found.data.size() / sizeof(double))) {
-      return fail(error, "'", tensor.name, "' in '", path, "' has ", *number,
-                  ", expected numbers that fit into F32, the type of the program");
+      return makeError("'", tensor.name, "' in '", path, "' has ", *number,
+                       ", expected numbers that fit into F32, the type of the program");
     }
   }
-  return true;
+  return {};
 }
 
-bool Checkpoint::checkNames(const Program &program, std::string &error) {
+Status Checkpoint::checkNames(const Program &program) {
   std::set<std::string> known, parameters;
   for (const NamedTensor &tensor : program.parameters) {
     parameters.insert(tensor.name);
@@ -174,7 +187,7 @@ bool Checkpoint::checkNames(const Program &program, std::string &error) {
     size_t slash = name.find('/');
     bool isState = slash != std::string::npos && parameters.count(name.substr(slash + 1));
     if (!isState && !isOfNoParameter(name)) {
-      return fail(error, "'", path, "' has the tensor '", name, "', which the model does not have");
+      return makeError("'", path, "' has the tensor '", name, "', which the model does not have");
     }
     ++passedOver;
   }
@@ -182,46 +195,50 @@ bool Checkpoint::checkNames(const Program &program, std::string &error) {
     remark += concat("'", path, "': passed over ", passedOver,
                      " tensors of optimizer state that this program does not have\n");
   }
-  return true;
+  return {};
 }
 
-bool Checkpoint::checkState(const Program &program, std::string &error) {
+Status Checkpoint::checkState(const Program &program) {
   const NamedTensor *present = nullptr, *absent = nullptr;
   for (const NamedTensor &state : program.optimizerState) {
     bool there = file.tensors.count(state.name) != 0;
     (there ? present : absent) = &state;
-    if (there && !checkTensor(state, error)) {
-      return false;
+    if (there) {
+      if (Status status = checkTensor(state); !status) {
+        return status;
+      }
     }
   }
   if (present && absent) {
-    return fail(error, "'", path, "' has the optimizer state '", present->name, "' but lacks '",
-                absent->name, "'");
+    return makeError("'", path, "' has the optimizer state '", present->name, "' but lacks '",
+                     absent->name, "'");
   }
   hasState = !absent;
   if (absent) {
     remark += concat("'", path, "': no optimizer state, which starts at zero, as does the step\n");
   }
-  return true;
+  return {};
 }
 
-bool Checkpoint::readStep(const Program &program, std::string &error) {
+Status Checkpoint::readStep(const Program &program) {
   auto found = file.metadata.find("step");
   if (!hasState) {
-    return true;
+    return {};
   }
   if (found == file.metadata.end()) {
-    return program.optimizerState.empty() ||
-           fail(error, "'", path,
-                "' has optimizer state but no metadata 'step', expected the number "
-                "of steps that it has seen");
+    if (!program.optimizerState.empty()) {
+      return makeError("'", path,
+                       "' has optimizer state but no metadata 'step', expected the number "
+                       "of steps that it has seen");
+    }
+    return {};
   }
   const std::string &text = found->second;
   auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), step);
   if (code != std::errc() || end != text.data() + text.size() || step < 0) {
-    return fail(error, "'", path, "' has the metadata step '", text, "', expected a number");
+    return makeError("'", path, "' has the metadata step '", text, "', expected a number");
   }
-  return true;
+  return {};
 }
 
 void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,

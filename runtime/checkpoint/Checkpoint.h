@@ -24,10 +24,10 @@ namespace weft::rt {
 
 /// Writes tensors to a safetensors file, completely or not at all. `read(i, bytes)` fills `bytes`
 /// with tensor i; only one tensor at a time is in memory. If it returns false, no file is written,
-/// and `error` is the one that `read` has set.
-bool saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
-                 const std::map<std::string, std::string> &metadata,
-                 const std::function<bool(size_t, std::span<char>)> &read, std::string &error);
+/// and this function returns false, too.
+Result<bool> saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
+                         const std::map<std::string, std::string> &metadata,
+                         const std::function<bool(size_t, std::span<char>)> &read);
 
 /// A tensor of which each rank has a part.
 struct TensorInParts {
@@ -56,7 +56,7 @@ public:
   /// error. Optimizer state must be complete or absent; state of another optimizer is ignored.
   /// Optimizer state without the metadata "step" is an error, because its running means would be
   /// corrected for the wrong number of steps.
-  bool open(const std::string &path, const Program &program, std::string &error);
+  Status open(const std::string &path, const Program &program);
 
   /// Returns the step to continue with: that of the file if it has all optimizer state, else 0.
   int64_t firstStep() const { return step; }
@@ -69,11 +69,11 @@ public:
   void load(const Program &program, Executor &executor) const;
 
 private:
-  bool checkTensor(const NamedTensor &tensor, std::string &error);
+  Status checkTensor(const NamedTensor &tensor);
   void loadTensor(const NamedTensor &tensor, const Program &program, Executor &executor) const;
-  bool checkNames(const Program &program, std::string &error);
-  bool checkState(const Program &program, std::string &error);
-  bool readStep(const Program &program, std::string &error);
+  Status checkNames(const Program &program);
+  Status checkState(const Program &program);
+  Status readStep(const Program &program);
 
   SafetensorsFile file;
   std::string path, remark;

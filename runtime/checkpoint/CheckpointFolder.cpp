@@ -27,16 +27,16 @@ static constexpr std::string_view kStep = "step-";
 static const char *const kWriting = ".writing-";
 static const char *const kRemoving = ".removing-";
 
-static bool cannot(const char *what, const std::string &path, std::string &error) {
-  return fail(error, "cannot ", what, " '", path, "': ", systemError(errno));
+static Error cannot(const char *what, const std::string &path) {
+  return makeError("cannot ", what, " '", path, "': ", systemError(errno));
 }
 
-static bool listNames(const std::string &path, std::vector<std::string> &names,
-                      std::string &error) {
+static Result<std::vector<std::string>> listNames(const std::string &path) {
   DIR *folder = opendir(path.c_str());
   if (!folder) {
-    return cannot("read", path, error);
+    return cannot("read", path);
   }
+  std::vector<std::string> names;
   errno = 0;
   while (dirent *entry = readdir(folder)) {
     std::string name = entry->d_name;
@@ -47,36 +47,47 @@ static bool listNames(const std::string &path, std::vector<std::string> &names,
   int code = errno; // What ended the loop.
   closedir(folder);
   errno = code;
-  return code == 0 || cannot("read", path, error);
+  if (code != 0) {
+    return cannot("read", path);
+  }
+  return names;
 }
 
-/// Returns true if `path` is a folder that contains only files with names of a checkpoint's files.
-/// Weft does not touch other folders.
-static bool isOurs(const std::string &path, std::vector<std::string> &names) {
-  struct stat status;
-  std::string error;
-  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-         listNames(path, names, error) &&
-         std::all_of(names.begin(), names.end(), [&](const std::string &name) {
-           return (name == "manifest.json" ||
-                   (name.starts_with("rank-") && name.ends_with(".safetensors"))) &&
-                  lstat((path + "/" + name).c_str(), &status) == 0 && !S_ISDIR(status.st_mode);
-         });
+/// Returns the names in a folder that contains only files with names of a checkpoint's files;
+/// nothing for other folders, which Weft does not touch.
+static std::optional<std::vector<std::string>> namesOfOurs(const std::string &path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return std::nullopt;
+  }
+  Result<std::vector<std::string>> names = listNames(path);
+  auto isOurs = [&](const std::string &name) {
+    return (name == "manifest.json" ||
+            (name.starts_with("rank-") && name.ends_with(".safetensors"))) &&
+           lstat((path + "/" + name).c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
+  };
+  if (!names || !std::all_of(names->begin(), names->end(), isOurs)) {
+    return std::nullopt;
+  }
+  return std::move(*names);
 }
 
 /// Removes a checkpoint's folder; leaves a folder with other files alone.
-static bool removeCheckpoint(const std::string &path, std::string &error) {
-  std::vector<std::string> names;
-  if (!isOurs(path, names)) {
-    return true;
+static Status removeCheckpoint(const std::string &path) {
+  std::optional<std::vector<std::string>> names = namesOfOurs(path);
+  if (!names) {
+    return {};
   }
-  for (const std::string &name : names) {
+  for (const std::string &name : *names) {
     std::string file = path + "/" + name;
     if (unlink(file.c_str()) != 0) {
-      return cannot("remove", file, error);
+      return cannot("remove", file);
     }
   }
-  return rmdir(path.c_str()) == 0 || cannot("remove", path, error);
+  if (rmdir(path.c_str()) != 0) {
+    return cannot("remove", path);
+  }
+  return {};
 }
 
 CheckpointFolder::~CheckpointFolder() {
@@ -105,58 +116,72 @@ std::string CheckpointFolder::writingPath(int64_t step) const {
   return inside(kWriting + nameOf(step));
 }
 
-bool CheckpointFolder::open(const std::string &folder, std::string &error) {
+Status CheckpointFolder::open(const std::string &folder) {
   path = folder;
   struct stat status;
   if (stat(path.c_str(), &status) != 0) {
-    return errno == ENOENT || cannot("read", path, error);
+    if (errno != ENOENT) {
+      return cannot("read", path);
+    }
+    return {};
   }
-  return lock(error) && removeLeftovers(error);
+  if (Status status = lock(); !status) {
+    return status;
+  }
+  return removeLeftovers();
 }
 
-bool CheckpointFolder::create(std::string &error) {
+Status CheckpointFolder::create() {
   if (lockFile >= 0) {
-    return true;
+    return {};
   }
   if (mkdir(path.c_str(), 0777) != 0) {
-    return cannot("write", path, error);
+    return cannot("write", path);
   }
   size_t slash = path.find_last_not_of('/');
   slash = slash == std::string::npos ? slash : path.rfind('/', slash);
   std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  return succeeds(syncFolder(parent), error) && lock(error);
+  if (Status status = syncFolder(parent); !status) {
+    return status;
+  }
+  return lock();
 }
 
-bool CheckpointFolder::lock(std::string &error) {
+Status CheckpointFolder::lock() {
   std::string file = inside(".lock");
   lockFile = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lockFile < 0) {
-    return cannot("write", file, error);
+    return cannot("write", file);
   }
   if (flock(lockFile, LOCK_EX | LOCK_NB) == 0) {
-    return true;
+    return {};
   }
   int code = errno;
   ::close(lockFile);
   lockFile = -1;
   errno = code;
-  return code == EWOULDBLOCK
-             ? fail(error, "'", path, "' is in use: another run writes its checkpoints there")
-             : cannot("lock", file, error);
+  if (code == EWOULDBLOCK) {
+    return makeError("'", path, "' is in use: another run writes its checkpoints there");
+  }
+  return cannot("lock", file);
 }
 
-bool CheckpointFolder::list(std::vector<int64_t> &steps, std::string &error) const {
-  std::vector<std::string> names;
-  if (lockFile >= 0 && !listNames(path, names, error)) {
-    return false;
+Result<std::vector<int64_t>> CheckpointFolder::list() const {
+  std::vector<int64_t> steps;
+  if (lockFile < 0) {
+    return steps;
   }
-  for (const std::string &name : names) {
+  Result<std::vector<std::string>> names = listNames(path);
+  if (!names) {
+    return names.error();
+  }
+  for (const std::string &name : *names) {
     if (std::optional<int64_t> step = stepOf(name)) {
       steps.push_back(*step);
     }
   }
   std::sort(steps.rbegin(), steps.rend());
-  return true;
+  return steps;
 }
 
 std::optional<std::string> CheckpointFolder::latest() const {
@@ -169,68 +194,80 @@ std::optional<std::string> CheckpointFolder::latest() const {
   return line;
 }
 
-bool CheckpointFolder::begin(int64_t step, std::string &error) {
+Status CheckpointFolder::begin(int64_t step) {
   std::string folder = writingPath(step);
-  return mkdir(folder.c_str(), 0777) == 0 || cannot("write", folder, error);
+  if (mkdir(folder.c_str(), 0777) != 0) {
+    return cannot("write", folder);
+  }
+  return {};
 }
 
-bool CheckpointFolder::commit(int64_t step, std::string &error) {
+Status CheckpointFolder::commit(int64_t step) {
   std::string from = writingPath(step), to = pathOf(step), name = nameOf(step) + "\n";
-  if (!succeeds(syncFolder(from), error)) {
-    return false;
+  if (Status status = syncFolder(from); !status) {
+    return status;
   }
-  if (access(to.c_str(), F_OK) == 0 && !discard(step, error)) {
-    return false;
+  if (access(to.c_str(), F_OK) == 0) {
+    if (Status status = discard(step); !status) {
+      return status;
+    }
   }
   if (rename(from.c_str(), to.c_str()) != 0) {
-    return cannot("write", to, error);
+    return cannot("write", to);
   }
-  return succeeds(syncFolder(path), error) && succeeds(writeFile(inside("LATEST"), name), error);
+  if (Status status = syncFolder(path); !status) {
+    return status;
+  }
+  return writeFile(inside("LATEST"), name);
 }
 
 /// Renames a checkpoint, so that its name never stands for a half removed one, and removes it.
-bool CheckpointFolder::discard(int64_t step, std::string &error) {
+Status CheckpointFolder::discard(int64_t step) {
   std::string from = pathOf(step), to = inside(kRemoving + nameOf(step));
-  return (rename(from.c_str(), to.c_str()) == 0 || cannot("remove", from, error)) &&
-         removeCheckpoint(to, error);
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    return cannot("remove", from);
+  }
+  return removeCheckpoint(to);
 }
 
-bool CheckpointFolder::prune(int64_t step, int64_t keep, const std::vector<int64_t> &damaged,
-                             std::string &error) {
-  std::vector<int64_t> steps;
-  if (!list(steps, error)) {
-    return false;
+Status CheckpointFolder::prune(int64_t step, int64_t keep, const std::vector<int64_t> &damaged) {
+  Result<std::vector<int64_t>> steps = list();
+  if (!steps) {
+    return steps.error();
   }
   int64_t kept = 1; // That of `step`.
-  for (int64_t other : steps) {
-    std::vector<std::string> names;
-    if (other >= step || !isOurs(pathOf(other), names)) {
+  for (int64_t other : *steps) {
+    if (other >= step || !namesOfOurs(pathOf(other))) {
       continue;
     }
     if (kept < keep) {
       kept += std::find(damaged.begin(), damaged.end(), other) == damaged.end();
-    } else if (!discard(other, error)) {
-      return false;
+    } else if (Status status = discard(other); !status) {
+      return status;
     }
   }
-  return true;
+  return {};
 }
 
-bool CheckpointFolder::removeLeftovers(std::string &error) {
-  std::vector<std::string> names;
+Status CheckpointFolder::removeLeftovers() {
   if (lockFile < 0) {
-    return true;
+    return {};
   }
-  if (!listNames(path, names, error)) {
-    return false;
+  Result<std::vector<std::string>> names = listNames(path);
+  if (!names) {
+    return names.error();
   }
-  for (const std::string &name : names) {
+  for (const std::string &name : *names) {
     bool leftover = name.starts_with(kWriting + std::string(kStep)) ||
                     name.starts_with(kRemoving + std::string(kStep));
-    if (leftover && !removeCheckpoint(inside(name), error)) {
-      return false;
+    if (leftover) {
+      if (Status status = removeCheckpoint(inside(name)); !status) {
+        return status;
+      }
     }
   }
-  return unlink(inside("LATEST.partial").c_str()) == 0 || errno == ENOENT ||
-         cannot("remove", inside("LATEST.partial"), error);
+  if (unlink(inside("LATEST.partial").c_str()) == 0 || errno == ENOENT) {
+    return {};
+  }
+  return cannot("remove", inside("LATEST.partial"));
 }

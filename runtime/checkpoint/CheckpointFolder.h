@@ -22,6 +22,8 @@
 #ifndef WEFT_RT_CHECKPOINT_CHECKPOINTFOLDER_H
 #define WEFT_RT_CHECKPOINT_CHECKPOINTFOLDER_H
 
+#include "weft-rt/Status.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,17 +41,17 @@ public:
 
   /// Locks the folder if it exists, and removes leftovers of dead runs. Fails if another run has
   /// locked it.
-  bool open(const std::string &path, std::string &error);
+  Status open(const std::string &path);
 
   /// Sets the folder, without locking it, for a process that only reads and writes files in it;
   /// another process has locked it.
   void name(const std::string &path) { this->path = path; }
 
   /// Makes and locks the folder if it did not exist at `open`.
-  bool create(std::string &error);
+  Status create();
 
   /// Returns the steps of all folders with the name of a checkpoint, newest first, complete or not.
-  bool list(std::vector<int64_t> &steps, std::string &error) const;
+  Result<std::vector<int64_t>> list() const;
 
   /// Returns the first line of LATEST; nothing if there is no such file.
   std::optional<std::string> latest() const;
@@ -64,22 +66,22 @@ public:
   std::string writingPath(int64_t step) const;
 
   /// Makes the folder `writingPath`.
-  bool begin(int64_t step, std::string &error);
+  Status begin(int64_t step);
 
   /// Renames the checkpoint in `writingPath` to its final name. All its files must be complete and
   /// on disk. Removes a damaged checkpoint of that name.
-  bool commit(int64_t step, std::string &error);
+  Status commit(int64_t step);
 
   /// Removes the checkpoints before that of `step`, except for the newest `keep - 1`; those of
   /// `damaged` steps do not count.
-  bool prune(int64_t step, int64_t keep, const std::vector<int64_t> &damaged, std::string &error);
+  Status prune(int64_t step, int64_t keep, const std::vector<int64_t> &damaged);
 
   /// Removes half written and half removed checkpoints. No rank may be running.
-  bool removeLeftovers(std::string &error);
+  Status removeLeftovers();
 
 private:
-  bool lock(std::string &error);
-  bool discard(int64_t step, std::string &error);
+  Status lock();
+  Status discard(int64_t step);
   std::string inside(const std::string &name) const { return path + "/" + name; }
 
   std::string path;

@@ -13,58 +13,61 @@
 
 using namespace weft::rt;
 
-bool CheckpointReader::open(const std::string &folder, int64_t step, Check check,
-                            std::string &error) {
+Status CheckpointReader::open(const std::string &folder, int64_t step, Check check) {
   path = folder;
   std::string file = path + "/manifest.json";
   MappedFile text;
-  if (!succeeds(text.open(file), error)) {
-    return false;
+  if (Status status = text.open(file); !status) {
+    return status;
   }
   Result<Manifest> manifest = readManifest(text.bytes());
   if (!manifest) {
-    return fail(error, "'", file, "' is damaged: ", manifest.error().message);
+    return makeError("'", file, "' is damaged: ", manifest.error().message);
   }
   content = std::move(*manifest);
   if (content.step != step) {
-    return fail(error, "'", file, "' is that of step ", content.step);
+    return makeError("'", file, "' is that of step ", content.step);
   }
   for (const Shard &shard : content.shards) {
-    if (!openShard(shard, check, error)) {
-      return false;
+    if (Status status = openShard(shard, check); !status) {
+      return status;
     }
   }
   for (size_t i = 0; i < content.tensors.size(); ++i) {
     numbers.emplace(content.tensors[i].name, i);
   }
-  return checkParts(error);
+  return checkParts();
 }
 
-static bool checkBytes(const std::string &name, const Shard &shard, std::string &error) {
+static Status checkBytes(const std::string &name, const Shard &shard) {
   Result<FileChecksum> found = checksumFile(name);
   if (!found) {
-    return fail(error, found.error().message);
+    return found.error();
   }
   if (found->bytes != shard.bytes) {
-    return fail(error, "'", name, "' is damaged: it has ", found->bytes, " bytes, expected ",
-                shard.bytes);
+    return makeError("'", name, "' is damaged: it has ", found->bytes, " bytes, expected ",
+                     shard.bytes);
   }
-  return found->digest == shard.digest ||
-         fail(error, "'", name, "' is damaged: its checksum is ", digestText(found->digest),
-              ", expected ", digestText(shard.digest));
+  if (found->digest != shard.digest) {
+    return makeError("'", name, "' is damaged: its checksum is ", digestText(found->digest),
+                     ", expected ", digestText(shard.digest));
+  }
+  return {};
 }
 
-bool CheckpointReader::openShard(const Shard &shard, Check check, std::string &error) {
+Status CheckpointReader::openShard(const Shard &shard, Check check) {
   std::string name = path + "/" + shard.file;
-  if (check == Check::Bytes && !checkBytes(name, shard, error)) {
-    return false;
+  if (check == Check::Bytes) {
+    if (Status status = checkBytes(name, shard); !status) {
+      return status;
+    }
   }
   SafetensorsFile &file = *files.emplace_back(std::make_unique<SafetensorsFile>());
-  return succeeds(file.open(name), error);
+  return file.open(name);
 }
 
 /// Checks that the metadata of each shard agrees with the manifest.
-bool CheckpointReader::checkParts(std::string &error) const {
+Status CheckpointReader::checkParts() const {
   size_t parts = 0, found = 0;
   for (const SavedTensor &tensor : content.tensors) {
     for (const auto &[region, shard] : tensor.parts) {
@@ -74,8 +77,8 @@ bool CheckpointReader::checkParts(std::string &error) const {
       if (held == file.tensors.end() || held->second.dtype != tensor.type ||
           held->second.shape != region.shape || place == file.metadata.end() ||
           place->second != placeText(region, tensor.shape)) {
-        return fail(error, "'", path, "/", content.shards[shard].file, "' does not hold '",
-                    tensor.name, "' as its manifest says");
+        return makeError("'", path, "/", content.shards[shard].file, "' does not hold '",
+                         tensor.name, "' as its manifest says");
       }
       ++parts;
     }
@@ -84,41 +87,49 @@ bool CheckpointReader::checkParts(std::string &error) const {
     found += files[shard]->tensors.size();
     auto step = files[shard]->metadata.find("step");
     if (step == files[shard]->metadata.end() || step->second != std::to_string(content.step)) {
-      return fail(error, "'", path, "/", content.shards[shard].file, "' is not of step ",
-                  content.step);
+      return makeError("'", path, "/", content.shards[shard].file, "' is not of step ",
+                       content.step);
     }
   }
-  return found == parts || fail(error, "'", path, "/manifest.json' lists ", parts,
-                                " parts of tensors, its shards hold ", found);
+  if (found != parts) {
+    return makeError("'", path, "/manifest.json' lists ", parts,
+                     " parts of tensors, its shards hold ", found);
+  }
+  return {};
 }
 
-bool CheckpointReader::fits(const NamedTensor &tensor, std::string &error) const {
+Status CheckpointReader::checkFits(const NamedTensor &tensor) const {
   auto found = numbers.find(tensor.name);
   if (found == numbers.end()) {
-    return fail(error, "'", path, "' lacks '", tensor.name, "'");
+    return makeError("'", path, "' lacks '", tensor.name, "'");
   }
   const SavedTensor &saved = content.tensors[found->second];
   const char *type = safetensorsName(tensor.layout.type);
   if (saved.type != type) {
-    return fail(error, "'", tensor.name, "' in '", path, "' is ", saved.type, ", expected ", type);
+    return makeError("'", tensor.name, "' in '", path, "' is ", saved.type, ", expected ", type);
   }
-  return saved.shape == tensor.layout.globalShape ||
-         fail(error, "'", tensor.name, "' in '", path, "' has shape ", shapeText(saved.shape),
-              ", expected ", shapeText(tensor.layout.globalShape));
+  if (saved.shape != tensor.layout.globalShape) {
+    return makeError("'", tensor.name, "' in '", path, "' has shape ", shapeText(saved.shape),
+                     ", expected ", shapeText(tensor.layout.globalShape));
+  }
+  return {};
 }
 
-bool CheckpointReader::fits(const Program &program, std::string &error) const {
+Status CheckpointReader::checkFits(const Program &program) const {
   std::map<std::string, size_t> others = numbers;
   for (const auto *list : {&program.parameters, &program.optimizerState}) {
     for (const NamedTensor &tensor : *list) {
-      if (!fits(tensor, error)) {
-        return false;
+      if (Status status = checkFits(tensor); !status) {
+        return status;
       }
       others.erase(tensor.name);
     }
   }
-  return others.empty() || fail(error, "'", path, "' has the tensor '", others.begin()->first,
-                                "', which this program does not have");
+  if (!others.empty()) {
+    return makeError("'", path, "' has the tensor '", others.begin()->first,
+                     "', which this program does not have");
+  }
+  return {};
 }
 
 void CheckpointReader::load(const Program &program, Executor &executor) const {

@@ -25,22 +25,22 @@ public:
 
   /// Maps and checks the checkpoint in the folder at `path`. Fails if it is damaged, or is not of
   /// `step`.
-  bool open(const std::string &path, int64_t step, Check check, std::string &error);
+  Status open(const std::string &path, int64_t step, Check check);
 
   const Manifest &manifest() const { return content; }
 
-  /// Returns false with an error if names, types or shapes of the tensors differ from those of the
-  /// program. The division into shards may differ.
-  bool fits(const Program &program, std::string &error) const;
+  /// Fails if names, types or shapes of the tensors differ from those of the program. The division
+  /// into shards may differ.
+  Status checkFits(const Program &program) const;
 
   /// Assembles the rank's parts of all tensors in its buffers, however the checkpoint divides them;
   /// called by the rank's thread. Reads only the regions that the rank needs.
   void load(const Program &program, Executor &executor) const;
 
 private:
-  bool openShard(const Shard &shard, Check check, std::string &error);
-  bool checkParts(std::string &error) const;
-  bool fits(const NamedTensor &tensor, std::string &error) const;
+  Status openShard(const Shard &shard, Check check);
+  Status checkParts() const;
+  Status checkFits(const NamedTensor &tensor) const;
 
   std::string path;
   Manifest content;

@@ -61,22 +61,24 @@ CheckpointWriter::CheckpointWriter(const Program &program, const RunIdentity &ru
 }
 
 bool CheckpointWriter::write(int64_t step) {
-  std::string error;
   bool leads = executor.rank() == 0;
-  if (leads && !folder.begin(step, error)) {
-    return link.fail(error);
+  Status status = leads ? folder.begin(step) : Status();
+  if (!status) {
+    return link.fail(status.error().message);
   }
   if (!meet()) {
     return false;
   }
-  if (!writeShard(step, error)) {
-    return link.fail(error);
+  status = writeShard(step);
+  if (!status) {
+    return link.fail(status.error().message);
   }
   if (!link.run(gathering, receipt.data(), receipts.data())) {
     return false;
   }
-  if (leads && !seal(step, error)) {
-    return link.fail(error);
+  status = leads ? seal(step) : Status();
+  if (!status) {
+    return link.fail(status.error().message);
   }
   return meet();
 }
@@ -103,57 +105,65 @@ void CheckpointWriter::pack() {
 
 bool CheckpointWriter::meet() { return link.run(barrier, &nothing, &nothing); }
 
-bool CheckpointWriter::writeShard(int64_t step, std::string &error) {
+Status CheckpointWriter::writeShard(int64_t step) {
   receipt = {};
   checksum = Checksum();
   pack();
-  if (!contents.empty() &&
-      (!succeeds(file.open(folder.writingPath(step) + "/" + shardFile(executor.rank()), 0),
-                 error) ||
-       !put(header(step), error))) {
-    return false;
+  if (!contents.empty()) {
+    std::string path = folder.writingPath(step) + "/" + shardFile(executor.rank());
+    if (Status status = file.open(path, 0); !status) {
+      return status;
+    }
+    if (Status status = put(header(step)); !status) {
+      return status;
+    }
   }
   for (uint64_t begin = 0; begin < longest; begin += portion) {
-    if (!contents.empty() &&
-        (!writePortion(begin, begin + portion, error) || !succeeds(file.sync(), error))) {
-      return false;
+    if (!contents.empty()) {
+      if (Status status = writePortion(begin, begin + portion); !status) {
+        return status;
+      }
+      if (Status status = file.sync(); !status) {
+        return status;
+      }
     }
     if (!meet()) {
-      return true; // Some other rank has failed, and has said why.
+      return {}; // Some other rank has failed, and has said why.
     }
   }
   Digest digest = checksum.digest();
   receipt[1] = int64_t(digest.high);
   receipt[2] = int64_t(digest.low);
-  return succeeds(file.close(), error);
+  return file.close();
 }
 
 /// Writes bytes `begin` to `end - 1` of the concatenation of this rank's tensors.
-bool CheckpointWriter::writePortion(uint64_t begin, uint64_t end, std::string &error) {
+Status CheckpointWriter::writePortion(uint64_t begin, uint64_t end) {
   uint64_t position = 0;
   for (const Content &content : contents) {
     uint64_t from = std::max(begin, position), to = std::min(end, position + content.bytes);
-    if (from < to && !putPart(content, from - position, to - position, error)) {
-      return false;
+    if (from < to) {
+      if (Status status = putPart(content, from - position, to - position); !status) {
+        return status;
+      }
     }
     position += content.bytes;
   }
-  return true;
+  return {};
 }
 
-bool CheckpointWriter::putPart(const Content &content, uint64_t begin, uint64_t end,
-                               std::string &error) {
+Status CheckpointWriter::putPart(const Content &content, uint64_t begin, uint64_t end) {
   if (!content.packed.empty()) {
-    return put(std::span(content.packed).subspan(begin, end - begin), error);
+    return put(std::span(content.packed).subspan(begin, end - begin));
   }
   BufferView part = executor.view(content.tensor->buffer, begin, end - begin);
-  return put(part.bytes(), error);
+  return put(part.bytes());
 }
 
-bool CheckpointWriter::put(std::span<const char> bytes, std::string &error) {
+Status CheckpointWriter::put(std::span<const char> bytes) {
   receipt[0] += int64_t(bytes.size());
   checksum.add(bytes);
-  return succeeds(file.write(bytes), error);
+  return file.write(bytes);
 }
 
 std::string CheckpointWriter::header(int64_t step) const {
@@ -199,10 +209,19 @@ Manifest CheckpointWriter::makeManifest(int64_t step) const {
 }
 
 /// Writes the manifest, after all other files, and gives the checkpoint its name.
-bool CheckpointWriter::seal(int64_t step, std::string &error) {
+Status CheckpointWriter::seal(int64_t step) {
   StreamFile manifest;
-  return succeeds(manifest.open(folder.writingPath(step) + "/manifest.json", 0), error) &&
-         succeeds(manifest.write(toText(makeManifest(step))), error) &&
-         succeeds(manifest.sync(), error) && succeeds(manifest.close(), error) &&
-         folder.commit(step, error);
+  if (Status status = manifest.open(folder.writingPath(step) + "/manifest.json", 0); !status) {
+    return status;
+  }
+  if (Status status = manifest.write(toText(makeManifest(step))); !status) {
+    return status;
+  }
+  if (Status status = manifest.sync(); !status) {
+    return status;
+  }
+  if (Status status = manifest.close(); !status) {
+    return status;
+  }
+  return folder.commit(step);
 }

@@ -58,13 +58,13 @@ private:
   bool saves(const TensorLayout &layout, std::span<const int64_t> coordinates) const;
   /// Updates the unpadded copies of padded tensors.
   void pack();
-  bool writeShard(int64_t step, std::string &error);
-  bool writePortion(uint64_t begin, uint64_t end, std::string &error);
-  bool putPart(const Content &content, uint64_t begin, uint64_t end, std::string &error);
-  bool put(std::span<const char> bytes, std::string &error);
+  Status writeShard(int64_t step);
+  Status writePortion(uint64_t begin, uint64_t end);
+  Status putPart(const Content &content, uint64_t begin, uint64_t end);
+  Status put(std::span<const char> bytes);
   std::string header(int64_t step) const;
   Manifest makeManifest(int64_t step) const;
-  bool seal(int64_t step, std::string &error);
+  Status seal(int64_t step);
 
   const Program &program;
   const RunIdentity &run;

@@ -39,15 +39,15 @@ public:
 
   /// Opens the file. Fails if it cannot be read, is not in the format (see `openTokens`), holds no
   /// whole sample, or holds a token beyond the vocabulary (as far as that is checked here).
-  bool open(const std::string &path, std::optional<DataFormat> format, int64_t sequenceLength,
-            int64_t vocabulary, std::string &error, std::optional<int64_t> documentEnd = {});
+  Status open(const std::string &path, std::optional<DataFormat> format, int64_t sequenceLength,
+              int64_t vocabulary, std::optional<int64_t> documentEnd = {});
 
   uint64_t sampleCount() const override { return samples; }
   const char *formatName() const override { return nameOf(tokens->format()); }
 
   /// Writes the tokens of `sample` from its position `first` on until `out` is full. Fails at a
-  /// token beyond the vocabulary and names it in `error`. Allocates nothing unless it fails.
-  bool read(uint64_t sample, int64_t first, std::span<int32_t> out, std::string &error) const;
+  /// token beyond the vocabulary. Allocates nothing unless it fails.
+  Status read(uint64_t sample, int64_t first, std::span<int32_t> out) const;
 
   /// Writes, for each position of `sample` from `first` on, where its document begins in the
   /// sample: after the last earlier token that ends documents, or at 0. Allocates nothing.
@@ -58,12 +58,11 @@ public:
 
   /// Writes tokens, targets (shifted by one) or document starts. Padding of document starts
   /// continues the last document, so that starts never decrease along a sequence.
-  bool readRow(uint64_t sample, const InputShard &shard, char *out,
-               std::string &error) const override;
+  Status readRow(uint64_t sample, const InputShard &shard, char *out) const override;
 
 private:
-  bool check(uint64_t first, std::span<const int64_t> tokens, std::string &error) const;
-  bool checkAll(std::string &error) const;
+  Status check(uint64_t first, std::span<const int64_t> tokens) const;
+  Status checkAll() const;
 
   std::string path;
   std::unique_ptr<TokenSource> tokens;
@@ -91,8 +90,7 @@ public:
   /// Writes a rank's shard of batch `number`, which has `batch` rows, to `out`. Rows of padding
   /// become copies of the last row; other padding is not written. Fails as `SampleSource::readRow`
   /// does. Allocates nothing unless it fails.
-  bool fill(int64_t number, int64_t batch, const InputShard &shard, char *out,
-            std::string &error) const;
+  Status fill(int64_t number, int64_t batch, const InputShard &shard, char *out) const;
 
 private:
   const SampleSource *source = nullptr;

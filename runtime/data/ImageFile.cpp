@@ -21,55 +21,61 @@ template <typename T> static T elementAt(std::span<const char> bytes, uint64_t i
   return number;
 }
 
-bool ImageFile::open(const std::string &path, std::span<const int64_t> sampleShape, int64_t classes,
-                     std::string &error) {
+Status ImageFile::open(const std::string &path, std::span<const int64_t> sampleShape,
+                       int64_t classes) {
   this->path = path;
-  if (!succeeds(file.open(path), error)) {
-    return false;
+  if (Status status = file.open(path); !status) {
+    return status;
   }
   for (auto [name, tensor] : {std::pair("images", &images), std::pair("labels", &labels)}) {
     auto found = file.tensors.find(name);
     if (found == file.tensors.end()) {
-      return fail(error, "'", path, "' has no tensor '", name,
-                  "', expected images and labels in a safetensors file");
+      return makeError("'", path, "' has no tensor '", name,
+                       "', expected images and labels in a safetensors file");
     }
     *tensor = &found->second;
   }
-  return checkImages(sampleShape, error) && checkLabels(classes, error);
+  if (Status status = checkImages(sampleShape); !status) {
+    return status;
+  }
+  return checkLabels(classes);
 }
 
-bool ImageFile::checkImages(std::span<const int64_t> sampleShape, std::string &error) {
+Status ImageFile::checkImages(std::span<const int64_t> sampleShape) {
   const std::vector<int64_t> &shape = images->shape;
   if (images->dtype != "F32" && images->dtype != "F64" && images->dtype != "U8") {
-    return fail(error, "'", path, "' has images of type ", images->dtype,
-                ", expected F32, F64 or U8");
+    return makeError("'", path, "' has images of type ", images->dtype,
+                     ", expected F32, F64 or U8");
   }
   if (shape.empty() ||
       !std::equal(shape.begin() + 1, shape.end(), sampleShape.begin(), sampleShape.end())) {
-    return fail(error, "'", path, "' has images ", shapeText(shape), ", the model takes ",
-                shapeText(sampleShape), " for each sample");
+    return makeError("'", path, "' has images ", shapeText(shape), ", the model takes ",
+                     shapeText(sampleShape), " for each sample");
   }
   samples = uint64_t(shape[0]);
   elements = uint64_t(elementCount(sampleShape));
-  return samples > 0 || fail(error, "'", path, "' has no images");
+  if (samples == 0) {
+    return makeError("'", path, "' has no images");
+  }
+  return {};
 }
 
-bool ImageFile::checkLabels(int64_t classes, std::string &error) {
+Status ImageFile::checkLabels(int64_t classes) {
   if (labels->dtype != "I64" && labels->dtype != "I32") {
-    return fail(error, "'", path, "' has labels of type ", labels->dtype, ", expected I64 or I32");
+    return makeError("'", path, "' has labels of type ", labels->dtype, ", expected I64 or I32");
   }
   if (labels->shape != std::vector<int64_t>{int64_t(samples)}) {
-    return fail(error, "'", path, "' has labels ", shapeText(labels->shape), ", expected [",
-                samples, "], one for each image");
+    return makeError("'", path, "' has labels ", shapeText(labels->shape), ", expected [", samples,
+                     "], one for each image");
   }
   for (uint64_t sample = 0; sample < samples; ++sample) {
     int64_t label = labelAt(sample);
     if (label < 0 || label >= classes) {
-      return fail(error, "'", path, "' has the label ", label, " at image ", sample,
-                  ", the model's classes are 0 to ", classes - 1);
+      return makeError("'", path, "' has the label ", label, " at image ", sample,
+                       ", the model's classes are 0 to ", classes - 1);
     }
   }
-  return true;
+  return {};
 }
 
 int64_t ImageFile::labelAt(uint64_t sample) const {
@@ -103,7 +109,7 @@ static void copyImage(const SafetensorsFile::Tensor &images, uint64_t first, uin
   }
 }
 
-bool ImageFile::readRow(uint64_t sample, const InputShard &shard, char *out, std::string &) const {
+Status ImageFile::readRow(uint64_t sample, const InputShard &shard, char *out) const {
   if (shard.field == DataField::Labels) {
     auto label = int32_t(labelAt(sample));
     std::memcpy(out, &label, sizeof(label));
@@ -112,5 +118,5 @@ bool ImageFile::readRow(uint64_t sample, const InputShard &shard, char *out, std
   } else {
     copyImage<float>(*images, sample * elements, elements, out);
   }
-  return true;
+  return {};
 }

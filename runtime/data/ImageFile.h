@@ -27,20 +27,18 @@ class ImageFile : public SampleSource {
 public:
   /// Opens the file. `sampleShape` is the shape of one image. Fails if the file cannot be read,
   /// lacks a tensor, has one of a wrong type or shape, or has a label of `classes` or more.
-  bool open(const std::string &path, std::span<const int64_t> sampleShape, int64_t classes,
-            std::string &error);
+  Status open(const std::string &path, std::span<const int64_t> sampleShape, int64_t classes);
 
   uint64_t sampleCount() const override { return samples; }
   const char *formatName() const override { return "images"; }
   std::string describe() const override;
 
   /// Writes an image or a label. REQUIRES: the shard has whole images.
-  bool readRow(uint64_t sample, const InputShard &shard, char *out,
-               std::string &error) const override;
+  Status readRow(uint64_t sample, const InputShard &shard, char *out) const override;
 
 private:
-  bool checkImages(std::span<const int64_t> sampleShape, std::string &error);
-  bool checkLabels(int64_t classes, std::string &error);
+  Status checkImages(std::span<const int64_t> sampleShape);
+  Status checkLabels(int64_t classes);
   int64_t labelAt(uint64_t sample) const;
 
   std::string path;

@@ -39,14 +39,25 @@ constexpr TokenType kTypes[] = {{"uint8", 1, make<uint8_t>}, {"int8", 1, make<in
                                 {"int64", 8, make<int64_t>}, {"float64", 8, nullptr},
                                 {"float32", 4, nullptr},     {"uint16", 2, make<uint16_t>}};
 
-/// Reads an index. Every method returns false after putting the fault into `error`.
+/// Reads an index.
 class Index {
 public:
-  Index(std::string path, std::string &error) : path(std::move(path)), error(error) {}
+  explicit Index(std::string path) : path(std::move(path)) {}
 
-  bool open() {
-    return succeeds(file.open(path), error) && readHeader() && checkSize() && readSequences() &&
-           checkDocuments();
+  Status open() {
+    if (Status status = file.open(path); !status) {
+      return status;
+    }
+    if (Status status = readHeader(); !status) {
+      return status;
+    }
+    if (Status status = checkSize(); !status) {
+      return status;
+    }
+    if (Status status = readSequences(); !status) {
+      return status;
+    }
+    return checkDocuments();
   }
 
   const TokenType *type = nullptr;
@@ -54,22 +65,21 @@ public:
   uint64_t bytes = 0;
 
 private:
-  template <typename... Parts> bool refuse(const Parts &...parts) {
-    return fail(error, "the index '", path, "' ", parts...);
+  template <typename... Parts> Error refuse(const Parts &...parts) {
+    return makeError("the index '", path, "' ", parts...);
   }
 
-  bool readHeader();
-  bool checkSize();
-  bool readSequences();
-  bool checkDocuments();
+  Status readHeader();
+  Status checkSize();
+  Status readSequences();
+  Status checkDocuments();
 
   std::string path;
-  std::string &error;
   MappedFile file;
   uint64_t sequences = 0, documents = 0;
 };
 
-bool Index::readHeader() {
+Status Index::readHeader() {
   std::span<const char> content = file.bytes();
   std::string_view text(content.data(), content.size());
   if (text.substr(0, kMagic.size()) != kMagic) {
@@ -92,15 +102,15 @@ bool Index::readHeader() {
   }
   sequences = numberAt<uint64_t>(content, 18);
   documents = numberAt<uint64_t>(content, 26);
-  return true;
+  return {};
 }
 
-bool Index::checkSize() {
+Status Index::checkSize() {
   uint64_t expected = saturatingAdd(
       kHeaderBytes, saturatingAdd(saturatingMul(sequences, 12), saturatingMul(documents, 8)));
   uint64_t size = file.bytes().size();
   if (size == expected) {
-    return true;
+    return {};
   }
   if (sequences > 0 && size == saturatingAdd(expected, sequences)) {
     return refuse("has a mode for each sequence, as data of several kinds has; expected text only");
@@ -110,7 +120,7 @@ bool Index::checkSize() {
                 expected == kTooLarge ? "more than any file has" : std::to_string(expected));
 }
 
-bool Index::readSequences() {
+Status Index::readSequences() {
   std::span<const char> lengths = file.bytes().subspan(kHeaderBytes);
   std::span<const char> begins = lengths.subspan(size_t(4 * sequences));
   for (uint64_t i = 0; i < sequences; ++i) {
@@ -125,10 +135,10 @@ bool Index::readSequences() {
     }
     bytes += uint64_t(length) * type->bytes; // Less than 2^34 for each entry that the file has.
   }
-  return true;
+  return {};
 }
 
-bool Index::checkDocuments() {
+Status Index::checkDocuments() {
   std::span<const char> entries = file.bytes().subspan(size_t(kHeaderBytes + 12 * sequences));
   int64_t last = 0;
   for (uint64_t i = 0; i < documents; ++i) {
@@ -142,25 +152,24 @@ bool Index::checkDocuments() {
   if (uint64_t(last) != sequences) {
     return refuse("has ", sequences, " sequences, its documents end at ", last);
   }
-  return true;
+  return {};
 }
 
 } // namespace
 
-std::unique_ptr<TokenSource> weft::rt::openMegatron(const std::string &prefix, std::string &error) {
-  Index index(prefix + ".idx", error);
-  if (!index.open()) {
-    return nullptr;
+Result<std::unique_ptr<TokenSource>> weft::rt::openMegatron(const std::string &prefix) {
+  Index index(prefix + ".idx");
+  if (Status status = index.open(); !status) {
+    return status.error();
   }
   auto tokens = std::make_unique<MappedFile>();
   std::string path = prefix + ".bin";
-  if (!succeeds(tokens->open(path), error)) {
-    return nullptr;
+  if (Status status = tokens->open(path); !status) {
+    return status.error();
   }
   if (tokens->bytes().size() != index.bytes) {
-    fail(error, "the data file '", path, "' has ", tokens->bytes().size(),
-         " bytes, expected by its index ", index.bytes);
-    return nullptr;
+    return makeError("the data file '", path, "' has ", tokens->bytes().size(),
+                     " bytes, expected by its index ", index.bytes);
   }
   return index.type->make(std::move(tokens), index.bytes / index.type->bytes);
 }

@@ -30,8 +30,7 @@
 namespace weft::rt {
 
 /// Opens the files and checks the whole index, in time proportional to the number of sequences.
-/// Returns null, with the reason in `error`, on failure.
-std::unique_ptr<TokenSource> openMegatron(const std::string &prefix, std::string &error);
+Result<std::unique_ptr<TokenSource>> openMegatron(const std::string &prefix);
 
 } // namespace weft::rt
 

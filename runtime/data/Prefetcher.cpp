@@ -80,10 +80,11 @@ void Prefetcher::start(BatchOrder order) {
 }
 
 void Prefetcher::run(BatchOrder order) {
-  std::string error;
+  Status status;
   std::optional<BatchChoice> batch = order.next();
   for (int64_t number = 0; batch && waitForSlot(number); ++number) {
-    if (!fill(*batch, size_t(number % kSlots), error)) {
+    status = fill(*batch, size_t(number % kSlots));
+    if (!status) {
       break;
     }
     {
@@ -95,7 +96,7 @@ void Prefetcher::run(BatchOrder order) {
   }
   {
     std::lock_guard lock(mutex);
-    problem = std::move(error);
+    problem = std::move(status);
     ended = true;
   }
   becameReady.notify_all();
@@ -110,17 +111,18 @@ bool Prefetcher::waitForSlot(int64_t batch) {
   return !stopped;
 }
 
-bool Prefetcher::fill(const BatchChoice &batch, size_t slot, std::string &error) {
+Status Prefetcher::fill(const BatchChoice &batch, size_t slot) {
   for (Shard &shard : shards) {
-    if (!batch.sampler->fill(batch.number, program.globalBatch, shard.input,
-                             shard.bytes[slot].data(), error)) {
-      return false;
+    if (Status status = batch.sampler->fill(batch.number, program.globalBatch, shard.input,
+                                            shard.bytes[slot].data());
+        !status) {
+      return status;
     }
   }
-  return true;
+  return {};
 }
 
-bool Prefetcher::take(Executor &executor, std::string &error) {
+Result<bool> Prefetcher::take(Executor &executor) {
   int64_t &number = taken[numberOf(executor)]; // Written by this thread only.
   std::unique_lock lock(mutex);
   bool came =
@@ -128,11 +130,11 @@ bool Prefetcher::take(Executor &executor, std::string &error) {
   if (stopped) {
     return false;
   }
+  if (!came) {
+    return makeError("rank ", executor.rank(), " waited ", timeout.count(), " s for its tokens");
+  }
   if (ready <= number) {
-    error =
-        came ? problem
-             : concat("rank ", executor.rank(), " waited ", timeout.count(), " s for its tokens");
-    return false;
+    return problem.error();
   }
   size_t slot = size_t(number % kSlots);
   lock.unlock();

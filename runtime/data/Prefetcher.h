@@ -48,10 +48,10 @@ public:
   /// thread. Call it at most once.
   void start(BatchOrder order);
 
-  /// Copies the next batch into the inputs of a rank; called by the rank's thread. Fails with an
-  /// error if the batch cannot be read or does not come in time, and without an error after `stop`.
+  /// Copies the next batch into the inputs of a rank; called by the rank's thread. Returns false,
+  /// without a batch, after `stop`. Fails if the batch cannot be read or does not come in time.
   /// REQUIRES: the order has another batch for this rank.
-  bool take(Executor &executor, std::string &error);
+  Result<bool> take(Executor &executor);
 
   /// Ends reading and wakes all waiting calls of `take`. Any thread may call it, any number of
   /// times.
@@ -77,7 +77,7 @@ private:
   size_t numberOf(const Executor &executor) const { return size_t(executor.rank() - ranks.first); }
   void run(BatchOrder order);
   bool waitForSlot(int64_t batch);
-  bool fill(const BatchChoice &batch, size_t slot, std::string &error);
+  Status fill(const BatchChoice &batch, size_t slot);
 
   const Program &program;
   const RankRange ranks;
@@ -93,7 +93,7 @@ private:
   int64_t ready = 0;
   std::vector<int64_t> taken;
   bool stopped = false, ended = false;
-  std::string problem;
+  Status problem;
   std::condition_variable becameReady, becameFree, hasEnded;
   std::thread thread;
 };

@@ -14,105 +14,114 @@
 
 using namespace weft::rt;
 
-bool RunData::open(const Program &program, const DataOptions &options, int64_t firstStep,
-                   int64_t endStep, std::string &error) {
+Status RunData::open(const Program &program, const DataOptions &options, int64_t firstStep,
+                     int64_t endStep) {
   this->program = &program;
   first = firstStep;
   end = endStep;
   every = options.validationEvery.value_or(0);
   bool splits = options.validationSplit > 0, validates = splits || !options.validationData.empty();
   if (validates && program.evaluate.empty()) {
-    return fail(error, "this program cannot validate: it was compiled without @evaluate");
+    return makeError("this program cannot validate: it was compiled without @evaluate");
   }
   bool readsData =
       std::any_of(program.inputs.begin(), program.inputs.end(),
                   [](const NamedTensor &input) { return dataField(input.name).has_value(); });
   if (!readsData) {
-    return true;
+    return {};
   }
-  if ((first < end || splits) && !openTraining(options, error)) {
-    return false;
+  if (first < end || splits) {
+    if (Status status = openTraining(options); !status) {
+      return status;
+    }
   }
-  return !validates || (splits ? splitOff(options, error) : openValidation(options, error));
+  if (!validates) {
+    return {};
+  }
+  return splits ? splitOff(options) : openValidation(options);
 }
 
-std::unique_ptr<SampleSource> RunData::openFile(const std::string &path, const DataOptions &options,
-                                                std::string &error) const {
+Result<std::unique_ptr<SampleSource>> RunData::openFile(const std::string &path,
+                                                        const DataOptions &options) const {
   for (const NamedTensor &input : program->inputs) {
     if (dataField(input.name) != DataField::Images) {
       continue;
     }
     if (options.dataFormat) {
-      fail(error, "--data-format has no effect: the program reads images, which are in a "
-                  "safetensors file");
-      return nullptr;
+      return makeError("--data-format has no effect: the program reads images, which are in a "
+                       "safetensors file");
     }
     auto images = std::make_unique<ImageFile>();
     std::span<const int64_t> shape = input.layout.globalShape;
     size_t batchDims = program->microBatches > 1 ? 2 : 1;
-    return images->open(path, shape.subspan(batchDims), program->vocabulary, error)
-               ? std::move(images)
-               : nullptr;
+    if (Status status = images->open(path, shape.subspan(batchDims), program->vocabulary);
+        !status) {
+      return status.error();
+    }
+    return std::unique_ptr<SampleSource>(std::move(images));
   }
   auto tokens = std::make_unique<Dataset>();
-  return tokens->open(path, options.dataFormat, program->sequenceLength, program->vocabulary, error,
-                      program->documentEnd)
-             ? std::move(tokens)
-             : nullptr;
+  if (Status status = tokens->open(path, options.dataFormat, program->sequenceLength,
+                                   program->vocabulary, program->documentEnd);
+      !status) {
+    return status.error();
+  }
+  return std::unique_ptr<SampleSource>(std::move(tokens));
 }
 
-bool RunData::openTraining(const DataOptions &options, std::string &error) {
+Status RunData::openTraining(const DataOptions &options) {
   if (options.data.empty()) {
     bool readsTokens = program->sequenceLength > 0;
-    return fail(error, "--data is missing: the program reads ", readsTokens ? "tokens" : "images",
-                " from a file");
+    return makeError("--data is missing: the program reads ", readsTokens ? "tokens" : "images",
+                     " from a file");
   }
-  data = openFile(options.data, options, error);
-  if (!data) {
-    return false;
+  Result<std::unique_ptr<SampleSource>> opened = openFile(options.data, options);
+  if (!opened) {
+    return opened.error();
   }
+  data = std::move(*opened);
   training = Sampler(*data, 0, data->sampleCount(), options.seed);
   remark = concat("data ", data->describe(), "\n");
-  return true;
+  return {};
 }
 
-bool RunData::splitOff(const DataOptions &options, std::string &error) {
+Status RunData::splitOff(const DataOptions &options) {
   uint64_t samples = data->sampleCount();
   uint64_t last = std::min(samples, uint64_t(double(samples) * options.validationSplit));
   if (last == samples) {
-    return fail(error, "--validation-split is ", options.validationSplit, ", which leaves none of ",
-                samples, " samples to train on");
+    return makeError("--validation-split is ", options.validationSplit, ", which leaves none of ",
+                     samples, " samples to train on");
   }
   training = Sampler(*data, 0, samples - last, options.seed);
   validation = Sampler(*data, samples - last, last, std::nullopt);
-  return countBatches(options, concat("the last ", last, " of these samples"), error);
+  return countBatches(options, concat("the last ", last, " of these samples"));
 }
 
-bool RunData::openValidation(const DataOptions &options, std::string &error) {
-  validationData = openFile(options.validationData, options, error);
-  if (!validationData) {
-    return false;
+Status RunData::openValidation(const DataOptions &options) {
+  Result<std::unique_ptr<SampleSource>> opened = openFile(options.validationData, options);
+  if (!opened) {
+    return opened.error();
   }
+  validationData = std::move(*opened);
   validation = Sampler(*validationData, 0, validationData->sampleCount(), std::nullopt);
-  return countBatches(options, validationData->describe(), error);
+  return countBatches(options, validationData->describe());
 }
 
-bool RunData::countBatches(const DataOptions &options, const std::string &source,
-                           std::string &error) {
+Status RunData::countBatches(const DataOptions &options, const std::string &source) {
   int64_t batch = program->globalBatch, whole = int64_t(validation.sampleCount()) / batch;
   if (whole == 0) {
-    return fail(error, "one batch takes ", batch, " samples, there are ", validation.sampleCount(),
-                " to validate on");
+    return makeError("one batch takes ", batch, " samples, there are ", validation.sampleCount(),
+                     " to validate on");
   }
   batches = options.validationSteps.value_or(std::min(whole, kDefaultValidationBatches));
   if (batches > whole) {
-    return fail(error, "--validation-steps is ", batches, ", expected at most ", whole,
-                ": there are ", validation.sampleCount(),
-                " samples to validate on, one batch takes ", batch);
+    return makeError("--validation-steps is ", batches, ", expected at most ", whole,
+                     ": there are ", validation.sampleCount(),
+                     " samples to validate on, one batch takes ", batch);
   }
   remark += concat("validation on ", batches, batches == 1 ? " batch" : " batches", " from ",
                    source, "\n");
-  return true;
+  return {};
 }
 
 std::optional<BatchChoice> BatchOrder::next() {

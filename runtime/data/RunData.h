@@ -27,8 +27,8 @@ public:
 
   /// Opens the data for the steps `firstStep` to `endStep - 1`. Fails if the data that `options`
   /// name is missing, invalid or too short.
-  bool open(const Program &program, const DataOptions &options, int64_t firstStep, int64_t endStep,
-            std::string &error);
+  Status open(const Program &program, const DataOptions &options, int64_t firstStep,
+              int64_t endStep);
 
   /// Returns true if a validation follows once `step` steps are done: at the end, and as often as
   /// the options say.
@@ -52,12 +52,12 @@ public:
   const std::string &note() const { return remark; }
 
 private:
-  std::unique_ptr<SampleSource> openFile(const std::string &path, const DataOptions &options,
-                                         std::string &error) const;
-  bool openTraining(const DataOptions &options, std::string &error);
-  bool openValidation(const DataOptions &options, std::string &error);
-  bool splitOff(const DataOptions &options, std::string &error);
-  bool countBatches(const DataOptions &options, const std::string &source, std::string &error);
+  Result<std::unique_ptr<SampleSource>> openFile(const std::string &path,
+                                                 const DataOptions &options) const;
+  Status openTraining(const DataOptions &options);
+  Status openValidation(const DataOptions &options);
+  Status splitOff(const DataOptions &options);
+  Status countBatches(const DataOptions &options, const std::string &source);
 
   const Program *program = nullptr;
   std::unique_ptr<SampleSource> data, validationData;

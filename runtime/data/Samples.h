@@ -59,11 +59,10 @@ public:
   /// Returns the file, its format and the number of its samples, for the user.
   virtual std::string describe() const = 0;
 
-  /// Writes the row of `sample` in `shard` to `out`. Fails, with the reason in `error`, if the
-  /// file's data does not fit the model. Allocates nothing unless it fails. REQUIRES: the source
+  /// Writes the row of `sample` in `shard` to `out`. Fails if the file's data does not fit the
+  /// model. Allocates nothing unless it fails. REQUIRES: the source
   /// has the field, and `sample` is less than `sampleCount`.
-  virtual bool readRow(uint64_t sample, const InputShard &shard, char *out,
-                       std::string &error) const = 0;
+  virtual Status readRow(uint64_t sample, const InputShard &shard, char *out) const = 0;
 };
 
 } // namespace weft::rt

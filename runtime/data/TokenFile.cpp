@@ -72,11 +72,11 @@ std::unique_ptr<TokenSource> makeTokens(DataFormat format, std::unique_ptr<Mappe
   return std::make_unique<TokenArray<T>>(format, std::move(file), begin, count);
 }
 
-/// An open file that is not empty. Every method returns false or null after an error.
+/// An open file that is not empty.
 class SingleFile {
 public:
-  SingleFile(const std::string &path, std::unique_ptr<MappedFile> file, std::string &error)
-      : path(path), file(std::move(file)), error(error) {}
+  SingleFile(const std::string &path, std::unique_ptr<MappedFile> file)
+      : path(path), file(std::move(file)) {}
 
   /// Detects the format by the first bytes, then by the name.
   DataFormat guess() const {
@@ -85,24 +85,22 @@ public:
                                        : DataFormat::Bytes;
   }
 
-  std::unique_ptr<TokenSource> openNanoGpt(bool isGuess);
-  std::unique_ptr<TokenSource> openLlmc();
+  Result<std::unique_ptr<TokenSource>> openNanoGpt(bool isGuess);
+  Result<std::unique_ptr<TokenSource>> openLlmc();
   std::unique_ptr<TokenSource> openBytes() {
     return makeTokens<uint8_t>(DataFormat::Bytes, std::move(file));
   }
 
 private:
-  template <typename... Parts> std::nullptr_t refuse(const Parts &...parts) {
-    fail(error, "the data file '", path, "' ", parts...);
-    return nullptr;
+  template <typename... Parts> Error refuse(const Parts &...parts) {
+    return makeError("the data file '", path, "' ", parts...);
   }
 
   const std::string &path;
   std::unique_ptr<MappedFile> file;
-  std::string &error;
 };
 
-std::unique_ptr<TokenSource> SingleFile::openNanoGpt(bool isGuess) {
+Result<std::unique_ptr<TokenSource>> SingleFile::openNanoGpt(bool isGuess) {
   uint64_t size = file->bytes().size();
   if (size % 2 != 0) {
     return isGuess ? refuse("ends in .bin and begins with no known header, but has an odd number "
@@ -118,7 +116,7 @@ std::unique_ptr<TokenSource> SingleFile::openNanoGpt(bool isGuess) {
   return makeTokens<uint16_t>(DataFormat::NanoGpt, std::move(file));
 }
 
-std::unique_ptr<TokenSource> SingleFile::openLlmc() {
+Result<std::unique_ptr<TokenSource>> SingleFile::openLlmc() {
   std::span<const char> bytes = file->bytes();
   if (bytes.size() < kLlmcHeaderBytes) {
     return refuse("has ", bytes.size(), " bytes, the header of llm.c alone takes ",
@@ -150,21 +148,19 @@ bool isMegatron(const std::string &path, std::optional<DataFormat> format) {
 
 } // namespace
 
-std::unique_ptr<TokenSource> weft::rt::openTokens(const std::string &path,
-                                                  std::optional<DataFormat> format,
-                                                  std::string &error) {
+Result<std::unique_ptr<TokenSource>> weft::rt::openTokens(const std::string &path,
+                                                          std::optional<DataFormat> format) {
   if (isMegatron(path, format)) {
-    return openMegatron(megatronPrefix(path), error);
+    return openMegatron(megatronPrefix(path));
   }
   auto file = std::make_unique<MappedFile>();
-  if (!succeeds(file->open(path), error)) {
-    return nullptr;
+  if (Status status = file->open(path); !status) {
+    return status.error();
   }
   if (file->bytes().empty()) {
-    fail(error, "the data file '", path, "' is empty");
-    return nullptr;
+    return makeError("the data file '", path, "' is empty");
   }
-  SingleFile single(path, std::move(file), error);
+  SingleFile single(path, std::move(file));
   switch (format.value_or(single.guess())) {
   case DataFormat::NanoGpt:
     return single.openNanoGpt(/*isGuess=*/!format);

@@ -51,11 +51,11 @@ public:
   virtual void read(uint64_t first, std::span<int64_t> out) const = 0;
 };
 
-/// Opens a file in `format`, or in the format that its name and first bytes show. Returns null with
-/// an error if the file cannot be read, is not in that format, has another length than its header
-/// says, or if its format is unclear.
-std::unique_ptr<TokenSource> openTokens(const std::string &path, std::optional<DataFormat> format,
-                                        std::string &error);
+/// Opens a file in `format`, or in the format that its name and first bytes show. Fails if the file
+/// cannot be read, is not in that format, has another length than its header says, or if its format
+/// is unclear.
+Result<std::unique_ptr<TokenSource>> openTokens(const std::string &path,
+                                                std::optional<DataFormat> format);
 
 /// Returns the files that `openTokens` would read: two for Megatron's format, else `path`.
 std::vector<std::string> filesOf(const std::string &path, std::optional<DataFormat> format);

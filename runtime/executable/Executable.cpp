@@ -95,12 +95,14 @@ static ExitCode perform(const Program &program, const KernelCode *kernels,
 int weft::rt::runExecutable(std::span<const char> bytes, const KernelCode *kernels,
                             std::span<const DeviceImage> images,
                             std::span<const char *const> arguments) {
-  Program program;
-  std::string error;
-  if (!deserialize(bytes, program, error)) {
-    std::fprintf(stderr, "error: this executable cannot be run: %s\n", error.c_str());
+  Result<Program> loaded = deserialize(bytes);
+  if (!loaded) {
+    std::fprintf(stderr, "error: this executable cannot be run: %s\n",
+                 loaded.error().message.c_str());
     return int(ExitCode::Error);
   }
+  const Program &program = *loaded;
+  std::string error;
   std::string name = arguments.empty() ? "train" : arguments.front();
   Options options;
   if (!parseOptions(program, arguments.subspan(arguments.empty() ? 0 : 1), options, error)) {

@@ -20,48 +20,49 @@ static constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 static bool isSize(int64_t size) { return size >= 1 && size <= kMost; }
 
-bool weft::rt::checkAttention(const Program &program, const std::string &name,
-                              const Attention &attention, std::string &error) {
+Status weft::rt::checkAttention(const Program &program, const std::string &name,
+                                const Attention &attention) {
   for (int64_t size :
        {attention.batch, attention.queries, attention.keys, attention.keyHeads, attention.group,
         attention.features, attention.valueFeatures, attention.turns}) {
     if (!isSize(size)) {
-      return fail(error, name, " has a size of ", size, ", expected 1 to ", kMost);
+      return makeError(name, " has a size of ", size, ", expected 1 to ", kMost);
     }
   }
   if (!std::isfinite(attention.scale) || (attention.isBackward && attention.isOutputWide)) {
-    return fail(error, name, " has the scale ", attention.scale, " and an output of ",
-                attention.isOutputWide ? "f32" : "bf16",
-                ", expected a finite scale, and for gradients an output of bf16");
+    return makeError(name, " has the scale ", attention.scale, " and an output of ",
+                     attention.isOutputWide ? "f32" : "bf16",
+                     ", expected a finite scale, and for gradients an output of bf16");
   }
   if (attention.window < 0 || (attention.window > 0 && !attention.isCausal)) {
-    return fail(error, name, " has a window of ", attention.window, ", expected none",
-                attention.isCausal ? " or a positive one" : " if queries see all keys");
+    return makeError(name, " has a window of ", attention.window, ", expected none",
+                     attention.isCausal ? " or a positive one" : " if queries see all keys");
   }
   if (attention.starts && !attention.isCausal) {
-    return fail(error, name, " has documents, expected none if queries see all keys");
+    return makeError(name, " has documents, expected none if queries see all keys");
   }
   bool isOrdered = attention.chunks != 0 || attention.chunkLength != 0;
   if (isOrdered &&
       (!isSize(attention.chunks) || !isSize(attention.chunkLength) || attention.chunks % 2 != 0)) {
-    return fail(error, name, " is stored in ", attention.chunks, " chunks of ",
-                attention.chunkLength,
-                ", expected an even number of chunks of at least 1 position");
+    return makeError(name, " is stored in ", attention.chunks, " chunks of ", attention.chunkLength,
+                     ", expected an even number of chunks of at least 1 position");
   }
   for (const AttentionOffset *offset : {&attention.firstQuery, &attention.firstKey}) {
     if (!offset->strides.empty() && offset->strides.size() != program.mesh.size()) {
-      return fail(error, name, " has offsets along ", offset->strides.size(),
-                  " mesh axes, the mesh has ", program.mesh.size());
+      return makeError(name, " has offsets along ", offset->strides.size(),
+                       " mesh axes, the mesh has ", program.mesh.size());
     }
     if (std::any_of(offset->strides.begin(), offset->strides.end(),
                     [](int64_t stride) { return stride < 0 || stride > kMost; })) {
-      return fail(error, name, " has the offsets ", shapeText(offset->strides), " along mesh axes",
-                  ", expected 0 to ", kMost);
+      return makeError(name, " has the offsets ", shapeText(offset->strides), " along mesh axes",
+                       ", expected 0 to ", kMost);
     }
   }
-  return attention.operands.size() == attention.roles() ||
-         fail(error, name, " names ", attention.operands.size(), " operands, expected ",
-              attention.roles());
+  if (attention.operands.size() != attention.roles()) {
+    return makeError(name, " names ", attention.operands.size(), " operands, expected ",
+                     attention.roles());
+  }
+  return {};
 }
 
 /// Returns true if the access of an operand suits its role.
@@ -74,8 +75,8 @@ static bool fits(const Attention &attention, size_t role, Access access) {
   return access == (attention.isResult(role) ? Access::Write : Access::Read);
 }
 
-static bool checkImmediates(const std::string &where, const Attention &attention,
-                            const Instruction &instruction, std::string &error) {
+static Status checkImmediates(const std::string &where, const Attention &attention,
+                              const Instruction &instruction) {
   std::vector<uint32_t> numbers = attention.firstQuery.immediates;
   numbers.insert(numbers.end(), attention.firstKey.immediates.begin(),
                  attention.firstKey.immediates.end());
@@ -84,53 +85,61 @@ static bool checkImmediates(const std::string &where, const Attention &attention
   }
   for (uint32_t number : numbers) {
     if (number >= instruction.immediates.size()) {
-      return fail(error, where, " has ", instruction.immediates.size(),
-                  " immediates, its attention names number ", number);
+      return makeError(where, " has ", instruction.immediates.size(),
+                       " immediates, its attention names number ", number);
     }
     int64_t value = instruction.immediates[number];
     if (value < 0 || value > kMost) {
-      return fail(error, where, " has the immediate ", value, " of an attention, expected 0 to ",
-                  kMost);
+      return makeError(where, " has the immediate ", value, " of an attention, expected 0 to ",
+                       kMost);
     }
   }
-  return true;
+  return {};
 }
 
-bool weft::rt::checkAttentionOperands(const Program &program, const std::string &where,
-                                      const Instruction &instruction, std::string &error) {
+Status weft::rt::checkAttentionOperands(const Program &program, const std::string &where,
+                                        const Instruction &instruction) {
   const Attention &attention = *program.kernels[instruction.target].attention;
   const std::vector<Operand> &operands = instruction.operands;
   size_t workspaces = attention.workspaceBytes > 0;
   if (operands.size() != attention.operandCount() + workspaces) {
-    return fail(error, where, " has ", operands.size(), " operands, its attention has ",
-                attention.operandCount() + workspaces);
+    return makeError(where, " has ", operands.size(), " operands, its attention has ",
+                     attention.operandCount() + workspaces);
   }
   for (size_t role = 0; role < attention.roles(); ++role) {
     uint32_t number = attention.operands[role];
     if (!fits(attention, role, operands[number].access)) {
-      return fail(error, where, " and its attention differ in the access to operand ", number);
+      return makeError(where, " and its attention differ in the access to operand ", number);
     }
     ElementType type = attention.isWide(role) ? ElementType::F32 : ElementType::BF16;
-    if (!checkRoom(program, where, operands[number].buffer, type,
-                   elementCount(attention.shapeOf(role)), error)) {
-      return false;
+    if (Status status = checkRoom(program, where, operands[number].buffer, type,
+                                  elementCount(attention.shapeOf(role)));
+        !status) {
+      return status;
     }
   }
   if (attention.starts) {
     const Operand &starts = operands[*attention.starts];
     if (starts.access != Access::Read) {
-      return fail(error, where, " writes operand ", *attention.starts,
-                  ", the beginnings of documents, expected only reads");
+      return makeError(where, " writes operand ", *attention.starts,
+                       ", the beginnings of documents, expected only reads");
     }
-    if (!checkRoom(program, where, starts.buffer, ElementType::I32,
-                   saturatingMul(uint64_t(attention.batch), uint64_t(attention.queries)), error)) {
-      return false;
+    if (Status status =
+            checkRoom(program, where, starts.buffer, ElementType::I32,
+                      saturatingMul(uint64_t(attention.batch), uint64_t(attention.queries)));
+        !status) {
+      return status;
     }
   }
   if (workspaces > 0 && operands.back().access != Access::Write) {
-    return fail(error, where, " reads its workspace");
+    return makeError(where, " reads its workspace");
   }
-  return (workspaces == 0 || checkWorkspace(program, where, operands.back().buffer,
-                                            attention.workspaceBytes, error)) &&
-         checkImmediates(where, attention, instruction, error);
+  if (workspaces > 0) {
+    if (Status status =
+            checkWorkspace(program, where, operands.back().buffer, attention.workspaceBytes);
+        !status) {
+      return status;
+    }
+  }
+  return checkImmediates(where, attention, instruction);
 }

@@ -22,113 +22,117 @@ namespace {
 /// Far more ranks than any mesh has; keeps the arithmetic on ranks within 64 bits.
 constexpr uint64_t kMaxRanks = 1 << 24;
 
-/// Checks one program. Every method returns false after putting the fault into `error`.
+/// Checks one program.
 class Checker {
 public:
-  Checker(const Program &program, std::string &error) : program(program), error(error) {}
+  explicit Checker(const Program &program) : program(program) {}
 
-  bool check() {
-    return checkMesh() && checkBuffers() && checkTensors() && checkInputs() && checkKernels() &&
-           checkMatmuls() && checkCollectives() && checkObservations();
+  Status check() {
+    for (auto checkTable : {&Checker::checkMesh, &Checker::checkBuffers, &Checker::checkTensors,
+                            &Checker::checkInputs, &Checker::checkKernels, &Checker::checkMatmuls,
+                            &Checker::checkCollectives, &Checker::checkObservations}) {
+      if (Status status = (this->*checkTable)(); !status) {
+        return status;
+      }
+    }
+    return {};
   }
 
 private:
-  bool checkMesh();
-  bool checkDeviceUses();
-  bool checkBuffers();
-  bool checkTensors();
+  Status checkMesh();
+  Status checkDeviceUses();
+  Status checkBuffers();
+  Status checkTensors();
   std::vector<int64_t> batchShape() const;
-  bool checkDocuments();
-  bool checkImages(const NamedTensor &input);
-  bool checkInputs();
-  bool checkKernels();
-  bool checkMatmuls();
-  bool checkFp8(const std::string &name, const Matmul &matmul);
-  bool checkEpilogue(const std::string &name, const Matmul &matmul);
-  bool checkCollectives();
-  bool checkSources(const std::string &name, const Collective &collective);
-  bool checkObservations();
+  Status checkDocuments();
+  Status checkImages(const NamedTensor &input);
+  Status checkInputs();
+  Status checkKernels();
+  Status checkMatmuls();
+  Status checkFp8(const std::string &name, const Matmul &matmul);
+  Status checkEpilogue(const std::string &name, const Matmul &matmul);
+  Status checkCollectives();
+  Status checkSources(const std::string &name, const Collective &collective);
+  Status checkObservations();
 
-  bool checkLayout(const std::string &name, const TensorLayout &layout);
-  bool checkAxes(const std::string &name, std::span<const uint32_t> axes);
+  Status checkLayout(const std::string &name, const TensorLayout &layout);
+  Status checkAxes(const std::string &name, std::span<const uint32_t> axes);
 
   const Program &program;
-  std::string &error;
 };
 
-bool Checker::checkMesh() {
+Status Checker::checkMesh() {
   std::set<std::string> names;
   uint64_t ranks = 1;
   for (const Axis &axis : program.mesh) {
     if (axis.size < 1) {
-      return fail(error, "mesh axis '", axis.name, "' has size ", axis.size,
-                  ", expected at least 1");
+      return makeError("mesh axis '", axis.name, "' has size ", axis.size, ", expected at least 1");
     }
     if (!names.insert(axis.name).second) {
-      return fail(error, "two mesh axes have the name '", axis.name, "'");
+      return makeError("two mesh axes have the name '", axis.name, "'");
     }
     ranks = saturatingMul(ranks, uint64_t(axis.size));
   }
   if (ranks > kMaxRanks) {
-    return fail(error, "the mesh has more than ", kMaxRanks, " ranks");
+    return makeError("the mesh has more than ", kMaxRanks, " ranks");
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkDeviceUses() {
+Status Checker::checkDeviceUses() {
   if (!program.deviceUses.empty() && program.deviceUses.size() != kDeviceParts) {
-    return fail(error, "expected ", kDeviceParts, " parts of a device's memory, got ",
-                program.deviceUses.size());
+    return makeError("expected ", kDeviceParts, " parts of a device's memory, got ",
+                     program.deviceUses.size());
   }
   for (size_t i = 0; i < program.deviceUses.size(); ++i) {
     const DeviceUse &use = program.deviceUses[i];
     if (size_t(use.part) != i) {
-      return fail(error, "part ", i, " of a device's memory is '", nameOf(use.part),
-                  "', expected '", nameOf(DevicePart(i)), "'");
+      return makeError("part ", i, " of a device's memory is '", nameOf(use.part), "', expected '",
+                       nameOf(DevicePart(i)), "'");
     }
     if (use.bytes.value_or(0) > uint64_t(1) << 50) {
-      return fail(error, "'", nameOf(use.part), "' takes ", *use.bytes,
-                  " bytes of a device, expected at most 2^50");
+      return makeError("'", nameOf(use.part), "' takes ", *use.bytes,
+                       " bytes of a device, expected at most 2^50");
     }
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkBuffers() {
+Status Checker::checkBuffers() {
   if (program.arenaBytes > uint64_t(std::numeric_limits<int64_t>::max()) - kAlignment) {
-    return fail(error, "the arena is too large: ", program.arenaBytes, " bytes");
+    return makeError("the arena is too large: ", program.arenaBytes, " bytes");
   }
-  if (!checkDeviceUses()) {
-    return false;
+  if (Status status = checkDeviceUses(); !status) {
+    return status;
   }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer &buffer = program.buffers[i];
     if (buffer.offset % buffer.alignment() != 0) {
-      return fail(error, "buffer ", i, " lies at offset ", buffer.offset,
-                  ", expected a multiple of ", buffer.alignment());
+      return makeError("buffer ", i, " lies at offset ", buffer.offset, ", expected a multiple of ",
+                       buffer.alignment());
     }
     if (saturatingAdd(buffer.offset, buffer.bytes) > program.arenaBytes) {
-      return fail(error, "buffer ", i, " ends at byte ", saturatingAdd(buffer.offset, buffer.bytes),
-                  ", the arena has ", program.arenaBytes, " bytes");
+      return makeError("buffer ", i, " ends at byte ", saturatingAdd(buffer.offset, buffer.bytes),
+                       ", the arena has ", program.arenaBytes, " bytes");
     }
     if (buffer.bytes % sizeOf(buffer.type) != 0) {
-      return fail(error, "buffer ", i, " has ", buffer.bytes, " bytes, expected a multiple of ",
-                  sizeOf(buffer.type), " for ", nameOf(buffer.type));
+      return makeError("buffer ", i, " has ", buffer.bytes, " bytes, expected a multiple of ",
+                       sizeOf(buffer.type), " for ", nameOf(buffer.type));
     }
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkAxes(const std::string &name, std::span<const uint32_t> axes) {
+Status Checker::checkAxes(const std::string &name, std::span<const uint32_t> axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (axes[i] >= program.mesh.size()) {
-      return fail(error, name, " uses mesh axis ", axes[i], ", the mesh has ", program.mesh.size());
+      return makeError(name, " uses mesh axis ", axes[i], ", the mesh has ", program.mesh.size());
     }
     if (std::find(axes.begin(), axes.begin() + i, axes[i]) != axes.begin() + i) {
-      return fail(error, name, " uses mesh axis '", program.mesh[axes[i]].name, "' twice");
+      return makeError(name, " uses mesh axis '", program.mesh[axes[i]].name, "' twice");
     }
   }
-  return true;
+  return {};
 }
 
 /// Returns true if a tensor of shape `inner` fits into one of shape `outer` and differs from it.
@@ -137,59 +141,62 @@ static bool isPadding(const std::vector<int64_t> &outer, const std::vector<int64
          std::equal(inner.begin(), inner.end(), outer.begin(), std::less_equal<>());
 }
 
-bool Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
+Status Checker::checkLayout(const std::string &name, const TensorLayout &layout) {
   if (isFloat8(layout.type)) {
-    return fail(error, name, " is of type ", nameOf(layout.type), ", which only matmuls support");
+    return makeError(name, " is of type ", nameOf(layout.type), ", which only matmuls support");
   }
   if (layout.dimAxes.size() != layout.globalShape.size()) {
-    return fail(error, name, " has ", layout.globalShape.size(), " dimensions but axes for ",
-                layout.dimAxes.size());
+    return makeError(name, " has ", layout.globalShape.size(), " dimensions but axes for ",
+                     layout.dimAxes.size());
   }
   if (!layout.paddedShape.empty() && !isPadding(layout.paddedShape, layout.globalShape)) {
-    return fail(error, name, " has the shape ", shapeText(layout.globalShape), " and the padded ",
-                "shape ", shapeText(layout.paddedShape), ", expected a larger one");
+    return makeError(name, " has the shape ", shapeText(layout.globalShape), " and the padded ",
+                     "shape ", shapeText(layout.paddedShape), ", expected a larger one");
   }
   std::vector<uint32_t> used;
   for (const std::vector<uint32_t> &axes : layout.dimAxes) {
     used.insert(used.end(), axes.begin(), axes.end());
   }
-  if (!checkAxes(name, used)) {
-    return false;
+  if (Status status = checkAxes(name, used); !status) {
+    return status;
   }
   for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
     int64_t size = layout.cutShape()[dim];
     uint64_t shards = groupSize(program, layout.dimAxes[dim]);
     if (size < 0 || uint64_t(size) % shards != 0) {
-      return fail(error, name, " has ", size, " in dimension ", dim,
-                  ", which does not divide into ", shards, " shards");
+      return makeError(name, " has ", size, " in dimension ", dim, ", which does not divide into ",
+                       shards, " shards");
     }
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkTensors() {
+Status Checker::checkTensors() {
   std::set<std::string> names;
   for (auto *list : {&program.parameters, &program.optimizerState, &program.inputs}) {
     for (const NamedTensor &tensor : *list) {
       std::string name = "tensor '" + tensor.name + "'";
       if (!names.insert(tensor.name).second) {
-        return fail(error, "two tensors have the name '", tensor.name, "'");
+        return makeError("two tensors have the name '", tensor.name, "'");
       }
       if (tensor.buffer >= program.buffers.size()) {
-        return fail(error, name, " lies in buffer ", tensor.buffer, ", the program has ",
-                    program.buffers.size());
+        return makeError(name, " lies in buffer ", tensor.buffer, ", the program has ",
+                         program.buffers.size());
       }
       if (!program.buffers[tensor.buffer].persistent) {
-        return fail(error, name, " lies in buffer ", tensor.buffer, ", which is not persistent");
+        return makeError(name, " lies in buffer ", tensor.buffer, ", which is not persistent");
       }
-      if (!checkLayout(name, tensor.layout) ||
-          !checkRoom(program, name, tensor.buffer, tensor.layout.type,
-                     elementCount(localShape(tensor.layout, program.mesh)), error)) {
-        return false;
+      if (Status status = checkLayout(name, tensor.layout); !status) {
+        return status;
+      }
+      if (Status status = checkRoom(program, name, tensor.buffer, tensor.layout.type,
+                                    elementCount(localShape(tensor.layout, program.mesh)));
+          !status) {
+        return status;
       }
     }
   }
-  return true;
+  return {};
 }
 
 /// Returns the number of batch dimensions of an input.
@@ -201,43 +208,42 @@ std::vector<int64_t> Checker::batchShape() const {
 }
 
 /// Each rank gets whole images.
-bool Checker::checkImages(const NamedTensor &input) {
+Status Checker::checkImages(const NamedTensor &input) {
   const TensorLayout &layout = input.layout;
   bool isFloat = layout.type == ElementType::F32 || layout.type == ElementType::F64;
   std::vector<int64_t> batch = batchShape();
   bool isOfBatch = layout.globalShape.size() >= batch.size() &&
                    std::equal(batch.begin(), batch.end(), layout.globalShape.begin());
   if (!isFloat || !isOfBatch || elementCount(layout.globalShape) == 0) {
-    return fail(error, "input '", input.name, "' is ", nameOf(layout.type), " ",
-                shapeText(layout.globalShape), ", expected floating-point numbers for ",
-                program.globalBatch, " samples",
-                program.microBatches > 1 ? concat(" in ", program.microBatches, " micro-batches")
-                                         : "");
+    return makeError(
+        "input '", input.name, "' is ", nameOf(layout.type), " ", shapeText(layout.globalShape),
+        ", expected floating-point numbers for ", program.globalBatch, " samples",
+        program.microBatches > 1 ? concat(" in ", program.microBatches, " micro-batches") : "");
   }
   for (size_t dim = batch.size(); dim < layout.dimAxes.size(); ++dim) {
     if (!layout.dimAxes[dim].empty()) {
-      return fail(error, "input '", input.name, "' is cut in dimension ", dim,
-                  ", expected the batch only");
+      return makeError("input '", input.name, "' is cut in dimension ", dim,
+                       ", expected the batch only");
     }
   }
-  return true;
+  return {};
 }
 
 static bool isOfDocuments(const NamedTensor &input) { return input.name == "document_starts"; }
 
-bool Checker::checkInputs() {
+Status Checker::checkInputs() {
   if (program.globalBatch < 0 || program.sequenceLength < 0 || program.vocabulary < 0 ||
       program.defaultSteps < 0) {
-    return fail(error, "batch, sequence length, vocabulary and steps must not be negative");
+    return makeError("batch, sequence length, vocabulary and steps must not be negative");
   }
   if (program.microBatches < 1 || program.globalBatch % program.microBatches != 0) {
-    return fail(error, "the batch of ", program.globalBatch, " does not divide into ",
-                program.microBatches, " micro-batches");
+    return makeError("the batch of ", program.globalBatch, " does not divide into ",
+                     program.microBatches, " micro-batches");
   }
   for (double rate : {program.stepFlops, program.peakFlopsPerRank, program.peakByteFlopsPerRank,
                       program.memoryBandwidthPerRank}) {
     if (!isAmount(rate)) {
-      return fail(error, "operations and rates must be finite and not negative, got ", rate);
+      return makeError("operations and rates must be finite and not negative, got ", rate);
     }
   }
   for (const NamedTensor &input : program.inputs) {
@@ -245,13 +251,14 @@ bool Checker::checkInputs() {
     bool ofImages = input.name == "images" || input.name == "labels";
     bool isScalar = input.name == "step_number" || input.name == "seed";
     if (!ofTokens && !ofImages && !isScalar) {
-      return fail(error, "input '", input.name,
-                  "' is not known, expected tokens, targets, document_starts, images, labels, step "
-                  "or seed");
+      return makeError(
+          "input '", input.name,
+          "' is not known, expected tokens, targets, document_starts, images, labels, step "
+          "or seed");
     }
     if (input.name == "images") {
-      if (!checkImages(input)) {
-        return false;
+      if (Status status = checkImages(input); !status) {
+        return status;
       }
       continue;
     }
@@ -264,156 +271,165 @@ bool Checker::checkInputs() {
     }
     ElementType type = isScalar ? ElementType::I64 : ElementType::I32;
     if (input.layout.globalShape != shape || input.layout.type != type) {
-      return fail(error, "input '", input.name, "' is ", nameOf(input.layout.type), " ",
-                  shapeText(input.layout.globalShape), ", expected ", nameOf(type), " ",
-                  shapeText(shape));
+      return makeError("input '", input.name, "' is ", nameOf(input.layout.type), " ",
+                       shapeText(input.layout.globalShape), ", expected ", nameOf(type), " ",
+                       shapeText(shape));
     }
     if (!isScalar && (program.globalBatch < 1 || (ofTokens && program.sequenceLength < 1))) {
-      return fail(error, "input '", input.name, "' is empty");
+      return makeError("input '", input.name, "' is empty");
     }
   }
   return checkDocuments();
 }
 
-bool Checker::checkDocuments() {
+Status Checker::checkDocuments() {
   bool hasStarts = std::any_of(program.inputs.begin(), program.inputs.end(), isOfDocuments);
   if (hasStarts && !program.documentEnd) {
-    return fail(error, "input 'document_starts' needs a token that ends documents");
+    return makeError("input 'document_starts' needs a token that ends documents");
   }
   if (program.documentEnd && !hasStarts) {
-    return fail(error, "documents end with token ", *program.documentEnd,
-                ", but there is no input 'document_starts'");
+    return makeError("documents end with token ", *program.documentEnd,
+                     ", but there is no input 'document_starts'");
   }
   if (program.documentEnd &&
       (*program.documentEnd < 0 || *program.documentEnd >= program.vocabulary)) {
-    return fail(error, "documents end with token ", *program.documentEnd, ", the vocabulary is ",
-                program.vocabulary);
+    return makeError("documents end with token ", *program.documentEnd, ", the vocabulary is ",
+                     program.vocabulary);
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkKernels() {
-  return std::all_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel &kernel) {
-    return !kernel.attention ||
-           checkAttention(program, "kernel @" + kernel.name, *kernel.attention, error);
-  });
+Status Checker::checkKernels() {
+  for (const Kernel &kernel : program.kernels) {
+    if (!kernel.attention) {
+      continue;
+    }
+    if (Status status = checkAttention(program, "kernel @" + kernel.name, *kernel.attention);
+        !status) {
+      return status;
+    }
+  }
+  return {};
 }
 
-bool Checker::checkMatmuls() {
+Status Checker::checkMatmuls() {
   for (size_t i = 0; i < program.matmuls.size(); ++i) {
     const Matmul &matmul = program.matmuls[i];
     std::string name = concat("matmul ", i);
     if (!isFloat(matmul.type)) {
-      return fail(error, name, " is of type ", nameOf(matmul.type),
-                  ", expected f64, f32, bf16, f16 or an FP8 type");
+      return makeError(name, " is of type ", nameOf(matmul.type),
+                       ", expected f64, f32, bf16, f16 or an FP8 type");
     }
     if (matmul.isResultF32 && !isNarrow(matmul.type) && !matmul.isFp8()) {
-      return fail(error, name, " widens the result of ", nameOf(matmul.type),
-                  " operands, expected bf16, f16 or FP8 operands");
+      return makeError(name, " widens the result of ", nameOf(matmul.type),
+                       " operands, expected bf16, f16 or FP8 operands");
     }
     if (matmul.isTF32 && matmul.type != ElementType::F32) {
-      return fail(error, name, " rounds ", nameOf(matmul.type),
-                  " operands to tf32, expected f32 operands");
+      return makeError(name, " rounds ", nameOf(matmul.type),
+                       " operands to tf32, expected f32 operands");
     }
     for (int64_t size :
          {matmul.m, matmul.n, matmul.k, matmul.batch, matmul.lda, matmul.ldb, matmul.ldc}) {
       // The library counts in 32 bits.
       if (size < 0 || size > std::numeric_limits<int32_t>::max()) {
-        return fail(error, name, " has a size of ", size, ", expected 0 to 2147483647");
+        return makeError(name, " has a size of ", size, ", expected 0 to 2147483647");
       }
     }
     if (matmul.isSum() && isNarrow(matmul.resultType())) {
-      return fail(error, name, " adds up matmuls in ", nameOf(matmul.type), ", expected f32");
+      return makeError(name, " adds up matmuls in ", nameOf(matmul.type), ", expected f32");
     }
     if (matmul.strideA < 0 || matmul.strideB < 0 || matmul.strideC < 0) {
-      return fail(error, name, " has a negative stride");
+      return makeError(name, " has a negative stride");
     }
     int64_t columnsA = matmul.transposeA ? matmul.m : matmul.k;
     int64_t columnsB = matmul.transposeB ? matmul.k : matmul.n;
     if (matmul.lda < std::max<int64_t>(columnsA, 1) ||
         matmul.ldb < std::max<int64_t>(columnsB, 1) ||
         matmul.ldc < std::max<int64_t>(matmul.n, 1)) {
-      return fail(error, name,
-                  " has rows that overlap: a row stride is less than the length of a row");
+      return makeError(name,
+                       " has rows that overlap: a row stride is less than the length of a row");
     }
-    if (!checkFp8(name, matmul) || !checkEpilogue(name, matmul)) {
-      return false;
+    if (Status status = checkFp8(name, matmul); !status) {
+      return status;
+    }
+    if (Status status = checkEpilogue(name, matmul); !status) {
+      return status;
     }
   }
-  return true;
+  return {};
 }
 
 /// Checks for the FP8 matmuls that devices support: see `Matmul`.
-bool Checker::checkFp8(const std::string &name, const Matmul &matmul) {
+Status Checker::checkFp8(const std::string &name, const Matmul &matmul) {
   if (!matmul.isFp8()) {
-    return true;
+    return {};
   }
   ElementType a = matmul.type, b = matmul.fp8B;
   if (!isFloat8(b) || (a == ElementType::F8E5M2 && b == a)) {
-    return fail(error, name, " is of ", nameOf(a), " and ", nameOf(b),
-                ", expected FP8, and one of them f8e4m3");
+    return makeError(name, " is of ", nameOf(a), " and ", nameOf(b),
+                     ", expected FP8, and one of them f8e4m3");
   }
   if (!fitsFp8(matmul)) {
-    return fail(error, name, " is in FP8 and of size ", matmul.m, "x", matmul.n, "x", matmul.k,
-                ", expected a single matmul, only B transposed, sizes and strides multiples of 16");
+    return makeError(
+        name, " is in FP8 and of size ", matmul.m, "x", matmul.n, "x", matmul.k,
+        ", expected a single matmul, only B transposed, sizes and strides multiples of 16");
   }
   const Epilogue &epilogue = matmul.epilogue;
   if (epilogue.hasAux || epilogue.activation != Epilogue::Activation::None ||
       epilogue.sums != Epilogue::Sums::None) {
-    return fail(error, name, " is in FP8 and has an epilogue of more than an addend and a bias");
+    return makeError(name, " is in FP8 and has an epilogue of more than an addend and a bias");
   }
   if (epilogue.hasBias && matmul.isResultF32) {
-    return fail(error, name, " is in FP8 and adds a bias to an f32 result, expected bf16");
+    return makeError(name, " is in FP8 and adds a bias to an f32 result, expected bf16");
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkEpilogue(const std::string &name, const Matmul &matmul) {
+Status Checker::checkEpilogue(const std::string &name, const Matmul &matmul) {
   const Epilogue &epilogue = matmul.epilogue;
   if (matmul.isSum() && epilogue.hasAddend) {
-    return fail(error, name, " has an addend, but its result is already a sum of matmuls");
+    return makeError(name, " has an addend, but its result is already a sum of matmuls");
   }
   if (epilogue.isMore() && (matmul.batch != 1 || matmul.type == ElementType::F64)) {
-    return fail(error, name,
-                " has an epilogue of more than an addend, expected a single matmul and not of f64");
+    return makeError(
+        name, " has an epilogue of more than an addend, expected a single matmul and not of f64");
   }
   // The library has one vector for both.
   if (epilogue.sums != Epilogue::Sums::None &&
       (epilogue.hasBias || epilogue.activation != Epilogue::Activation::None)) {
-    return fail(error, name,
-                " sums an operand and has a bias or an activation, expected only one of these");
+    return makeError(
+        name, " sums an operand and has a bias or an activation, expected only one of these");
   }
   if (epilogue.isAny() && (matmul.m == 0 || matmul.n == 0 || matmul.k == 0)) {
-    return fail(error, name, " has an epilogue, but a size of 0");
+    return makeError(name, " has an epilogue, but a size of 0");
   }
   bool isGradient = epilogue.activation == Epilogue::Activation::GeluGradient;
   if (isGradient ? !epilogue.hasAux
                  : epilogue.hasAux && epilogue.activation == Epilogue::Activation::None) {
-    return fail(error, name, " has ", epilogue.hasAux ? "an" : "no",
-                " activation operand, expected ",
-                isGradient ? "one for the gradient of" : "none without", " an activation");
+    return makeError(name, " has ", epilogue.hasAux ? "an" : "no", " activation operand, expected ",
+                     isGradient ? "one for the gradient of" : "none without", " an activation");
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkCollectives() {
+Status Checker::checkCollectives() {
   for (size_t i = 0; i < program.collectives.size(); ++i) {
     const Collective &collective = program.collectives[i];
     std::string name = concat("collective ", i);
-    if (!checkAxes(name, collective.axes)) {
-      return false;
+    if (Status status = checkAxes(name, collective.axes); !status) {
+      return status;
     }
     for (int64_t size : collective.shape) {
       if (size < 0) {
-        return fail(error, name, " has a negative size in ", shapeText(collective.shape));
+        return makeError(name, " has a negative size in ", shapeText(collective.shape));
       }
     }
     if (isFloat8(collective.type)) {
-      return fail(error, name, " is of type ", nameOf(collective.type),
-                  ", which only matmuls support");
+      return makeError(name, " is of type ", nameOf(collective.type),
+                       ", which only matmuls support");
     }
-    if (!checkSources(name, collective)) {
-      return false;
+    if (Status status = checkSources(name, collective); !status) {
+      return status;
     }
     if (!changesShape(collective.kind)) {
       continue;
@@ -421,64 +437,64 @@ bool Checker::checkCollectives() {
     bool two = collective.kind == CollectiveKind::AllToAll;
     size_t rank = collective.shape.size();
     if (collective.dim >= rank || (two && collective.dim2 >= rank)) {
-      return fail(error, name, " names dimension ",
-                  two ? std::max(collective.dim, collective.dim2) : collective.dim, " of ",
-                  shapeText(collective.shape));
+      return makeError(name, " names dimension ",
+                       two ? std::max(collective.dim, collective.dim2) : collective.dim, " of ",
+                       shapeText(collective.shape));
     }
     if (collective.kind != CollectiveKind::AllGather &&
         uint64_t(collective.shape[collective.dim]) % groupSize(program, collective.axes) != 0) {
-      return fail(error, name, " cuts ", collective.shape[collective.dim], " into ",
-                  groupSize(program, collective.axes), " shards");
+      return makeError(name, " cuts ", collective.shape[collective.dim], " into ",
+                       groupSize(program, collective.axes), " shards");
     }
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkSources(const std::string &name, const Collective &collective) {
+Status Checker::checkSources(const std::string &name, const Collective &collective) {
   uint64_t ranks =
       collective.kind == CollectiveKind::Permute ? groupSize(program, collective.axes) : 0;
   if (collective.sources.size() != ranks) {
-    return fail(error, name, " names ", collective.sources.size(), " sources, expected ", ranks);
+    return makeError(name, " names ", collective.sources.size(), " sources, expected ", ranks);
   }
   std::vector<bool> named(ranks);
   for (uint32_t source : collective.sources) {
     if (source >= ranks || named[source]) {
-      return fail(error, name, " takes the shard of rank ", source, " of its ", ranks,
-                  source >= ranks ? "" : " twice");
+      return makeError(name, " takes the shard of rank ", source, " of its ", ranks,
+                       source >= ranks ? "" : " twice");
     }
     named[source] = true;
   }
-  return true;
+  return {};
 }
 
-bool Checker::checkObservations() {
+Status Checker::checkObservations() {
   for (const Observation &observation : program.observations) {
     std::string name = "observation '" + observation.name + "'";
-    if (!checkLayout(name, observation.layout)) {
-      return false;
+    if (Status status = checkLayout(name, observation.layout); !status) {
+      return status;
     }
     bool scalar = decidesRun(observation) || observation.name.starts_with("dropped/") ||
                   observation.name == "loss_scale";
     if (!isAmount(observation.limit) || !isAmount(observation.mean) ||
         (observation.limit > 0) != (observation.mean > 0)) {
-      return fail(error, name, " has the limit ", observation.limit, " and the mean ",
-                  observation.mean, ", expected two finite numbers above 0, or both 0");
+      return makeError(name, " has the limit ", observation.limit, " and the mean ",
+                       observation.mean, ", expected two finite numbers above 0, or both 0");
     }
     if (observation.limit > 0 && (scalar || observation.layout.globalShape.empty() ||
                                   (observation.layout.type != ElementType::F64 &&
                                    observation.layout.type != ElementType::F32))) {
-      return fail(error, name, " has a limit and is ", nameOf(observation.layout.type), " ",
-                  shapeText(observation.layout.globalShape),
-                  ", expected f64 or f32 with a dimension");
+      return makeError(name, " has a limit and is ", nameOf(observation.layout.type), " ",
+                       shapeText(observation.layout.globalShape),
+                       ", expected f64 or f32 with a dimension");
     }
     if (scalar && (!observation.layout.globalShape.empty() ||
                    (observation.layout.type != ElementType::F64 &&
                     observation.layout.type != ElementType::F32))) {
-      return fail(error, name, " is ", nameOf(observation.layout.type), " ",
-                  shapeText(observation.layout.globalShape), ", expected f64 [] or f32 []");
+      return makeError(name, " is ", nameOf(observation.layout.type), " ",
+                       shapeText(observation.layout.globalShape), ", expected f64 [] or f32 []");
     }
   }
-  return true;
+  return {};
 }
 
 } // namespace
@@ -520,30 +536,33 @@ uint64_t weft::rt::groupSize(const Program &program, std::span<const uint32_t> a
   return size;
 }
 
-bool weft::rt::checkRoom(const Program &program, const std::string &where, uint32_t number,
-                         ElementType type, uint64_t elements, std::string &error) {
+Status weft::rt::checkRoom(const Program &program, const std::string &where, uint32_t number,
+                           ElementType type, uint64_t elements) {
   const Buffer &buffer = program.buffers[number];
   if (buffer.type != type) {
-    return fail(error, where, " needs ", nameOf(type), " in buffer ", number, ", which holds ",
-                nameOf(buffer.type));
+    return makeError(where, " needs ", nameOf(type), " in buffer ", number, ", which holds ",
+                     nameOf(buffer.type));
   }
   uint64_t bytes = saturatingMul(elements, sizeOf(type));
   if (bytes > buffer.bytes) {
-    return fail(error, where, " needs ", bytes, " bytes in buffer ", number, ", which has ",
-                buffer.bytes);
+    return makeError(where, " needs ", bytes, " bytes in buffer ", number, ", which has ",
+                     buffer.bytes);
   }
-  return true;
+  return {};
 }
 
-bool weft::rt::checkWorkspace(const Program &program, const std::string &where, uint32_t number,
-                              uint64_t bytes, std::string &error) {
+Status weft::rt::checkWorkspace(const Program &program, const std::string &where, uint32_t number,
+                                uint64_t bytes) {
   if (program.buffers[number].kind != BufferClass::Workspace) {
-    return fail(error, where, " has buffer ", number, " as workspace, which is of class ",
-                nameOf(program.buffers[number].kind));
+    return makeError(where, " has buffer ", number, " as workspace, which is of class ",
+                     nameOf(program.buffers[number].kind));
   }
-  return checkRoom(program, where, number, ElementType::I32, bytes / 4 + (bytes % 4 != 0), error);
+  return checkRoom(program, where, number, ElementType::I32, bytes / 4 + (bytes % 4 != 0));
 }
 
-bool weft::rt::isWellFormed(const Program &program, std::string &error) {
-  return Checker(program, error).check() && checkInstructions(program, error);
+Status weft::rt::checkWellFormed(const Program &program) {
+  if (Status status = Checker(program).check(); !status) {
+    return status;
+  }
+  return checkInstructions(program);
 }

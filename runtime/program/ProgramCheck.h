@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The two halves of isWellFormed: checks of a program's tables, and of the
-// instructions that refer to them. All checks return false and put the fault into
-// `error`.
+// The two halves of checkWellFormed: checks of a program's tables, and of the
+// instructions that refer to them. All checks fail with the first fault.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,22 +39,21 @@ uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);
 
 /// Checks that buffer `number` has type `type` and room for `elements` elements. `where` begins the
 /// error. REQUIRES: the buffer exists.
-bool checkRoom(const Program &program, const std::string &where, uint32_t number, ElementType type,
-               uint64_t elements, std::string &error);
+Status checkRoom(const Program &program, const std::string &where, uint32_t number,
+                 ElementType type, uint64_t elements);
 /// Checks a library's workspace likewise.
-bool checkWorkspace(const Program &program, const std::string &where, uint32_t number,
-                    uint64_t bytes, std::string &error);
+Status checkWorkspace(const Program &program, const std::string &where, uint32_t number,
+                      uint64_t bytes);
 
 /// Checks the attention of the kernel `name`. REQUIRES: the mesh has been checked.
-bool checkAttention(const Program &program, const std::string &name, const Attention &attention,
-                    std::string &error);
+Status checkAttention(const Program &program, const std::string &name, const Attention &attention);
 /// Checks the operands and immediates of an instruction whose kernel is an attention. REQUIRES:
 /// buffers and kernels have been checked, and operands name existing buffers.
-bool checkAttentionOperands(const Program &program, const std::string &where,
-                            const Instruction &instruction, std::string &error);
+Status checkAttentionOperands(const Program &program, const std::string &where,
+                              const Instruction &instruction);
 
 /// Checks all three sections. REQUIRES: the program's tables have been checked.
-bool checkInstructions(const Program &program, std::string &error);
+Status checkInstructions(const Program &program);
 
 } // namespace weft::rt
 

@@ -228,32 +228,35 @@ std::vector<char> weft::rt::serialize(const Program &program) {
   return bytes;
 }
 
-bool weft::rt::deserialize(std::span<const char> bytes, Program &program, std::string &error) {
+Result<Program> weft::rt::deserialize(std::span<const char> bytes) {
   if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
-    return fail(error, "not a weft program: it does not begin with WEFTPROG and a header");
+    return makeError("not a weft program: it does not begin with WEFTPROG and a header");
   }
   uint32_t version = 0;
   uint64_t length = 0, checksum = 0;
   Reader header(bytes.subspan(sizeof kMagic));
   header(version, length, checksum);
   if (version != Program::kVersion) {
-    return fail(error, "the program has version ", version, ", this runtime reads version ",
-                uint32_t(Program::kVersion));
+    return makeError("the program has version ", version, ", this runtime reads version ",
+                     uint32_t(Program::kVersion));
   }
   std::span<const char> payload = bytes.subspan(kHeaderBytes);
   if (payload.size() != length) {
-    return fail(error, "the program is damaged: expected ", length, " bytes after the header, got ",
-                payload.size());
+    return makeError("the program is damaged: expected ", length, " bytes after the header, got ",
+                     payload.size());
   }
   if (checksumOf(payload) != checksum) {
-    return fail(error, "the program is damaged: its checksum does not match its content");
+    return makeError("the program is damaged: its checksum does not match its content");
   }
-  program = Program();
+  Program program;
   Reader read(payload);
   read(program);
   if (!read.ok || !read.bytes.empty()) {
-    return fail(error, "the program is damaged: a field does not fit at byte ",
-                bytes.size() - read.bytes.size());
+    return makeError("the program is damaged: a field does not fit at byte ",
+                     bytes.size() - read.bytes.size());
   }
-  return isWellFormed(program, error);
+  if (Status status = checkWellFormed(program); !status) {
+    return status.error();
+  }
+  return program;
 }

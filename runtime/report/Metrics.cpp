@@ -110,29 +110,28 @@ static std::optional<int64_t> stepOf(std::string_view line) {
   return fields && fields->contains("step") ? readCount(fields->at("step")) : std::nullopt;
 }
 
-bool weft::rt::metricsBefore(const std::string &path, int64_t step, uint64_t &bytes,
-                             std::string &error) {
-  bytes = 0;
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return true;
+Result<uint64_t> weft::rt::metricsBefore(const std::string &path, int64_t step) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return uint64_t(0);
   }
   MappedFile file;
-  if (!succeeds(file.open(path), error)) {
-    return false;
+  if (Status status = file.open(path); !status) {
+    return status.error();
   }
   std::string_view text(file.bytes().data(), file.bytes().size());
+  uint64_t bytes = 0;
   int64_t number = 1;
   for (size_t end; (end = text.find('\n', bytes)) != std::string_view::npos; bytes = end + 1) {
     std::optional<int64_t> told = stepOf(text.substr(bytes, end - bytes));
     if (!told) {
-      return fail(error, "'", path, "' is not a metrics file to continue: line ", number,
-                  " is not a line of metrics");
+      return makeError("'", path, "' is not a metrics file to continue: line ", number,
+                       " is not a line of metrics");
     }
     if (*told >= step) {
-      return true;
+      return bytes;
     }
     ++number;
   }
-  return true;
+  return bytes;
 }

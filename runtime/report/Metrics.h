@@ -8,6 +8,8 @@
 #ifndef WEFT_RT_REPORT_METRICS_H
 #define WEFT_RT_REPORT_METRICS_H
 
+#include "weft-rt/Status.h"
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -66,10 +68,10 @@ private:
   size_t length = 0;
 };
 
-/// Returns in `bytes` the length of the part of a metrics file that precedes step `step`; 0 if
-/// there is no such file, or for a device or pipe. Fails if a line is not a line of metrics.
-/// Ignores an unfinished last line, as a killed run leaves it.
-bool metricsBefore(const std::string &path, int64_t step, uint64_t &bytes, std::string &error);
+/// Returns the bytes of the part of a metrics file that precedes step `step`; 0 if there is no such
+/// file, or for a device or pipe. Fails if a line is not a line of metrics. Ignores an unfinished
+/// last line, as a killed run leaves it.
+Result<uint64_t> metricsBefore(const std::string &path, int64_t step);
 
 /// Returns a line for people: "step 3/100  loss 5.4321  ...".
 Line humanLine(const StepMetrics &metrics);

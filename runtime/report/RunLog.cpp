@@ -33,7 +33,7 @@ static double unitsPerStep(const Program &program) {
   return double(program.globalBatch) * double(std::max<int64_t>(program.sequenceLength, 1));
 }
 
-bool RunLog::open(int64_t firstStep, int64_t endStep, MetricsFile how, std::string &error) {
+Status RunLog::open(int64_t firstStep, int64_t endStep, MetricsFile how) {
   first = step = firstStep;
   end = endStep;
   losses.reserve(size_t(std::min<int64_t>(end - first, 1 << 20)));
@@ -44,10 +44,12 @@ bool RunLog::open(int64_t firstStep, int64_t endStep, MetricsFile how, std::stri
       drops.push_back({i, name.substr(prefix.size()), 0});
     }
   }
-  uint64_t keep = 0;
-  return options.metrics.empty() ||
-         ((how == MetricsFile::Anew || metricsBefore(options.metrics, first, keep, error)) &&
-          succeeds(metrics.open(options.metrics, keep), error));
+  if (options.metrics.empty()) {
+    return {};
+  }
+  Result<uint64_t> keep =
+      how == MetricsFile::Anew ? Result<uint64_t>(0) : metricsBefore(options.metrics, first);
+  return keep ? metrics.open(options.metrics, *keep) : keep.error();
 }
 
 void RunLog::beginStep() {
@@ -68,17 +70,11 @@ void RunLog::setDropped(uint32_t observation, double value) {
   }
 }
 
-bool RunLog::writeDrops(std::string &error) {
-  for (const Drops &layer : drops) {
-    if (!succeeds(metrics.write(jsonLine(DropMetrics{step, layer.layer, layer.count}).text()),
-                  error)) {
-      return false;
-    }
-  }
-  return true;
+Status RunLog::record(const Line &line) {
+  return metrics.isOpen() ? metrics.write(line.text()) : Status();
 }
 
-bool RunLog::endStep(std::string &error) {
+Status RunLog::endStep() {
   lastEnd = Clock::now();
   if (step == first) {
     firstEnd = lastEnd;
@@ -102,13 +98,19 @@ bool RunLog::endStep(std::string &error) {
   if (loss) {
     losses.push_back(*loss);
   }
-  if (metrics.isOpen() && !writeDrops(error)) {
-    return false;
+  for (const Drops &layer : drops) {
+    if (Status status = record(jsonLine(DropMetrics{step, layer.layer, layer.count})); !status) {
+      return status;
+    }
   }
   pausedSeconds = validationSeconds;
   ++step;
-  return (options.noProgress || tell(humanLine(line).text(), error)) &&
-         (!metrics.isOpen() || succeeds(metrics.write(jsonLine(line).text()), error));
+  if (!options.noProgress) {
+    if (Status status = tell(humanLine(line).text()); !status) {
+      return status;
+    }
+  }
+  return record(jsonLine(line));
 }
 
 void RunLog::beginValidation() {
@@ -122,13 +124,15 @@ void RunLog::addValidationLoss(double value) {
   ++validationBatches;
 }
 
-bool RunLog::endValidation(std::string &error) {
+Status RunLog::endValidation() {
   // All batches have the same number of tokens.
   ValidationMetrics line = {step, validationSum / double(validationBatches),
                             secondsBetween(validationBegin, Clock::now())};
   validationSeconds += line.seconds;
-  return tell(humanLine(line).text(), error) &&
-         (!metrics.isOpen() || succeeds(metrics.write(jsonLine(line).text()), error));
+  if (Status status = tell(humanLine(line).text()); !status) {
+    return status;
+  }
+  return record(jsonLine(line));
 }
 
 std::string RunLog::notFiniteText() const {
@@ -164,11 +168,11 @@ std::string RunLog::summary() const {
   return text + memoryReport(program);
 }
 
-bool RunLog::tell(std::span<const char> text, std::string &error) const {
+Status RunLog::tell(std::span<const char> text) const {
   if (options.quiet || text.empty() ||
       (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
        std::fflush(stdout) == 0)) {
-    return true;
+    return {};
   }
-  return fail(error, "cannot write to standard output: ", systemError(errno));
+  return makeError("cannot write to standard output: ", systemError(errno));
 }

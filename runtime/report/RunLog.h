@@ -34,7 +34,7 @@ public:
   enum class MetricsFile : uint8_t { Anew, Continued };
 
   /// Opens the metrics file for a run of the steps `firstStep` to `endStep - 1`.
-  bool open(int64_t firstStep, int64_t endStep, MetricsFile how, std::string &error);
+  Status open(int64_t firstStep, int64_t endStep, MetricsFile how);
 
   void beginStep();
   /// Set the values of the running step.
@@ -43,22 +43,22 @@ public:
   void setLossScale(double value) { lossScale = value; }
   /// Sets the number of dropped tokens of an observation; ignores observations of other values.
   void setDropped(uint32_t observation, double value);
-  bool endStep(std::string &error);
+  Status endStep();
 
   void beginValidation();
   /// Adds the loss of one more batch of the running validation.
   void addValidationLoss(double value);
   /// Reports the validation that precedes the next step. REQUIRES: at least one batch.
-  bool endValidation(std::string &error);
+  Status endValidation();
 
   /// Returns the running step, or the next one between steps.
   int64_t currentStep() const { return step; }
 
   /// Waits until all metrics so far are on disk.
-  bool sync(std::string &error) { return !metrics.isOpen() || succeeds(metrics.sync(), error); }
+  Status sync() { return metrics.isOpen() ? metrics.sync() : Status(); }
 
   /// Closes the metrics file.
-  bool close(std::string &error) { return succeeds(metrics.close(), error); }
+  Status close() { return metrics.close(); }
 
   /// Returns the fault of the current step: "loss is nan".
   std::string notFiniteText() const;
@@ -67,7 +67,7 @@ public:
   std::string summary() const;
 
   /// Prints `text`, unless the user chose --quiet.
-  bool tell(std::span<const char> text, std::string &error) const;
+  Status tell(std::span<const char> text) const;
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -78,7 +78,8 @@ private:
     double count;
   };
 
-  bool writeDrops(std::string &error);
+  /// Writes a line to the metrics file, if there is one.
+  Status record(const Line &line);
 
   const Program &program;
   const ReportOptions &options;

@@ -48,15 +48,20 @@ bool Checkpoints::follow(const std::string &step, std::string &error) {
   first = std::stoll(step);
   found = true;
   reader = std::make_unique<CheckpointReader>();
-  return reader->open(folder.pathOf(first), first, CheckpointReader::Check::Form, error) &&
-         reader->fits(program, error);
+  return succeeds(reader->open(folder.pathOf(first), first, CheckpointReader::Check::Form),
+                  error) &&
+         succeeds(reader->checkFits(program), error);
 }
 
 bool Checkpoints::look(std::string &error) {
-  std::vector<int64_t> steps;
-  if (!folder.open(options.checkpointDir, error) || !folder.list(steps, error)) {
+  if (!succeeds(folder.open(options.checkpointDir), error)) {
     return false;
   }
+  Result<std::vector<int64_t>> listed = folder.list();
+  if (!listed) {
+    return fail(error, listed.error().message);
+  }
+  const std::vector<int64_t> &steps = *listed;
   std::optional<std::string> latest = folder.latest();
   if (steps.empty() && !latest) {
     return true;
@@ -67,14 +72,14 @@ bool Checkpoints::look(std::string &error) {
   } else if (named && std::find(steps.begin(), steps.end(), *named) == steps.end()) {
     warn(concat("'", options.checkpointDir, "/LATEST' names '", *latest, "', which is not there"));
   }
-  found = findWhole(steps, error) && reader->fits(program, error);
+  found = findWhole(steps, error) && succeeds(reader->checkFits(program), error);
   return found;
 }
 
 bool Checkpoints::findWhole(const std::vector<int64_t> &steps, std::string &error) {
   for (int64_t step : steps) {
     reader = std::make_unique<CheckpointReader>();
-    if (reader->open(folder.pathOf(step), step, CheckpointReader::Check::Bytes, error)) {
+    if (succeeds(reader->open(folder.pathOf(step), step, CheckpointReader::Check::Bytes), error)) {
       first = step;
       return true;
     }
@@ -92,7 +97,7 @@ bool Checkpoints::begin(const std::optional<DataIdentity> &data, std::string &er
     return true;
   }
   if (!found) {
-    return !leads || folder.create(error);
+    return !leads || succeeds(folder.create(), error);
   }
   std::string changes = differences(reader->manifest().run, run);
   if (!changes.empty() && !options.allowChanges) {
@@ -136,7 +141,8 @@ bool Checkpoints::write(Executor &executor, int64_t step) {
   }
   std::erase(damaged, step); // It has been replaced.
   std::string error;
-  return !options.checkpointKeep || folder.prune(step, *options.checkpointKeep, damaged, error) ||
+  return !options.checkpointKeep ||
+         succeeds(folder.prune(step, *options.checkpointKeep, damaged), error) ||
          executor.communicator().fail(error);
 }
 
@@ -146,7 +152,7 @@ std::string Checkpoints::writtenText(int64_t step) const {
 
 void Checkpoints::cleanUp() {
   std::string error;
-  if (leads && !options.checkpointDir.empty() && !folder.removeLeftovers(error)) {
+  if (leads && !options.checkpointDir.empty() && !succeeds(folder.removeLeftovers(), error)) {
     warn(error);
   }
 }

@@ -140,9 +140,9 @@ bool Trainer::prepare(std::string &error) {
     return false;
   }
   std::string nothing;
-  if (prepareLoad(error) && data.open(program, options, firstStep, endStep, error) &&
+  if (prepareLoad(error) && succeeds(data.open(program, options, firstStep, endStep), error) &&
       checkMemory(error) && prepareOutputs(error)) {
-    runLog.tell(data.note(), error);
+    succeeds(runLog.tell(data.note()), error);
   }
   return backend.agree(nothing, error);
 }
@@ -151,7 +151,8 @@ bool Trainer::prepareLoad(std::string &error) {
   if (checkpoints.resumes()) {
     firstStep = checkpoints.firstStep();
   } else if (!options.load.empty()) {
-    if (!checkpoint.open(options.load, program, error) || !runLog.tell(checkpoint.note(), error)) {
+    if (!succeeds(checkpoint.open(options.load, program), error) ||
+        !succeeds(runLog.tell(checkpoint.note()), error)) {
       return false;
     }
     firstStep = checkpoint.firstStep();
@@ -212,11 +213,11 @@ bool Trainer::prepareOutputs(std::string &error) {
   if (const char *format = data.trainingFormat()) {
     identity = {format, data.trainingSamples()};
   }
-  return checkpoints.begin(identity, error) && runLog.tell(checkpoints.note(), error) &&
-         runLog.open(firstStep, endStep,
-                     checkpoints.resumes() ? RunLog::MetricsFile::Continued
-                                           : RunLog::MetricsFile::Anew,
-                     error);
+  return checkpoints.begin(identity, error) && succeeds(runLog.tell(checkpoints.note()), error) &&
+         succeeds(runLog.open(firstStep, endStep,
+                              checkpoints.resumes() ? RunLog::MetricsFile::Continued
+                                                    : RunLog::MetricsFile::Anew),
+                  error);
 }
 
 /// Ignores inputs that the program does not have.
@@ -230,9 +231,8 @@ void Trainer::setCounter(RankState &state, std::string_view name, uint64_t value
 }
 
 bool Trainer::takeBatch(RankState &state) {
-  std::string error;
-  return prefetcher.take(*state.executor, error) ||
-         (!error.empty() && state.executor->communicator().fail(error));
+  Result<bool> taken = prefetcher.take(*state.executor);
+  return taken ? *taken : state.executor->communicator().fail(taken.error().message);
 }
 
 /// Runs a rank from start to end.
@@ -300,7 +300,7 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
     return false;
   }
   std::string error;
-  return !keepsRunLog || runLog.endStep(error) || communicator.fail(error);
+  return !keepsRunLog || succeeds(runLog.endStep(), error) || communicator.fail(error);
 }
 
 bool Trainer::validate(RankState &state, Communicator &communicator) {
@@ -321,20 +321,20 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
   }
   state.validationBatch.reset();
   std::string error;
-  return !keepsRunLog || runLog.endValidation(error) || communicator.fail(error);
+  return !keepsRunLog || succeeds(runLog.endValidation(), error) || communicator.fail(error);
 }
 
 bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
   bool keepsRunLog = communicator.rank() == 0;
   std::string error;
   // A resumed run does not write the metrics of these steps again.
-  if (keepsRunLog && !runLog.sync(error)) {
+  if (keepsRunLog && !succeeds(runLog.sync(), error)) {
     return communicator.fail(error);
   }
   if (!checkpoints.write(*state.executor, state.step)) {
     return false;
   }
-  return !keepsRunLog || runLog.tell(checkpoints.writtenText(state.step), error) ||
+  return !keepsRunLog || succeeds(runLog.tell(checkpoints.writtenText(state.step)), error) ||
          communicator.fail(error);
 }
 
@@ -474,7 +474,7 @@ bool Trainer::writeOutputs(RankState &state) {
   Communicator &link = executor.communicator();
   bool leads = executor.rank() == 0;
   std::string error, told;
-  if (leads && !runLog.close(error)) {
+  if (leads && !succeeds(runLog.close(), error)) {
     return link.fail(error);
   }
   if (endStep > firstStep && !writeProfile(state, told)) {
@@ -499,7 +499,7 @@ bool Trainer::writeOutputs(RankState &state) {
     }
     told += concat("parameters and optimizer state are in '", options.save, "'\n");
   }
-  return !leads || runLog.tell(runLog.summary() + told, error) || link.fail(error);
+  return !leads || succeeds(runLog.tell(runLog.summary() + told), error) || link.fail(error);
 }
 
 ExitCode Trainer::endAfter(const RunResult &result) {

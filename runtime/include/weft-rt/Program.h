@@ -27,6 +27,7 @@
 #include "weft-rt/Attention.h"
 #include "weft-rt/Collective.h"
 #include "weft-rt/ElementType.h"
+#include "weft-rt/Status.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -415,21 +416,20 @@ std::vector<int64_t> localShape(const TensorLayout &layout, std::span<const Axis
 std::vector<int64_t> localOffset(const TensorLayout &layout, std::span<const Axis> mesh,
                                  std::span<const int64_t> coordinates);
 
-/// Returns true if every buffer, kernel, label, axis and dimension that the program refers to
-/// exists, operands have the type and size that their instructions need, layouts divide evenly, and
+/// Checks that every buffer, kernel, label, axis and dimension that the program refers to exists,
+/// operands have the type and size that their instructions need, layouts divide evenly, and
 /// `evaluate` leaves persistent buffers unchanged. Together these keep the runtime inside its
-/// arena, except for the code of kernels. Otherwise puts the first fault into `error`. Lifetimes of
-/// buffers and the order of communication are not checked here; the compiler's proof covers them.
-bool isWellFormed(const Program &program, std::string &error);
+/// arena, except for the code of kernels. Fails with the first fault. Lifetimes of buffers and the
+/// order of communication are not checked here; the compiler's proof covers them.
+Status checkWellFormed(const Program &program);
 
 /// Returns the bytes that an executable contains: little-endian, with a version, a length and a
 /// checksum that `deserialize` checks.
 std::vector<char> serialize(const Program &program);
 
-/// Reads the bytes that `serialize` wrote. Safe on any bytes: returns false with the reason in
-/// `error` for damaged bytes, another version or a program that is not well-formed; `program` is
-/// then unspecified.
-bool deserialize(std::span<const char> bytes, Program &program, std::string &error);
+/// Reads the bytes that `serialize` wrote. Safe on any bytes: fails for damaged bytes, another
+/// version or a program that is not well-formed.
+Result<Program> deserialize(std::span<const char> bytes);
 
 /// Returns the target of an instruction, without operands: "all-reduce sum f32 [8, 64] over
 /// {data}".

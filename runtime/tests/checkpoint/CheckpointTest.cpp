@@ -12,6 +12,7 @@
 #include "report/Metrics.h"
 #include "support/Json.h"
 #include "support/Random.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -95,7 +96,7 @@ protected:
   void write(int64_t data, int64_t model, uint64_t portion = CheckpointWriter::kPortion,
              int64_t step = kStep) {
     CheckpointFolder place;
-    ASSERT_TRUE(place.open(folder.file("ck"), error)) << error;
+    ASSERT_EQ(errorOf(place.open(folder.file("ck"))), "");
     Cluster cluster(data, model, length);
     std::vector<std::unique_ptr<CheckpointWriter>> writers(cluster.executors.size());
     RunResult result = cluster.run([&](Executor &executor) {
@@ -133,12 +134,10 @@ protected:
   /// Returns why the checkpoint of step 7 is damaged; empty if it is not.
   std::string damage() {
     CheckpointReader reader;
-    return reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error) ? ""
-                                                                                            : error;
+    return errorOf(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes));
   }
 
   TemporaryFolder folder;
-  std::string error;
   /// The elements of the table that are no padding.
   int64_t length = kToyVocabulary;
   const RunIdentity run = {"toy", 3, kToyBatch, kToySequence, {}, DataIdentity{"bytes", 4000}};
@@ -149,13 +148,13 @@ TEST_F(Checkpointing, AnyMeshReadsWhatAnyOtherWrote) {
   for (const auto &[data, model] : meshes) {
     write(data, model);
     CheckpointReader reader;
-    ASSERT_TRUE(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error))
-        << error;
+    ASSERT_EQ(errorOf(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes)),
+              "");
     EXPECT_EQ(reader.manifest().step, kStep);
     EXPECT_EQ(reader.manifest().shards.size(), size_t(model)); // Copies are not written.
     EXPECT_EQ(differences(reader.manifest().run, run), "");
     for (const auto &[newData, newModel] : meshes) {
-      EXPECT_TRUE(reader.fits(makeToy(newData, newModel), error)) << error;
+      EXPECT_EQ(errorOf(reader.checkFits(makeToy(newData, newModel))), "");
       EXPECT_EQ(wrongValues(reader, newData, newModel), 0)
           << data << "x" << model << " to " << newData << "x" << newModel;
     }
@@ -168,13 +167,13 @@ TEST_F(Checkpointing, PaddingIsNotKept) {
     for (int64_t model : {1, 2, 4}) {
       write(2, model);
       CheckpointReader reader;
-      ASSERT_TRUE(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error))
-          << error;
+      ASSERT_EQ(errorOf(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes)),
+                "");
       EXPECT_EQ(reader.manifest().tensors[0].shape, std::vector<int64_t>{some});
       EXPECT_EQ(reader.manifest().shards.size(), size_t(some == 190 && model == 4 ? 3 : model));
-      EXPECT_FALSE(reader.fits(makeToy(1, 2), error)); // Of 256, without padding.
+      EXPECT_FALSE(reader.checkFits(makeToy(1, 2))); // Of 256, without padding.
       for (int64_t newModel : {1, 2, 4}) {
-        EXPECT_TRUE(reader.fits(Cluster(1, newModel, some).program, error)) << error;
+        EXPECT_EQ(errorOf(reader.checkFits(Cluster(1, newModel, some).program)), "");
         EXPECT_EQ(wrongValues(reader, 1, newModel), 0)
             << some << ": " << model << " to " << newModel;
       }
@@ -200,8 +199,7 @@ TEST_F(Checkpointing, AnyFlippedByteIsFound) {
       std::string bad = good;
       bad[i] = char(bad[i] ^ (1 << (i % 8)));
       replace(file, bad);
-      ASSERT_NE(damage(), "") << file << ", byte " << i;
-      ASSERT_THAT(error, HasSubstr(file));
+      ASSERT_THAT(damage(), HasSubstr(file)) << "byte " << i;
     }
     replace(file, good);
   }
@@ -350,14 +348,15 @@ TEST_F(Checkpointing, NoManifestLeadsAstray) {
     }
     replace("manifest.json", sealed(bad));
     CheckpointReader reader;
-    if (!reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error)) {
-      EXPECT_FALSE(error.empty());
+    if (Status status = reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes);
+        !status) {
+      EXPECT_NE(errorOf(status), "");
       continue;
     }
     // An accepted manifest gives the same values, unless it names another run.
     ++accepted;
     EXPECT_EQ(reader.manifest().step, kStep);
-    if (reader.fits(makeToy(1, 2), error)) {
+    if (reader.checkFits(makeToy(1, 2))) {
       EXPECT_EQ(wrongValues(reader, 1, 2), 0) << bad;
     }
   }
@@ -369,13 +368,12 @@ TEST_F(Checkpointing, NoManifestLeadsAstray) {
 TEST_F(Checkpointing, OtherTensorsAreRefused) {
   write(1, 1);
   CheckpointReader reader;
-  ASSERT_TRUE(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes, error))
-      << error;
+  ASSERT_EQ(errorOf(reader.open(path("step-00000007"), kStep, CheckpointReader::Check::Bytes)), "");
   auto refusal = [&](const std::function<void(Program &)> &change) {
     Program program = makeToy(1, 1);
     change(program);
     std::string place = "'" + path("step-00000007") + "'";
-    EXPECT_FALSE(reader.fits(program, error));
+    std::string error = errorOf(reader.checkFits(program));
     size_t found = error.find(place);
     return found == std::string::npos ? error : error.replace(found, place.size(), "F");
   };
@@ -403,27 +401,26 @@ TEST(RunIdentities, TellWhatDiffers) {
 class Folders : public Checkpointing {
 protected:
   std::vector<int64_t> steps(const CheckpointFolder &place) {
-    std::vector<int64_t> found;
-    EXPECT_TRUE(place.list(found, error)) << error;
-    return found;
+    Result<std::vector<int64_t>> found = place.list();
+    EXPECT_EQ(errorOf(found), "");
+    return found ? *found : std::vector<int64_t>();
   }
 };
 
 TEST_F(Folders, AreMadeWhenNeededAndLocked) {
   CheckpointFolder place, other;
-  ASSERT_TRUE(place.open(folder.file("new"), error)) << error;
+  ASSERT_EQ(errorOf(place.open(folder.file("new"))), "");
   EXPECT_FALSE(folder.has("new"));
   EXPECT_THAT(steps(place), ElementsAre());
-  ASSERT_TRUE(place.create(error)) << error;
-  EXPECT_FALSE(other.open(folder.file("new"), error));
-  EXPECT_EQ(error,
+  ASSERT_EQ(errorOf(place.create()), "");
+  EXPECT_EQ(errorOf(other.open(folder.file("new"))),
             "'" + folder.file("new") + "' is in use: another run writes its checkpoints there");
   CheckpointFolder missing, file;
-  EXPECT_TRUE(missing.open(folder.file("a/b"), error));
-  EXPECT_FALSE(missing.create(error));
-  EXPECT_EQ(error, "cannot write '" + folder.file("a/b") + "': No such file or directory");
-  EXPECT_FALSE(file.open(folder.write("file", ""), error));
-  EXPECT_EQ(error, "cannot write '" + folder.file("file") + "/.lock': Not a directory");
+  EXPECT_EQ(errorOf(missing.open(folder.file("a/b"))), "");
+  EXPECT_EQ(errorOf(missing.create()),
+            "cannot write '" + folder.file("a/b") + "': No such file or directory");
+  EXPECT_EQ(errorOf(file.open(folder.write("file", ""))),
+            "cannot write '" + folder.file("file") + "/.lock': Not a directory");
 }
 
 TEST_F(Folders, ListOnlyTheNamesOfCheckpoints) {
@@ -432,7 +429,7 @@ TEST_F(Folders, ListOnlyTheNamesOfCheckpoints) {
     std::filesystem::create_directory(path(name));
   }
   CheckpointFolder place;
-  ASSERT_TRUE(place.open(folder.file("ck"), error)) << error;
+  ASSERT_EQ(errorOf(place.open(folder.file("ck"))), "");
   EXPECT_THAT(steps(place), ElementsAre(123456789, 10, 9));
   EXPECT_FALSE(place.latest());
   folder.write("ck/LATEST", "step-00000009\n");
@@ -452,7 +449,7 @@ TEST_F(Folders, LeftoversAreRemovedAndNothingElse) {
   folder.write("elsewhere", "");
   std::filesystem::create_directory_symlink(folder.path, path(".writing-step-00000012"));
   CheckpointFolder place;
-  ASSERT_TRUE(place.open(folder.file("ck"), error)) << error;
+  ASSERT_EQ(errorOf(place.open(folder.file("ck"))), "");
   EXPECT_FALSE(folder.has("ck/.writing-step-00000010"));
   EXPECT_FALSE(folder.has("ck/.removing-step-00000009"));
   EXPECT_FALSE(folder.has("ck/LATEST.partial"));
@@ -468,11 +465,11 @@ TEST_F(Folders, TheNewestWholeOnesStay) {
   }
   folder.write("ck/step-00000001/notes.txt", "");
   CheckpointFolder place;
-  ASSERT_TRUE(place.open(folder.file("ck"), error)) << error;
+  ASSERT_EQ(errorOf(place.open(folder.file("ck"))), "");
   EXPECT_EQ(place.latest(), "step-00000006");
-  ASSERT_TRUE(place.prune(5, 2, {4}, error)) << error;   // 6 is not its business, 4 does not count.
+  ASSERT_EQ(errorOf(place.prune(5, 2, {4})), "");        // 6 is not its business, 4 does not count.
   EXPECT_THAT(steps(place), ElementsAre(6, 5, 4, 3, 1)); // Step 1 contains another file.
-  ASSERT_TRUE(place.prune(5, 1, {}, error)) << error;
+  ASSERT_EQ(errorOf(place.prune(5, 1, {})), "");
   EXPECT_THAT(steps(place), ElementsAre(6, 5, 1));
 }
 
@@ -480,7 +477,7 @@ TEST_F(Checkpointing, AFailureStopsAllRanks) {
   std::filesystem::create_directory(path(".writing-step-00000007"));
   folder.write("ck/.writing-step-00000007/mine.txt", "");
   CheckpointFolder place;
-  ASSERT_TRUE(place.open(folder.file("ck"), error)) << error;
+  ASSERT_EQ(errorOf(place.open(folder.file("ck"))), "");
   Cluster cluster(2, 1);
   std::vector<std::unique_ptr<CheckpointWriter>> writers(2);
   RunResult result = cluster.run([&](Executor &executor) {
@@ -509,22 +506,23 @@ TEST(Checksums, AreThoseOfTheTool) {
 
 TEST(MetricsFiles, KeepWhatTellsOfEarlierSteps) {
   TemporaryFolder folder;
-  std::string error;
-  uint64_t bytes = 1;
   auto before = [&](const std::string &content, int64_t step) {
-    EXPECT_TRUE(metricsBefore(folder.write("m", content), step, bytes, error)) << error;
-    return content.substr(0, bytes);
+    Result<uint64_t> bytes = metricsBefore(folder.write("m", content), step);
+    EXPECT_EQ(errorOf(bytes), "");
+    return bytes ? content.substr(0, *bytes) : "";
   };
   EXPECT_EQ(before("{\"step\": 0}\n{\"step\": 1}\n{\"step\": 2}\n", 2),
             "{\"step\": 0}\n{\"step\": 1}\n");
   EXPECT_EQ(before("{\"step\": 0}\n{\"step\": 1}\n{\"st", 2), "{\"step\": 0}\n{\"step\": 1}\n");
   EXPECT_EQ(before("{\"step\": 0}\n{\"step\": 1}", 5), "{\"step\": 0}\n");
   EXPECT_EQ(before("", 5), "");
-  EXPECT_TRUE(metricsBefore(folder.file("none"), 5, bytes, error) && bytes == 0);
-  EXPECT_TRUE(metricsBefore("/dev/null", 5, bytes, error) && bytes == 0);
+  for (const std::string &path : {folder.file("none"), std::string("/dev/null")}) {
+    Result<uint64_t> bytes = metricsBefore(path, 5);
+    EXPECT_TRUE(bytes && *bytes == 0);
+  }
   for (const char *content : {"text\n", "{\"step\": 0}\n{\"loss\": 0}\n", "[1]\n", "\n"}) {
-    EXPECT_FALSE(metricsBefore(folder.write("m", content), 5, bytes, error)) << content;
-    EXPECT_THAT(error, HasSubstr("' is not a metrics file to continue: line "));
+    EXPECT_THAT(errorOf(metricsBefore(folder.write("m", content), 5)),
+                HasSubstr("' is not a metrics file to continue: line "));
   }
 }
 

@@ -30,7 +30,6 @@ namespace {
 class Files : public testing::Test {
 protected:
   TemporaryFolder folder;
-  std::string error;
 };
 
 using OutputFiles = Files;
@@ -122,7 +121,7 @@ TEST_F(Tensors, RoundTrip) {
     std::fill(bytes.begin(), bytes.end(), i + 1);
     return true;
   };
-  ASSERT_TRUE(saveTensors(folder.file("t"), headers, {{"step", "3"}}, read, error)) << error;
+  ASSERT_EQ(errorOf(saveTensors(folder.file("t"), headers, {{"step", "3"}}, read)), "");
   SafetensorsFile file;
   ASSERT_EQ(errorOf(file.open(folder.file("t"))), "");
   EXPECT_EQ(file.metadata.at("step"), "3");
@@ -187,9 +186,8 @@ TEST_F(Tensors, RefusesOverlapsGapsAndRepetitions) {
 
 TEST_F(Tensors, NoDamageDoesHarm) {
   std::vector<TensorHeader> headers = {{"a", ElementType::F64, {2}}, {"b", ElementType::F32, {3}}};
-  ASSERT_TRUE(saveTensors(
-      folder.file("good"), headers, {{"k", "v"}}, [](size_t, std::span<char>) { return true; },
-      error));
+  ASSERT_TRUE(saveTensors(folder.file("good"), headers, {{"k", "v"}},
+                          [](size_t, std::span<char>) { return true; }));
   const std::string good = folder.read("good");
   for (uint64_t trial = 0; trial < 1000; ++trial) {
     std::string bad = good;
@@ -215,10 +213,9 @@ protected:
     if (step) {
       metadata["step"] = step;
     }
-    EXPECT_TRUE(saveTensors(folder.file("c"), headers, metadata, zero, error));
+    EXPECT_TRUE(saveTensors(folder.file("c"), headers, metadata, zero));
     checkpoint.emplace();
-    bool ok = checkpoint->open(folder.file("c"), program, error);
-    std::string message = ok ? "" : error;
+    std::string message = errorOf(checkpoint->open(folder.file("c"), program));
     size_t name = message.find(folder.file("c"));
     return name == std::string::npos ? message
                                      : message.replace(name, folder.file("c").size(), "F");
@@ -271,7 +268,7 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
     list->front().layout.type = narrow ? ElementType::F32 : ElementType::F64;
   }
   Checkpoint checkpoint;
-  EXPECT_TRUE(checkpoint.open(path, program, note)) << note;
+  EXPECT_EQ(errorOf(checkpoint.open(path, program)), "");
   note = checkpoint.note();
   std::vector<double> values(256);
   makeLocalBackend(program.mesh, {})->run([&](Communicator &link) {
@@ -324,14 +321,12 @@ TEST_F(Checkpoints, RefuseNumbersThatAreTooLarge) {
   }
   auto error = [&](double number) {
     std::vector<double> numbers(256, number);
-    EXPECT_TRUE(saveTensors(
-        folder.file("c"), {table}, {},
-        [&](size_t, std::span<char> bytes) {
-          std::memcpy(bytes.data(), numbers.data(), bytes.size());
-          return true;
-        },
-        this->error));
-    return Checkpoint().open(folder.file("c"), program, this->error) ? "" : this->error;
+    auto read = [&](size_t, std::span<char> bytes) {
+      std::memcpy(bytes.data(), numbers.data(), bytes.size());
+      return true;
+    };
+    EXPECT_TRUE(saveTensors(folder.file("c"), {table}, {}, read));
+    return errorOf(Checkpoint().open(folder.file("c"), program));
   };
   EXPECT_THAT(error(-1e39), HasSubstr("has -1e+39, expected numbers that fit into F32"));
   EXPECT_EQ(error(3.4e38), "");

@@ -10,6 +10,7 @@
 #include "data/RunData.h"
 #include "program/Box.h"
 #include "program/Shards.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -63,15 +64,12 @@ TEST(Permutation, WorksNearTheLargestCount) {
 class Data : public testing::Test {
 protected:
   std::string openError(const std::string &path, int64_t sequence, int64_t vocabulary = 256) {
-    std::string error;
-    return Dataset().open(path, std::nullopt, sequence, vocabulary, error) ? "" : error;
+    return errorOf(Dataset().open(path, std::nullopt, sequence, vocabulary));
   }
 
   /// Opens a file of one text, which must succeed.
   void openBytes(const std::string &content, int64_t sequence) {
-    std::string error;
-    ASSERT_TRUE(data.open(folder.write("data", content), std::nullopt, sequence, 256, error))
-        << error;
+    ASSERT_EQ(errorOf(data.open(folder.write("data", content), std::nullopt, sequence, 256)), "");
   }
 
   TemporaryFolder folder;
@@ -81,9 +79,8 @@ protected:
 TEST_F(Data, CountsWholeSamplesWithOneMoreByte) {
   for (auto [bytes, samples] : {std::pair(5, 1), {8, 1}, {9, 2}, {12, 2}, {13, 3}}) {
     Dataset some;
-    std::string error;
-    ASSERT_TRUE(some.open(folder.write("data", std::string(size_t(bytes), 'a')), std::nullopt, 4,
-                          256, error));
+    ASSERT_TRUE(
+        some.open(folder.write("data", std::string(size_t(bytes), 'a')), std::nullopt, 4, 256));
     EXPECT_EQ(some.sampleCount(), uint64_t(samples)) << bytes;
   }
 }
@@ -109,12 +106,11 @@ TEST_F(Data, ShardsOfRanksMakeUpTheBatch) {
   }
   openBytes(content, 6);
   Sampler sampler(data, 0, data.sampleCount(), 3);
-  std::string error;
   for (int64_t shift : {0, 1}) {
     std::vector<int32_t> all(24), shard(6);
     InputShard part{
         shift ? DataField::Targets : DataField::Tokens, ElementType::I32, {4, 6}, {0, 0}, {4, 6}};
-    ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(all.data()), error));
+    ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(all.data())));
     for (int64_t row = 0; row < 4; ++row) {
       for (int64_t column = 0; column < 6; ++column) {
         uint64_t at = sampler.sampleAt(uint64_t(20 + row)) * 6 + uint64_t(column + shift);
@@ -123,7 +119,7 @@ TEST_F(Data, ShardsOfRanksMakeUpTheBatch) {
     }
     part.shape = part.filled = {2, 3};
     part.offset = {2, 3};
-    ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(shard.data()), error));
+    ASSERT_TRUE(sampler.fill(5, 4, part, reinterpret_cast<char *>(shard.data())));
     EXPECT_THAT(shard, ElementsAre(all[15], all[16], all[17], all[21], all[22], all[23]));
   }
 }
@@ -135,10 +131,9 @@ TEST_F(Data, PaddingIsCopiesOfTheLastSample) {
   }
   openBytes(content, 6);
   Sampler sampler(data, 0, data.sampleCount(), 3);
-  std::string error;
   std::vector<int32_t> shard(6, -1);
   InputShard part{DataField::Tokens, ElementType::I32, {2, 3}, {2, 4}, {1, 2}};
-  ASSERT_TRUE(sampler.fill(5, 3, part, reinterpret_cast<char *>(shard.data()), error));
+  ASSERT_TRUE(sampler.fill(5, 3, part, reinterpret_cast<char *>(shard.data())));
   EXPECT_EQ(shard[0], uint8_t(content[sampler.sampleAt(17) * 6 + 4]));
   EXPECT_EQ(shard[3], shard[0]);
   EXPECT_EQ(shard[4], shard[1]);
@@ -147,16 +142,13 @@ TEST_F(Data, PaddingIsCopiesOfTheLastSample) {
 }
 
 TEST_F(Data, DocumentsBeginBehindTheTokenThatEndsThem) {
-  std::string error;
   // The first token of the second sample ends a document that began in the first sample.
-  ASSERT_TRUE(
-      data.open(folder.write("data", "ab.cd..e.fg.hi.jk"), std::nullopt, 8, 256, error, '.'))
-      << error;
+  ASSERT_TRUE(data.open(folder.write("data", "ab.cd..e.fg.hi.jk"), std::nullopt, 8, 256, '.'));
   auto starts = [&](uint64_t sample, std::vector<int64_t> shape, std::vector<int64_t> offset,
                     std::vector<int64_t> filled) {
     InputShard shard{DataField::DocumentStarts, ElementType::I32, shape, offset, filled};
     std::vector<int32_t> out(size_t(shape[1]), -1);
-    EXPECT_TRUE(data.readRow(sample, shard, reinterpret_cast<char *>(out.data()), error));
+    EXPECT_TRUE(data.readRow(sample, shard, reinterpret_cast<char *>(out.data())));
     return out;
   };
   EXPECT_THAT(starts(0, {1, 8}, {0, 0}, {1, 8}), ElementsAre(0, 0, 0, 3, 3, 3, 6, 7));
@@ -168,9 +160,9 @@ TEST_F(Data, DocumentsBeginBehindTheTokenThatEndsThem) {
 }
 
 TEST_F(Data, DocumentsMayBeLongerThanWhatIsReadAtOnce) {
-  std::string content(5000, 'a'), error;
+  std::string content(5000, 'a');
   content[100] = content[3000] = '.';
-  ASSERT_TRUE(data.open(folder.write("data", content), std::nullopt, 4096, 256, error, '.'));
+  ASSERT_TRUE(data.open(folder.write("data", content), std::nullopt, 4096, 256, '.'));
   std::vector<int32_t> starts(2);
   for (auto [place, start] : {std::pair(100, 0), {101, 101}, {2047, 101}, {4094, 3001}}) {
     data.readStarts(0, place, starts);
@@ -226,14 +218,13 @@ TEST_F(Data, TokensOfALargeFileAreCheckedWhenTheyAreRead) {
   stream.seekp(std::streamoff(bad * 2));
   stream.write("\x39\x05", 2);
   stream.close();
-  std::string error;
-  ASSERT_TRUE(data.open(path, std::nullopt, 1000, 1337, error)) << error;
+  ASSERT_EQ(errorOf(data.open(path, std::nullopt, 1000, 1337)), "");
   std::vector<int32_t> out(1000, -1);
-  EXPECT_TRUE(data.read(data.sampleCount() - 2, 0, out, error));
+  EXPECT_TRUE(data.read(data.sampleCount() - 2, 0, out));
   EXPECT_EQ(out[999], 0);
-  EXPECT_FALSE(data.read(data.sampleCount() - 1, 0, out, error));
-  EXPECT_EQ(error, "the data file '" + path + "' has the token 1337 at position " +
-                       std::to_string(bad) + ", the model's vocabulary is 0 to 1336");
+  EXPECT_EQ(errorOf(data.read(data.sampleCount() - 1, 0, out)),
+            "the data file '" + path + "' has the token 1337 at position " + std::to_string(bad) +
+                ", the model's vocabulary is 0 to 1336");
 }
 
 TEST_F(Data, ANamedPipeDoesNotHang) {
@@ -247,9 +238,8 @@ TEST_F(Data, AProgramWithoutEvaluationCannotValidate) {
   DataOptions options;
   options.validationData = folder.write("data", std::string(1000, 'a'));
   RunData run;
-  std::string error;
-  EXPECT_FALSE(run.open(program, options, 0, 5, error));
-  EXPECT_EQ(error, "this program cannot validate: it was compiled without @evaluate");
+  EXPECT_EQ(errorOf(run.open(program, options, 0, 5)),
+            "this program cannot validate: it was compiled without @evaluate");
 }
 
 TEST_F(Data, ValidationsComeAsOftenAsAsked) {
@@ -258,9 +248,8 @@ TEST_F(Data, ValidationsComeAsOftenAsAsked) {
   options.validationSplit = 0.25; // 62 of 250 samples, which make 7 batches of 8.
   options.validationEvery = 4;
   RunData run;
-  std::string error;
   Program program = makeToy(1, 1);
-  ASSERT_TRUE(run.open(program, options, 8, 18, error)) << error;
+  ASSERT_EQ(errorOf(run.open(program, options, 8, 18)), "");
   EXPECT_EQ(run.validationBatches(), 7);
   std::vector<int64_t> steps;
   for (int64_t step = 8; step <= 18; ++step) {

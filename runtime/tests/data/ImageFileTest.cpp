@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 
 #include "data/ImageFile.h"
@@ -40,16 +41,14 @@ std::string entry(const std::string &name, const std::string &type, const std::s
 class Images : public testing::Test {
 protected:
   std::string openError(const std::string &content) {
-    std::string error;
     const int64_t shape[] = {1, 2};
-    return ImageFile().open(folder.write("data", content), shape, 3, error) ? "" : error;
+    return errorOf(ImageFile().open(folder.write("data", content), shape, 3));
   }
 
   TemporaryFolder folder;
 };
 
 TEST_F(Images, RowsOfEveryType) {
-  std::string error;
   const int64_t shape[] = {1, 2};
   std::string labels = bytesOf<int64_t>({2, 0});
   for (const auto &[type, bytes] : {std::pair("F32", bytesOf<float>({1, 2, 51, 102})),
@@ -60,19 +59,19 @@ TEST_F(Images, RowsOfEveryType) {
         fileOf(entry("images", type, "[2,1,2]", 0, bytes.size()),
                entry("labels", "I64", "[2]", bytes.size(), bytes.size() + 16), bytes + labels);
     ImageFile file;
-    ASSERT_TRUE(file.open(folder.write(type, content), shape, 3, error)) << error;
+    ASSERT_EQ(errorOf(file.open(folder.write(type, content), shape, 3)), "");
     EXPECT_EQ(file.sampleCount(), 2u);
     std::vector<float> image(2);
     InputShard shard{DataField::Images, ElementType::F32, {4, 1, 2}, {0, 0, 0}, {4, 1, 2}};
-    ASSERT_TRUE(file.readRow(1, shard, reinterpret_cast<char *>(image.data()), error));
+    ASSERT_TRUE(file.readRow(1, shard, reinterpret_cast<char *>(image.data())));
     EXPECT_THAT(image, ElementsAre(float(51 * scale), float(102 * scale)));
     std::vector<double> wide(2);
     shard.type = ElementType::F64;
-    ASSERT_TRUE(file.readRow(0, shard, reinterpret_cast<char *>(wide.data()), error));
+    ASSERT_TRUE(file.readRow(0, shard, reinterpret_cast<char *>(wide.data())));
     EXPECT_THAT(wide, ElementsAre(1 * scale, 2 * scale));
     int32_t label = 0;
     InputShard labelShard{DataField::Labels, ElementType::I32, {4}, {0}, {4}};
-    ASSERT_TRUE(file.readRow(0, labelShard, reinterpret_cast<char *>(&label), error));
+    ASSERT_TRUE(file.readRow(0, labelShard, reinterpret_cast<char *>(&label)));
     EXPECT_EQ(label, 2);
   }
 }

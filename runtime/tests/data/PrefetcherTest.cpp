@@ -8,6 +8,7 @@
 #include "data/Prefetcher.h"
 #include "backends/local/LocalBackend.h"
 #include "execution/HostExecutor.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -23,6 +24,13 @@ class Silent : public Observer {
   void observe(int64_t, uint32_t, const void *) override {}
 };
 
+/// Takes a batch without an error; returns false after the end.
+bool takes(Prefetcher &prefetcher, Executor &executor) {
+  Result<bool> taken = prefetcher.take(executor);
+  EXPECT_EQ(errorOf(taken), "");
+  return taken && *taken;
+}
+
 class Prefetch : public testing::Test {
 protected:
   Prefetch() {
@@ -37,10 +45,7 @@ protected:
     options.validationSteps = 2;
   }
 
-  void open(int64_t steps) {
-    std::string error;
-    ASSERT_TRUE(data.open(program, options, 0, steps, error)) << error;
-  }
+  void open(int64_t steps) { ASSERT_EQ(errorOf(data.open(program, options, 0, steps)), ""); }
 
   /// Returns the expected values of a rank's input `number` (0 tokens, 1 targets) of a batch.
   std::vector<int32_t> expected(const BatchChoice &batch, const Executor &executor, size_t number) {
@@ -50,9 +55,8 @@ protected:
                         localOffset(layout, program.mesh, executor.coordinates()),
                         localShape(layout, program.mesh)};
     std::vector<int32_t> tokens(shard.bytes() / sizeof(int32_t));
-    std::string error;
     EXPECT_TRUE(batch.sampler->fill(batch.number, kToyBatch, shard,
-                                    reinterpret_cast<char *>(tokens.data()), error));
+                                    reinterpret_cast<char *>(tokens.data())));
     return tokens;
   }
 
@@ -94,9 +98,8 @@ TEST_F(Prefetch, EveryRankGetsItsShardOfEveryBatch) {
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
     BatchOrder order(data);
-    std::string error;
     while (std::optional<BatchChoice> batch = order.next()) {
-      ASSERT_TRUE(prefetcher.take(executor, error)) << error;
+      ASSERT_TRUE(takes(prefetcher, executor));
       for (size_t input : {0, 1}) {
         std::vector<int32_t> tokens = expected(*batch, executor, input);
         BufferView taken = executor.view(program.inputs[input].buffer);
@@ -121,16 +124,15 @@ TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsShard) {
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
     BatchChoice batch = *BatchOrder(data).next();
-    std::string error;
-    ASSERT_TRUE(prefetcher.take(executor, error)) << error;
+    ASSERT_TRUE(takes(prefetcher, executor));
     std::vector<int32_t> all(kToyBatch * kToySequence);
     InputShard whole = {DataField::Tokens,
                         ElementType::I32,
                         {kToyBatch, kToySequence},
                         {0, 0},
                         {kToyBatch, kToySequence}};
-    ASSERT_TRUE(batch.sampler->fill(batch.number, kToyBatch, whole,
-                                    reinterpret_cast<char *>(all.data()), error));
+    ASSERT_TRUE(
+        batch.sampler->fill(batch.number, kToyBatch, whole, reinterpret_cast<char *>(all.data())));
     BufferView taken = executor.view(program.inputs[0].buffer);
     const auto *rows = static_cast<const int32_t *>(taken.data());
     int64_t first = executor.coordinates()[0] * 2;
@@ -148,16 +150,14 @@ TEST_F(Prefetch, ARankThatWaitsIsWokenByTheEnd) {
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
     // Rank 3 takes nothing, so that the others have to wait for a free slot in the end.
-    std::string error;
     int64_t taken = 0;
-    while (executor.rank() != 3 && prefetcher.take(executor, error)) {
+    while (executor.rank() != 3 && takes(prefetcher, executor)) {
       ++taken;
       if (taken == Prefetcher::kSlots && executor.rank() == 0) {
         prefetcher.stop();
       }
     }
     EXPECT_LE(taken, Prefetcher::kSlots);
-    EXPECT_EQ(error, "");
   });
   EXPECT_TRUE(prefetcher.endsWithin(Prefetcher::Seconds(60)));
 }
@@ -167,9 +167,8 @@ TEST_F(Prefetch, NobodyWaitsForEver) {
   Prefetcher prefetcher(program, {0, program.rankCount()},
                         Prefetcher::Seconds(0.05)); // Its thread never starts.
   onEveryRank([&](Executor &executor) {
-    std::string error;
-    EXPECT_FALSE(prefetcher.take(executor, error));
-    EXPECT_EQ(error, "rank " + std::to_string(executor.rank()) + " waited 0.05 s for its tokens");
+    EXPECT_EQ(errorOf(prefetcher.take(executor)),
+              "rank " + std::to_string(executor.rank()) + " waited 0.05 s for its tokens");
   });
 }
 
@@ -187,13 +186,12 @@ TEST_F(Prefetch, AnErrorComesWithItsBatchAndNotBefore) {
   Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(60));
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
-    std::string error;
     for (int64_t step = 0; step < 3; ++step) {
-      ASSERT_TRUE(prefetcher.take(executor, error)) << error;
+      ASSERT_TRUE(takes(prefetcher, executor));
     }
-    EXPECT_FALSE(prefetcher.take(executor, error));
-    EXPECT_THAT(error, testing::HasSubstr("has the token 256 at position " +
-                                          std::to_string((samples - last) * kToySequence + 5)));
+    EXPECT_THAT(errorOf(prefetcher.take(executor)),
+                testing::HasSubstr("has the token 256 at position " +
+                                   std::to_string((samples - last) * kToySequence + 5)));
   });
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "data/TokenFile.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 
 #include <gmock/gmock.h>
@@ -49,8 +50,9 @@ class TokenFile : public testing::Test {
 protected:
   std::vector<int64_t> read(const std::string &name,
                             std::optional<DataFormat> format = std::nullopt) {
-    error.clear();
-    source = openTokens(folder.file(name), format, error);
+    Result<std::unique_ptr<TokenSource>> opened = openTokens(folder.file(name), format);
+    error = errorOf(opened);
+    source = opened ? std::move(*opened) : nullptr;
     std::vector<int64_t> tokens(source ? size_t(source->tokenCount()) : 0);
     if (source) {
       source->read(0, tokens);

@@ -243,13 +243,12 @@ TEST_F(Executable, ValuesThatAreNotFiniteAreTracedAndNothingIsSaved) {
   ASSERT_EQ(run("--steps 0 --save start"), 0) << err;
   std::string bytes = folder.read("start");
   std::vector<TensorHeader> headers = {{"table", ElementType::F64, {256}}};
-  std::string error;
   auto huge = [](size_t, std::span<char> out) {
     std::vector<double> values(256, 1e200);
     std::memcpy(out.data(), values.data(), out.size());
     return true;
   };
-  ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, huge, error));
+  ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, huge));
   EXPECT_EQ(run(data + " --load huge --save end"), 3);
   EXPECT_THAT(out, HasSubstr("'huge': no optimizer state, which starts at zero"));
   EXPECT_THAT(err, MatchesRegex("error: step 0: loss is inf; the first value that is not finite is "
@@ -260,14 +259,13 @@ TEST_F(Executable, ValuesThatAreNotFiniteAreTracedAndNothingIsSaved) {
 
 TEST_F(Executable, AValidationLossThatIsNotFiniteEndsTheRun) {
   std::vector<TensorHeader> headers = {{"table", ElementType::F64, {256}}};
-  std::string error;
   auto hugeAtZ = [](size_t, std::span<char> out) {
     std::vector<double> values(256, 0.5);
     values['Z'] = 1e200;
     std::memcpy(out.data(), values.data(), out.size());
     return true;
   };
-  ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, hugeAtZ, error));
+  ASSERT_TRUE(saveTensors(folder.file("huge"), headers, {}, hugeAtZ));
   folder.write("val", std::string(1000, 'Z')); // Training data does not contain it.
   EXPECT_EQ(run(data + " --load huge --validation-data val --validation-every 2 --save end"), 3);
   EXPECT_THAT(out, HasSubstr("step 1/5  loss "));

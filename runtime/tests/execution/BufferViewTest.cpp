@@ -16,6 +16,7 @@
 #include "checkpoint/Checkpoint.h"
 #include "executable/Executable.h"
 #include "testing/Simulator.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 #include "tests/execution/FarExecutor.h"
@@ -62,8 +63,7 @@ Program makeProgram() {
        0,
        {{program.parameters[0].buffer, Access::ReadWrite}, {number, Access::Read}},
        {kToyVocabulary / 2}});
-  std::string error;
-  EXPECT_TRUE(isWellFormed(program, error)) << error;
+  EXPECT_EQ(errorOf(checkWellFormed(program)), "");
   return program;
 }
 
@@ -141,10 +141,8 @@ protected:
       std::copy_n(reinterpret_cast<const char *>(table.data()), bytes.size(), bytes.begin());
       return true;
     };
-    std::string error, path = folder.file("table");
-    EXPECT_TRUE(
-        saveTensors(path, {{"table", ElementType::F64, {kToyVocabulary - 6}}}, {}, read, error))
-        << error;
+    std::string path = folder.file("table");
+    EXPECT_TRUE(saveTensors(path, {{"table", ElementType::F64, {kToyVocabulary - 6}}}, {}, read));
     return path;
   }
 

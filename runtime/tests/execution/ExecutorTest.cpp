@@ -8,6 +8,7 @@
 #include "backends/local/LocalBackend.h"
 #include "execution/HostExecutor.h"
 #include "execution/NonFinite.h"
+#include "tests/ErrorOf.h"
 #include "tests/Toy.h"
 
 #include <atomic>
@@ -76,8 +77,7 @@ template <typename T> void set(Executor &executor, uint32_t buffer, int64_t elem
 class Cluster {
 public:
   explicit Cluster(Program made) : program(std::move(made)), recorder(program) {
-    std::string error;
-    EXPECT_TRUE(isWellFormed(program, error)) << error;
+    EXPECT_EQ(errorOf(checkWellFormed(program)), "");
     for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
       executors.push_back(std::make_unique<HostExecutor>(program, kToyKernels, rank, 2));
     }

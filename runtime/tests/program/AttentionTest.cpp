@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tests/ErrorOf.h"
 #include "tests/Toy.h"
 
 #include <gmock/gmock.h>
@@ -239,14 +240,14 @@ Program makeProgram() {
 template <typename Change> std::string faultAfter(const Change &change) {
   Program program = makeProgram();
   change(program, *program.kernels.back().attention, program.step.front());
-  std::string error;
-  return isWellFormed(program, error) ? "" : error;
+  return errorOf(checkWellFormed(program));
 }
 
 TEST(AttentionPrograms, AreWrittenAndRead) {
-  Program program = makeProgram(), read;
-  std::string error;
-  ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
+  Program program = makeProgram();
+  Result<Program> loaded = deserialize(serialize(program));
+  ASSERT_EQ(errorOf(loaded), "");
+  const Program &read = *loaded;
   EXPECT_EQ(serialize(read), serialize(program));
   EXPECT_EQ(read.kernels.back().attention->chunks, 0);
   EXPECT_EQ(read.kernels.back().attention->starts, std::nullopt);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "support/Random.h"
+#include "tests/ErrorOf.h"
 #include "tests/Toy.h"
 
 #include <cmath>
@@ -19,10 +20,14 @@ using testing::HasSubstr;
 
 namespace {
 
-std::string faultOf(const Program &program) {
-  std::string error;
-  return isWellFormed(program, error) ? "" : error;
+/// Reads the bytes of a good program.
+Program readBack(std::span<const char> bytes) {
+  Result<Program> program = deserialize(bytes);
+  EXPECT_EQ(errorOf(program), "");
+  return program ? *program : Program();
 }
+
+std::string faultOf(const Program &program) { return errorOf(checkWellFormed(program)); }
 
 TEST(Program, TheShareOfPeakIsOfWhatEachMultiplies) {
   Program program = makeToy(1, 1);
@@ -49,7 +54,7 @@ TEST(Program, TheShareOfPeakIsOfWhatEachMultiplies) {
 }
 
 TEST(Program, EpiloguesOutliveTheirBytes) {
-  Program program = makeToy(1, 1), read;
+  Program program = makeToy(1, 1);
   Matmul matmul = {ElementType::BF16, false, true, 8, 16, 24, 24, 24, 16};
   matmul.epilogue = {
       .hasAddend = true, .hasBias = true, .activation = Epilogue::Activation::Gelu, .hasAux = true};
@@ -70,8 +75,7 @@ TEST(Program, EpiloguesOutliveTheirBytes) {
                              .isResultF32 = true,
                              .fp8B = ElementType::F8E4M3,
                              .epilogue = {.hasAddend = true}});
-  std::string error;
-  ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
+  Program read = readBack(serialize(program));
   const char *expected[] = {
       "matmul bf16 8x16x24 B^T ld 24/24/16 plus bias gelu keeping workspace 4096",
       "matmul bf16 8x16x24 B^T ld 24/24/16 gelu-gradient workspace 4096",
@@ -126,9 +130,7 @@ TEST(Bytes, RoundTrip) {
   program.peakByteFlopsPerRank = 6;
   program.kernels[0].kind = "fill";
   std::vector<char> bytes = serialize(program);
-  Program read;
-  std::string error;
-  ASSERT_TRUE(deserialize(bytes, read, error)) << error;
+  Program read = readBack(bytes);
   EXPECT_EQ(serialize(read), bytes);
   EXPECT_EQ(toText(read), toText(program));
   EXPECT_EQ(read.stepFlops, program.stepFlops);
@@ -138,37 +140,30 @@ TEST(Bytes, RoundTrip) {
 
 TEST(Bytes, EveryDamageIsNoticed) {
   const std::vector<char> good = serialize(makeToy(2, 2));
-  Program read;
-  std::string error;
   for (size_t i = 0; i < good.size(); ++i) {
     for (int bit : {0, 3, 7}) {
       std::vector<char> bad = good;
       bad[i] = char(bad[i] ^ (1 << bit));
-      EXPECT_FALSE(deserialize(bad, read, error)) << "byte " << i << " bit " << bit;
+      EXPECT_FALSE(deserialize(bad)) << "byte " << i << " bit " << bit;
     }
-    EXPECT_FALSE(deserialize(std::span(good).first(i), read, error)) << "cut to " << i;
+    EXPECT_FALSE(deserialize(std::span(good).first(i))) << "cut to " << i;
   }
   std::vector<char> longer = good;
   longer.push_back(0);
-  EXPECT_FALSE(deserialize(longer, read, error));
-  EXPECT_THAT(error, HasSubstr("bytes after the header"));
+  EXPECT_THAT(errorOf(deserialize(longer)), HasSubstr("bytes after the header"));
 }
 
 TEST(Bytes, OtherVersionsAreRefused) {
   std::vector<char> bytes = serialize(makeToy(1, 1));
   bytes[8] = 99;
-  Program read;
-  std::string error;
-  EXPECT_FALSE(deserialize(bytes, read, error));
-  EXPECT_EQ(error, "the program has version 99, this runtime reads version 10");
+  EXPECT_EQ(errorOf(deserialize(bytes)),
+            "the program has version 99, this runtime reads version 10");
 }
 
 /// Damage that the checksum misses must be found in the content, or be harmless.
 TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
   constexpr size_t header = 28;
   const std::vector<char> good = serialize(makeToy(2, 2));
-  Program read;
-  std::string error;
   for (uint64_t trial = 0; trial < 20000; ++trial) {
     std::vector<char> bad = good;
     if (trial % 4 == 0) {
@@ -182,11 +177,12 @@ TEST(Bytes, DamageUnderARightChecksumDoesNoHarm) {
     uint64_t checksum = streamOf({bad.data() + header, length});
     std::memcpy(bad.data() + 12, &length, 8);
     std::memcpy(bad.data() + 20, &checksum, 8);
-    if (deserialize(bad, read, error)) {
-      EXPECT_EQ(faultOf(read), "");
-      EXPECT_FALSE(toText(read).empty());
+    Result<Program> read = deserialize(bad);
+    if (read) {
+      EXPECT_EQ(faultOf(*read), "");
+      EXPECT_FALSE(toText(*read).empty());
     } else {
-      EXPECT_FALSE(error.empty());
+      EXPECT_NE(errorOf(read), "");
     }
   }
 }
@@ -199,10 +195,9 @@ std::vector<DeviceUse> someDeviceUses() {
 }
 
 TEST(Bytes, DeviceUsesArriveAsTheyWere) {
-  Program program = makeToy(1, 1), read;
+  Program program = makeToy(1, 1);
   program.deviceUses = someDeviceUses();
-  std::string error;
-  ASSERT_TRUE(deserialize(serialize(program), read, error)) << error;
+  Program read = readBack(serialize(program));
   EXPECT_EQ(toText(read), toText(program));
   EXPECT_THAT(toText(read),
               HasSubstr("\nbeside it context 1000\nbeside it libraries unknown\n"

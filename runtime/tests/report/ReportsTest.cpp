@@ -11,6 +11,7 @@
 #include "report/RunLog.h"
 #include "support/ErrorOutput.h"
 #include "support/Text.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 #include "training/Options.h"
@@ -228,10 +229,10 @@ TEST(RunLog, TheShareOfPeakIsOfWhatAStepMultiplies) {
   options.metrics = folder.file("metrics");
   options.quiet = true;
   RunLog runLog(program, options);
-  std::string error;
-  ASSERT_TRUE(runLog.open(0, 1, RunLog::MetricsFile::Anew, error)) << error;
+  ASSERT_EQ(errorOf(runLog.open(0, 1, RunLog::MetricsFile::Anew)), "");
   runLog.beginStep();
-  ASSERT_TRUE(runLog.endStep(error) && runLog.close(error)) << error;
+  ASSERT_EQ(errorOf(runLog.endStep()), "");
+  ASSERT_EQ(errorOf(runLog.close()), "");
   auto json = nlohmann::json::parse(std::ifstream(options.metrics));
   EXPECT_NEAR(double(json["peak_share"]) * double(json["ms"]), 25, 1e-6);
 }
