@@ -117,7 +117,7 @@ std::vector<std::vector<CollectiveRow>> groupRows() {
 
 std::string percent(double share) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * share);
+  std::snprintf(text, sizeof text, "%.1f", 100 * share);
   return text;
 }
 
@@ -149,10 +149,9 @@ TEST(MeasuredRows, Collectives) {
       byFormulas.add(formulas.collective(kind, row.group, row.bytes), row.seconds);
     }
     expectDocumented("| " + first.source + " | " + first.kind + " | " +
-                     std::to_string(first.group.ranks) + " on " +
-                     std::to_string(first.group.nodes) + " | " + std::to_string(rows.size()) +
-                     " | " + percent(withTables.mean()) + " | " + percent(withTables.worst) +
-                     " | " + percent(byFormulas.mean()) + " |");
+                     std::to_string(first.group.ranks) + "/" + std::to_string(first.group.nodes) +
+                     " | " + std::to_string(rows.size()) + " | " + percent(withTables.mean()) +
+                     " | " + percent(withTables.worst) + " | " + percent(byFormulas.mean()) + " |");
   }
 }
 
