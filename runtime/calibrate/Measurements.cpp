@@ -119,18 +119,18 @@ private:
       std::vector<float> a(size_t(matmul.m * matmul.k), 0.5), c(size_t(matmul.m * matmul.n));
       std::vector<float> b(size_t(matmul.k * matmul.n), 0.5);
       std::vector<std::unique_ptr<PreparedMatmul>> parts;
-      std::string error;
       for (const MatmulPart &part : cutMatmul(matmul, sampler.team().size())) {
-        parts.push_back(PreparedMatmul::make(part, error));
-        if (!parts.back()) {
-          sampler.communicator().fail(error);
+        Result<std::unique_ptr<PreparedMatmul>> made = PreparedMatmul::make(part);
+        if (!made) {
+          sampler.communicator().fail(made.error().message);
           return;
         }
+        parts.push_back(std::move(*made));
       }
       Timing timing = sampler.measure([&] {
         sampler.team().run(int64_t(parts.size()), [&](int64_t i) {
-          std::string unused; // A library that could make the matmul has no reason to fail.
-          parts[size_t(i)]->run(a.data(), b.data(), c.data(), unused);
+          // A library that could make the matmul has no reason to fail.
+          (void)parts[size_t(i)]->run(a.data(), b.data(), c.data());
         });
       });
       if (sampler.communicator().rank() == 0) {

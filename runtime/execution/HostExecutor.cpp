@@ -33,11 +33,11 @@ bool HostExecutor::prepareDevice() {
   for (const Matmul &matmul : program.matmuls) {
     auto &prepared = matmuls.emplace_back();
     for (const MatmulPart &part : cutMatmul(matmul, program.threadsPerRank)) {
-      std::string error;
-      prepared.push_back(PreparedMatmul::make(part, error));
-      if (!prepared.back()) {
-        return communicator().fail(error);
+      Result<std::unique_ptr<PreparedMatmul>> made = PreparedMatmul::make(part);
+      if (!made) {
+        return communicator().fail(made.error().message);
       }
+      prepared.push_back(std::move(*made));
     }
   }
   return true;
@@ -82,15 +82,14 @@ Outcome HostExecutor::runMatmul(const Prepared &instruction) {
   void *const *operands = instruction.operands;
   const auto &parts = matmuls[instruction.target];
   std::mutex mutex;
-  std::string error; // Of the part that failed last.
+  Status all; // Or of the part that failed last.
   team->run(int64_t(parts.size()), [&](int64_t i) {
-    std::string own;
-    if (!parts[size_t(i)]->run(operands[0], operands[1], operands[2], own)) {
+    if (Status one = parts[size_t(i)]->run(operands[0], operands[1], operands[2]); !one) {
       std::lock_guard lock(mutex);
-      error = own;
+      all = one;
     }
   });
-  return error.empty() || communicator().fail(error) ? Outcome::Done : Outcome::Stopped;
+  return all || communicator().fail(all.error().message) ? Outcome::Done : Outcome::Stopped;
 }
 
 Outcome HostExecutor::runCollective(const Prepared &instruction) {

@@ -84,7 +84,7 @@ public:
     }
   }
 
-  bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override try {
+  Status run(const void *dataA, const void *dataB, void *dataC) override try {
     omp_set_num_threads(1);
     const Matmul &p = part.matmul;
     for (int64_t i = 0; i < rounds; ++i) {
@@ -95,11 +95,10 @@ public:
       execute(i > 0 && adding ? *adding : overwriting);
     }
     stream.wait();
-    return true;
+    return {};
   } catch (const std::exception &thrown) {
-    error = concat("oneDNN failed in a matmul of ", nameOf(part.matmul.type),
-                   " matrices: ", thrown.what());
-    return false;
+    return makeError("oneDNN failed in a matmul of ", nameOf(part.matmul.type),
+                     " matrices: ", thrown.what());
   }
 
 private:
@@ -158,14 +157,14 @@ class EmptyMatmul : public PreparedMatmul {
 public:
   explicit EmptyMatmul(const MatmulPart &given) : part(given) {}
 
-  bool run(const void *, const void *, void *data, std::string &) override {
+  Status run(const void *, const void *, void *data) override {
     const Matmul &p = part.matmul;
     size_t size = sizeOf(p.resultType());
     for (int64_t i = 0; i < p.batch * p.m; ++i) {
       int64_t row = part.offsetC + i / p.m * p.strideC + i % p.m * p.ldc;
       std::memset(static_cast<char *>(data) + size_t(row) * size, 0, size_t(p.n) * size);
     }
-    return true;
+    return {};
   }
 
 private:
@@ -198,7 +197,7 @@ public:
     }
   }
 
-  bool run(const void *dataA, const void *dataB, void *dataC, std::string &error) override {
+  Status run(const void *dataA, const void *dataB, void *dataC) override {
     for (int64_t i = 0; i < matmul.batch; ++i) {
       takeCopy(dataA, part.offsetA + i * matmul.strideA, a);
       takeCopy(dataB, part.offsetB + i * matmul.strideB, b);
@@ -207,8 +206,8 @@ public:
       bool isWide = matmul.resultType() == ElementType::F32;
       float *given = isWide ? static_cast<float *>(dataC) + atC : nullptr;
       float *wideC = isWide && !adds ? given : c.data();
-      if (!wide.run(a.data(), b.data(), wideC, error)) {
-        return false;
+      if (Status status = wide.run(a.data(), b.data(), wideC); !status) {
+        return status;
       }
       if (adds) {
         add(given);
@@ -218,7 +217,7 @@ public:
                                          : round(static_cast<Float16 *>(dataC) + atC);
       }
     }
-    return true;
+    return {};
   }
 
 private:
@@ -267,17 +266,9 @@ private:
   std::vector<float> a, b, c;
 };
 
-} // namespace
-
-std::unique_ptr<PreparedMatmul> PreparedMatmul::make(const MatmulPart &part,
-                                                     std::string &error) try {
+/// Throws the library's exceptions.
+std::unique_ptr<PreparedMatmul> makeOnHost(const MatmulPart &part) {
   const Matmul &p = part.matmul;
-  if (p.type == ElementType::F64 || p.isFp8() || p.epilogue.isAny()) {
-    error = concat("a matmul of ", nameOf(p.type), " matrices",
-                   p.epilogue.isAny() ? " with an epilogue" : "",
-                   " is for CUDA devices, not for this processor");
-    return nullptr;
-  }
   if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) {
     return std::make_unique<EmptyMatmul>(part);
   }
@@ -292,9 +283,21 @@ std::unique_ptr<PreparedMatmul> PreparedMatmul::make(const MatmulPart &part,
     }
   }
   return std::make_unique<CopyingMatmul>(part);
-} catch (const std::exception &thrown) {
+}
+
+} // namespace
+
+Result<std::unique_ptr<PreparedMatmul>> PreparedMatmul::make(const MatmulPart &part) {
   const Matmul &p = part.matmul;
-  error = concat("cannot prepare a matmul of ", nameOf(p.type), " matrices of ", p.m, "x", p.k,
-                 " and ", p.k, "x", p.n, ": ", thrown.what());
-  return nullptr;
+  if (p.type == ElementType::F64 || p.isFp8() || p.epilogue.isAny()) {
+    return makeError("a matmul of ", nameOf(p.type), " matrices",
+                     p.epilogue.isAny() ? " with an epilogue" : "",
+                     " is for CUDA devices, not for this processor");
+  }
+  try {
+    return makeOnHost(part);
+  } catch (const std::exception &thrown) {
+    return makeError("cannot prepare a matmul of ", nameOf(p.type), " matrices of ", p.m, "x", p.k,
+                     " and ", p.k, "x", p.n, ": ", thrown.what());
+  }
 }

@@ -21,23 +21,22 @@
 #define WEFT_RT_EXECUTION_PREPAREDMATMUL_H
 
 #include "execution/Matmuls.h"
+#include "weft-rt/Status.h"
 
 #include <memory>
-#include <string>
 
 namespace weft::rt {
 
 class PreparedMatmul {
 public:
-  /// Prepares the matmul. Returns null, with the reason in `error`, if memory is short or the
-  /// library fails. REQUIRES: `part` belongs to a well-formed program.
-  static std::unique_ptr<PreparedMatmul> make(const MatmulPart &part, std::string &error);
+  /// Prepares the matmul. Fails if memory is short or the library fails. REQUIRES: `part` belongs
+  /// to a well-formed program.
+  static Result<std::unique_ptr<PreparedMatmul>> make(const MatmulPart &part);
   virtual ~PreparedMatmul() = default;
 
   /// Overwrites the part's elements of C without reading them. `a`, `b` and `c` are the operands of
-  /// the whole matmul. Returns false, with the reason in `error`, only if the library fails or
-  /// memory is short.
-  virtual bool run(const void *a, const void *b, void *c, std::string &error) = 0;
+  /// the whole matmul. Fails only if the library fails or memory is short.
+  virtual Status run(const void *a, const void *b, void *c) = 0;
 };
 
 } // namespace weft::rt

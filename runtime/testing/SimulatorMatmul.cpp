@@ -121,31 +121,34 @@ static void finish(const Matmul &p, const std::vector<float> &wide, const Matmul
   }
 }
 
-SimulatorMatmul::SimulatorMatmul(const Matmul &given, int64_t cores, std::string &error)
-    : matmul(given) {
+Result<SimulatorMatmul> SimulatorMatmul::make(const Matmul &matmul, int64_t cores) {
+  SimulatorMatmul made;
+  made.matmul = matmul;
   if (matmul.type == ElementType::F64) {
-    return;
+    return made;
   }
   Matmul form = matmul;
   if (matmul.isFp8()) {
     // Bytes times a power of two are exact in bf16.
     form.type = ElementType::BF16;
-    a.resize(size_t((matmul.m - 1) * matmul.lda + matmul.k));
-    b.resize(size_t((matmul.n - 1) * matmul.ldb + matmul.k));
+    made.a.resize(size_t((matmul.m - 1) * matmul.lda + matmul.k));
+    made.b.resize(size_t((matmul.n - 1) * matmul.ldb + matmul.k));
   }
   if (matmul.epilogue.isAny()) {
     form.epilogue = {};
     form.isResultF32 = isNarrow(form.type);
     form.ldc = std::max<int64_t>(matmul.n, 1);
     form.strideC = matmul.m * matmul.n;
-    wide.resize(size_t(matmul.batch * matmul.m * matmul.n));
+    made.wide.resize(size_t(matmul.batch * matmul.m * matmul.n));
   }
   for (const MatmulPart &part : cutMatmul(form, cores)) {
-    parts.push_back(PreparedMatmul::make(part, error));
-    if (!parts.back()) {
-      return;
+    Result<std::unique_ptr<PreparedMatmul>> prepared = PreparedMatmul::make(part);
+    if (!prepared) {
+      return prepared.error();
     }
+    made.parts.push_back(std::move(*prepared));
   }
+  return made;
 }
 
 static void widenBytes(ElementType type, const void *bytes, const void *factor,
@@ -160,10 +163,10 @@ static void widenBytes(ElementType type, const void *bytes, const void *factor,
   }
 }
 
-bool SimulatorMatmul::run(const MatmulData &at, std::string &error) {
+Status SimulatorMatmul::run(const MatmulData &at) {
   if (matmul.type == ElementType::F64) {
     multiply(matmul, at);
-    return true;
+    return {};
   }
   bool isPlain = !matmul.epilogue.isAny();
   const void *lhs = at.a, *rhs = at.b;
@@ -174,13 +177,13 @@ bool SimulatorMatmul::run(const MatmulData &at, std::string &error) {
     rhs = b.data();
   }
   for (const std::unique_ptr<PreparedMatmul> &part : parts) {
-    if (!part->run(lhs, rhs, isPlain ? at.c : wide.data(), error)) {
-      return false;
+    if (Status status = part->run(lhs, rhs, isPlain ? at.c : wide.data()); !status) {
+      return status;
     }
   }
   if (!isPlain) {
     withNumber(matmul.resultType(),
                [&](auto number) { finish<decltype(number)>(matmul, wide, at); });
   }
-  return true;
+  return {};
 }

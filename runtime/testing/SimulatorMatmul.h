@@ -31,11 +31,10 @@ struct MatmulData {
 
 class SimulatorMatmul {
 public:
-  SimulatorMatmul() = default;
-  /// Sets `error` if memory is missing or oneDNN fails.
-  SimulatorMatmul(const Matmul &matmul, int64_t cores, std::string &error);
+  /// Fails if memory is missing or oneDNN fails.
+  static Result<SimulatorMatmul> make(const Matmul &matmul, int64_t cores);
 
-  bool run(const MatmulData &at, std::string &error);
+  Status run(const MatmulData &at);
 
 private:
   Matmul matmul;

@@ -110,13 +110,13 @@ void Device::prepareMatmul(const Matmul *matmul, MatmulAlgorithm *way, Handle *p
     misuse("expected a way to compute this matmul, got one of another");
   }
   *way = own;
-  std::string error;
   LoadedMatmul made = {call, *matmul};
   if (!settings.isIdle) {
-    made.code = SimulatorMatmul(*matmul, counterparts.cores, error);
-  }
-  if (!error.empty()) {
-    misuse(error);
+    Result<SimulatorMatmul> code = SimulatorMatmul::make(*matmul, counterparts.cores);
+    if (!code) {
+      misuse(code.error().message);
+    }
+    made.code = std::move(*code);
   }
   *prepared = matmuls.add(std::move(made));
 }
@@ -191,11 +191,11 @@ void Device::runMatmul(Handle stream, Handle prepared, const MatmulPlaces *place
     auto find = [&](Address address) -> void * {
       return address ? memory.place(address) : nullptr;
     };
-    std::string error;
-    if (!run.code.run({find(at.a), find(at.b), find(at.c), find(at.addend), find(at.bias),
-                       find(at.aux), find(at.sums), find(at.factorA), find(at.factorB)},
-                      error)) {
-      misuse(error);
+    Status status =
+        run.code.run({find(at.a), find(at.b), find(at.c), find(at.addend), find(at.bias),
+                      find(at.aux), find(at.sums), find(at.factorA), find(at.factorB)});
+    if (!status) {
+      misuse(status.error().message);
     }
   });
   run.uses.join(place);

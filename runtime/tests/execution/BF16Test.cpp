@@ -73,6 +73,11 @@ double multiplied(float number, bool isTF32) {
   return std::ldexp(std::round(fraction * 2048), exponent - 11);
 }
 
+Status run(const MatmulPart &part, const void *a, const void *b, void *c) {
+  Result<std::unique_ptr<PreparedMatmul>> prepared = PreparedMatmul::make(part);
+  return prepared ? (*prepared)->run(a, b, c) : prepared.error();
+}
+
 /// Runs `matmul` and compares with sums in float64.
 template <typename C, typename T = BFloat16> void expectMatmul(const Matmul &matmul) {
   const Matmul &p = matmul;
@@ -82,10 +87,8 @@ template <typename C, typename T = BFloat16> void expectMatmul(const Matmul &mat
   auto a = randomNumbers<T>(room(p.transposeA ? p.k : p.m, p.lda, p.strideA), 1);
   auto b = randomNumbers<T>(room(p.transposeB ? p.n : p.k, p.ldb, p.strideB), 2);
   std::vector<C> c(room(p.m, p.ldc, p.strideC), C(NAN));
-  std::string error;
-  auto prepared = PreparedMatmul::make({matmul, 0, 0, 0}, error);
-  ASSERT_TRUE(prepared) << error;
-  ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
+  Status status = run({matmul, 0, 0, 0}, a.data(), b.data(), c.data());
+  ASSERT_TRUE(status) << status.error().message;
   double unit = sizeof(C) == 2
                     ? 0x1p-8
                     : 0x1p-20; // Half of the last bit, or the rounding errors of f32 sums.
@@ -145,11 +148,10 @@ TEST(TF32Matmul, IsAsDefined) {
 TEST(TF32Matmul, IsNotThatOfFloat32) {
   float a = 1 + 0x1p-12f, b = 1, c = 0;
   Matmul matmul = {ElementType::F32, false, false, 1, 1, 1, 1, 1, 1};
-  std::string error;
-  EXPECT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(run({matmul, 0, 0, 0}, &a, &b, &c));
   EXPECT_EQ(c, a);
   matmul.isTF32 = true;
-  EXPECT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(run({matmul, 0, 0, 0}, &a, &b, &c));
   EXPECT_EQ(c, 1);
 }
 
@@ -172,10 +174,8 @@ TEST(BF16Matmul, OfSums) {
   auto a = randomNumbers(batch * m * k, 1), b = randomNumbers(batch * n * k, 2);
   std::vector<float> c(m * ldc, NAN);
   for (const MatmulPart &part : cutMatmul(matmul, 2)) {
-    std::string error;
-    auto prepared = PreparedMatmul::make(part, error);
-    ASSERT_TRUE(prepared) << error;
-    ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
+    Status status = run(part, a.data(), b.data(), c.data());
+    ASSERT_TRUE(status) << status.error().message;
   }
   for (int64_t row = 0; row < m; ++row) {
     for (int64_t column = 0; column < n; ++column) {
@@ -194,14 +194,13 @@ TEST(BF16Matmul, OfSums) {
 TEST(BF16Matmul, OfNothing) {
   BFloat16 a(1), b(1);
   float c = 5;
-  std::string error;
   Matmul matmul = {ElementType::BF16, false, false, 0, 1, 1, 1, 1, 1};
   matmul.isResultF32 = true;
-  EXPECT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(run({matmul, 0, 0, 0}, &a, &b, &c));
   EXPECT_EQ(c, 5);
   matmul.m = 1;
   matmul.k = 0;
-  EXPECT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)->run(&a, &b, &c, error));
+  EXPECT_TRUE(run({matmul, 0, 0, 0}, &a, &b, &c));
   EXPECT_EQ(c, 0); // An empty sum.
 }
 
@@ -213,14 +212,12 @@ TEST(BF16Matmul, PartsMakeUpTheWhole) {
                        transposeA ? m : k, transposeB ? k : n, n};
       matmul.isResultF32 = true;
       auto a = randomNumbers(m * k, 1), b = randomNumbers(k * n, 2);
-      std::string error;
       std::vector<float> expected(m * n), c(m * n, NAN);
-      ASSERT_TRUE(PreparedMatmul::make({matmul, 0, 0, 0}, error)
-                      ->run(a.data(), b.data(), expected.data(), error));
+      ASSERT_TRUE(run({matmul, 0, 0, 0}, a.data(), b.data(), expected.data()));
       std::vector<MatmulPart> parts = cutMatmul(matmul, 3);
       EXPECT_EQ(parts.size(), 6u);
       for (const MatmulPart &part : parts) {
-        ASSERT_TRUE(PreparedMatmul::make(part, error)->run(a.data(), b.data(), c.data(), error));
+        ASSERT_TRUE(run(part, a.data(), b.data(), c.data()));
       }
       for (size_t i = 0; i < c.size(); ++i) {
         ASSERT_NEAR(c[i], expected[i], 1e-3) << "A^T " << transposeA << ", B^T " << transposeB;
@@ -242,10 +239,9 @@ TEST(BF16Matmul, RunsOnTheCallingThreadOnly) {
   matmul.isResultF32 = true;
   auto a = randomNumbers(count, 1), b = randomNumbers(count, 2);
   auto run = [&](std::vector<float> &c) {
-    std::string error;
-    auto prepared = PreparedMatmul::make({matmul, 0, 0, 0}, error);
+    Result<std::unique_ptr<PreparedMatmul>> prepared = PreparedMatmul::make({matmul, 0, 0, 0});
     for (int i = 0; i < 20; ++i) {
-      prepared->run(a.data(), b.data(), c.data(), error);
+      ASSERT_TRUE((*prepared)->run(a.data(), b.data(), c.data()));
     }
   };
   size_t before = countThreads(); // Loading another library may have started some.

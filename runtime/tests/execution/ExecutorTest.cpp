@@ -304,25 +304,22 @@ TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
 #endif
 
 void runMatmul(const Matmul &matmul, const float *a, const float *b, float *c) {
-  std::string error;
-  auto prepared = PreparedMatmul::make({matmul, 0, 0, 0}, error);
-  ASSERT_TRUE(prepared) << error;
-  ASSERT_TRUE(prepared->run(a, b, c, error)) << error;
+  Result<std::unique_ptr<PreparedMatmul>> prepared = PreparedMatmul::make({matmul, 0, 0, 0});
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  Status status = (*prepared)->run(a, b, c);
+  ASSERT_TRUE(status) << status.error().message;
 }
 
 TEST(Matmuls, OfDevicesAreRefused) {
   Matmul matmul = {ElementType::F64, false, false, 8, 8, 8, 8, 8, 8};
-  std::string error;
-  EXPECT_FALSE(PreparedMatmul::make({matmul, 0, 0, 0}, error));
-  EXPECT_EQ(error, "a matmul of f64 matrices is for CUDA devices, not for this processor");
+  auto refusal = [&] { return PreparedMatmul::make({matmul, 0, 0, 0}).error().message; };
+  EXPECT_EQ(refusal(), "a matmul of f64 matrices is for CUDA devices, not for this processor");
   matmul.type = ElementType::F8E4M3;
-  EXPECT_FALSE(PreparedMatmul::make({matmul, 0, 0, 0}, error));
-  EXPECT_EQ(error, "a matmul of f8e4m3 matrices is for CUDA devices, not for this processor");
+  EXPECT_EQ(refusal(), "a matmul of f8e4m3 matrices is for CUDA devices, not for this processor");
   matmul.type = ElementType::F32;
   matmul.epilogue.hasAddend = true;
-  EXPECT_FALSE(PreparedMatmul::make({matmul, 0, 0, 0}, error));
-  EXPECT_EQ(error, "a matmul of f32 matrices with an epilogue is for CUDA devices, not for this "
-                   "processor");
+  EXPECT_EQ(refusal(), "a matmul of f32 matrices with an epilogue is for CUDA devices, not for "
+                       "this processor");
 }
 
 /// Operands of a batch with gaps, and with a stride of 0 in one of A, B and C.

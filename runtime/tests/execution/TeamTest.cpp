@@ -85,10 +85,10 @@ std::vector<float> randomMatrix(uint64_t seed, int64_t count) {
 
 void runPart(const MatmulPart &part, const std::vector<float> &a, const std::vector<float> &b,
              std::vector<float> &c) {
-  std::string error;
-  auto prepared = PreparedMatmul::make(part, error);
-  ASSERT_TRUE(prepared) << error;
-  ASSERT_TRUE(prepared->run(a.data(), b.data(), c.data(), error)) << error;
+  Result<std::unique_ptr<PreparedMatmul>> prepared = PreparedMatmul::make(part);
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  Status status = (*prepared)->run(a.data(), b.data(), c.data());
+  ASSERT_TRUE(status) << status.error().message;
 }
 
 TEST(MatmulPartsTest, TogetherAreTheMatmul) {
