@@ -50,26 +50,35 @@ static void measure(Communicator &communicator, int64_t ranks) {
   }
 }
 
+static Result<std::unique_ptr<Backend>> makeBackend(const std::string &name,
+                                                    const std::vector<Axis> &mesh,
+                                                    std::unique_ptr<mpi::World> &world) {
+  if (name == "local") {
+    return makeLocalBackend(mesh, {});
+  }
+  Result<std::unique_ptr<mpi::World>> started = mpi::World::start();
+  if (!started) {
+    return started.error();
+  }
+  world = std::move(*started);
+  return makeMpiBackend(*world, mesh, {});
+}
+
 int main(int argc, char **argv) {
   int64_t ranks = argc == 3 ? std::atoll(argv[2]) : 0;
-  std::string name = argc == 3 ? argv[1] : "", error;
+  std::string name = argc == 3 ? argv[1] : "";
   if (ranks < 1 || (name != "local" && name != "mpi")) {
     std::fprintf(stderr, "usage: %s local|mpi RANKS\n", argv[0]);
     return 2;
   }
   std::vector<Axis> mesh = {{"x", ranks}};
   std::unique_ptr<mpi::World> world;
-  std::unique_ptr<Backend> backend;
-  if (name == "local") {
-    backend = makeLocalBackend(mesh, {});
-  } else if ((world = mpi::World::start(error))) {
-    backend = makeMpiBackend(*world, mesh, {}, error);
-  }
+  Result<std::unique_ptr<Backend>> backend = makeBackend(name, mesh, world);
   if (!backend) {
-    std::fprintf(stderr, "error: %s\n", error.c_str());
+    std::fprintf(stderr, "error: %s\n", backend.error().message.c_str());
     return 1;
   }
-  RunResult result = backend->run([&](Communicator &each) { measure(each, ranks); });
+  RunResult result = (*backend)->run([&](Communicator &each) { measure(each, ranks); });
   if (result.failure) {
     std::fprintf(stderr, "error: %s\n", result.failure->message.c_str());
     std::_Exit(1);

@@ -27,20 +27,19 @@ inline const char *chosenFile(const char *variable, const char *file) {
 }
 
 /// Returns the table that the function `name` of `library` gives; `library` was loaded from `file`.
-/// Returns null and sets `error` if the function is missing or the table has another version. The
-/// error names the table's user, as in "--backend mpi needs".
+/// Fails if the function is missing or the table has another version. The error names the table's
+/// user, as in "--backend mpi needs".
 template <typename Table>
-const Table *findTable(void *library, const char *file, const char *name, const char *user,
-                       std::string &error) {
+Result<const Table *> findTable(void *library, const char *file, const char *name,
+                                const char *user) {
   auto entry = reinterpret_cast<const Table *(*)(uint32_t)>(dlsym(library, name));
   if (!entry) {
-    fail(error, "'", file, "' is not the library that ", user, ": ", dlerror());
-    return nullptr;
+    return makeError("'", file, "' is not the library that ", user, ": ", dlerror());
   }
   const Table *table = entry(Table::kVersion);
   if (!table) {
-    fail(error, "'", file, "' is of another version than this program, which needs ",
-         uint32_t(Table::kVersion), "; compile again");
+    return makeError("'", file, "' is of another version than this program, which needs ",
+                     uint32_t(Table::kVersion), "; compile again");
   }
   return table;
 }

@@ -106,12 +106,13 @@ public:
             const std::function<void(const std::string &)> &progress, Measurements &measurements)
       : plan(plan), library(library), progress(progress), measurements(measurements) {}
 
-  bool all(std::string &error) {
+  Status all() {
     progress("the smallest work, matmuls and memory");
-    if (!onRanks(
-            1, secondsOfEach(plan, false), error,
-            [&](Sampler &sampler, MeasuredDevice &device) { return alone(sampler, device); })) {
-      return false;
+    Status status =
+        onRanks(1, secondsOfEach(plan, false),
+                [&](Sampler &sampler, MeasuredDevice &device) { return alone(sampler, device); });
+    if (!status) {
+      return status;
     }
     for (const RefusedMatmul &entry : measurements.refused) {
       const Matmul &p = entry.matmul;
@@ -123,13 +124,14 @@ public:
       progress(concat("collectives of ", group, " ranks"));
       double each = plan.seconds * kCollectiveShare /
                     double(1 + groups.size() * bytes.size() * std::size(kCollectiveKinds));
-      if (!onRanks(group, each, error, [&](Sampler &sampler, MeasuredDevice &device) {
-            return together(sampler, device, group, bytes);
-          })) {
-        return false;
+      status = onRanks(group, each, [&](Sampler &sampler, MeasuredDevice &device) {
+        return together(sampler, device, group, bytes);
+      });
+      if (!status) {
+        return status;
       }
     }
-    return true;
+    return {};
   }
 
 private:
@@ -140,14 +142,14 @@ private:
   }
 
   /// Runs `body` on every rank, with its device.
-  bool onRanks(int64_t group, double secondsPerCase, std::string &error, const Body &body) {
+  Status onRanks(int64_t group, double secondsPerCase, const Body &body) {
     Shared shared(plan.ranks);
     RunResult result = makeLocalBackend(meshOf(group), {})->run([&](Communicator &link) {
       Sampler sampler(link, plan.ranks, 1, secondsPerCase, shared);
       MeasuredDevice device(library, link);
       (void)(device.open() && body(sampler, device) && device.close()); // The result says the rest.
     });
-    return !result.failure || fail(error, result.failure->message);
+    return result.failure ? makeError(result.failure->message) : Status();
   }
 
   std::vector<int64_t> collectiveCases() const {
@@ -383,13 +385,14 @@ double weft::rt::calibrate::secondsOfEach(const Plan &plan, bool areWithBytes) {
   return plan.seconds * (kMatmulShare + kMemoryShare) / double(things);
 }
 
-bool weft::rt::calibrate::measureDevices(Plan &plan,
-                                         const std::function<void(const std::string &)> &progress,
-                                         Measurements &measurements, std::string &error) {
-  const cuda::DriverTable *library = cuda::loadLibrary(error);
-  if (!library) {
-    return false;
+Result<Measurements>
+weft::rt::calibrate::measureDevices(Plan &plan,
+                                    const std::function<void(const std::string &)> &progress) {
+  Result<const cuda::DriverTable *> loaded = cuda::loadLibrary();
+  if (!loaded) {
+    return loaded.error();
   }
+  const cuda::DriverTable *library = *loaded;
   Program program; // Of which a simulator needs to know how many ranks it has.
   program.mesh = {{"devices", std::max<int64_t>(plan.ranks, 1)}};
   if (library->standFor) {
@@ -397,13 +400,17 @@ bool weft::rt::calibrate::measureDevices(Plan &plan,
   }
   int64_t count = 0;
   if (cuda::DriverTable::Result reason = library->countDevices(&count)) {
-    return fail(error, "CUDA devices cannot be measured: ", reason);
+    return makeError("CUDA devices cannot be measured: ", reason);
   }
   plan.ranks = plan.ranks ? plan.ranks : count;
   plan.threads = 1;
   if (count == 0 || plan.ranks > count) {
-    return fail(error, "expected ", std::max<int64_t>(plan.ranks, 1),
-                " CUDA devices or more on this machine, got ", count);
+    return makeError("expected ", std::max<int64_t>(plan.ranks, 1),
+                     " CUDA devices or more on this machine, got ", count);
   }
-  return DeviceRun(plan, *library, progress, measurements).all(error);
+  Measurements measurements;
+  if (Status status = DeviceRun(plan, *library, progress, measurements).all(); !status) {
+    return status.error();
+  }
+  return measurements;
 }

@@ -14,11 +14,11 @@ namespace weft::rt::calibrate {
 
 /// Measures this machine's CUDA devices by the driver table, so that it makes the same calls as
 /// programs; each rank is a thread with a device of its own. Times are those of the devices'
-/// clocks. A `plan.ranks` of 0 becomes the number of devices. Returns false and a one-line error if
-/// the plug-in, the driver or a device is missing or fails. FP8 matmuls that the library refuses go
-/// to `Measurements::refused`.
-bool measureDevices(Plan &plan, const std::function<void(const std::string &)> &progress,
-                    Measurements &measurements, std::string &error);
+/// clocks. A `plan.ranks` of 0 becomes the number of devices. Fails if the plug-in, the driver or a
+/// device is missing or fails; the error is one line. FP8 matmuls that the library refuses go to
+/// `Measurements::refused`.
+Result<Measurements> measureDevices(Plan &plan,
+                                    const std::function<void(const std::string &)> &progress);
 
 /// Returns the approximate seconds for each measurement on a single device. There are fewer of them
 /// if some devices have no FP8 matmuls.

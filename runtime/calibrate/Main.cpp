@@ -36,16 +36,14 @@ int main(int argc, char **argv) {
     plan.ranks = plan.ranks ? plan.ranks : std::min<int64_t>(processors, 1024);
     plan.threads = std::max<int64_t>(1, processors / plan.ranks);
   }
-  Measurements measurements;
-  std::string error;
   auto tell = [](const std::string &text) { std::fprintf(stderr, "%s\n", text.c_str()); };
-  bool isMeasured = isOnDevices ? measureDevices(plan, tell, measurements, error)
-                                : measure(plan, tell, measurements, error);
-  if (!isMeasured) {
-    std::fprintf(stderr, "error: %s\n", error.c_str());
+  weft::rt::Result<Measurements> measurements =
+      isOnDevices ? measureDevices(plan, tell) : measure(plan, tell);
+  if (!measurements) {
+    std::fprintf(stderr, "error: %s\n", measurements.error().message.c_str());
     return 1;
   }
-  std::string text = toJson(plan, measurements);
+  std::string text = toJson(plan, *measurements);
   bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   if (!written) {

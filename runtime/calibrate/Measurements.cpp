@@ -29,43 +29,45 @@ public:
       Measurements &measurements)
       : plan(plan), progress(progress), measurements(measurements) {}
 
-  bool all(std::string &error) {
+  Status all() {
     progress("launches and rendezvous");
-    bool ok =
-        onRanks(1, 0.05 * plan.seconds / 2, [&](Sampler &sampler) { smallTimes(sampler); }, error);
+    Status status =
+        onRanks(1, 0.05 * plan.seconds / 2, [&](Sampler &sampler) { smallTimes(sampler); });
     progress("matmuls");
     std::vector<Matmul> matmuls = matmulCases();
-    ok = ok && onRanks(
-                   1, kMatmulShare * plan.seconds / double(matmuls.size()),
-                   [&](Sampler &sampler) { matmulTimes(sampler, matmuls); }, error);
+    if (status) {
+      status = onRanks(1, kMatmulShare * plan.seconds / double(matmuls.size()),
+                       [&](Sampler &sampler) { matmulTimes(sampler, matmuls); });
+    }
     progress("memory");
     std::vector<int64_t> sizes = memoryCases();
-    ok = ok && onRanks(
-                   1, kMemoryShare * plan.seconds / double(3 * sizes.size()),
-                   [&](Sampler &sampler) { memoryTimes(sampler, sizes); }, error);
+    if (status) {
+      status = onRanks(1, kMemoryShare * plan.seconds / double(3 * sizes.size()),
+                       [&](Sampler &sampler) { memoryTimes(sampler, sizes); });
+    }
     std::vector<int64_t> groups = groupSizes(plan);
     for (int64_t group : groups) {
       progress(concat("collectives of ", group, " ranks"));
       std::vector<int64_t> bytes = collectiveCases();
       double cases = double(groups.size() * bytes.size() * std::size(kCollectiveKinds));
-      ok = ok && onRanks(
-                     group, kCollectiveShare * plan.seconds / cases,
-                     [&](Sampler &sampler) { collectiveTimes(sampler, group, bytes); }, error);
+      if (status) {
+        status = onRanks(group, kCollectiveShare * plan.seconds / cases,
+                         [&](Sampler &sampler) { collectiveTimes(sampler, group, bytes); });
+      }
     }
-    return ok;
+    return status;
   }
 
 private:
   /// Runs `body` on every rank of the mesh [ranks / group, group].
-  bool onRanks(int64_t group, double secondsPerCase, const std::function<void(Sampler &)> &body,
-               std::string &error) {
+  Status onRanks(int64_t group, double secondsPerCase, const std::function<void(Sampler &)> &body) {
     Shared shared(plan.ranks);
     std::vector<Axis> mesh = {{"others", plan.ranks / group}, {"group", group}};
     RunResult result = makeLocalBackend(mesh, {})->run([&](Communicator &link) {
       Sampler sampler(link, plan.ranks, plan.threads, secondsPerCase, shared);
       body(sampler);
     });
-    return !result.failure || fail(error, result.failure->message);
+    return result.failure ? makeError(result.failure->message) : Status();
   }
 
   std::vector<Matmul> matmulCases() const {
@@ -244,9 +246,10 @@ int64_t weft::rt::calibrate::bytesOf(const Collective &collective) {
   return collective.shape[0] * collective.shape[1] * int64_t(sizeof(float));
 }
 
-bool weft::rt::calibrate::measure(const Plan &plan,
-                                  const std::function<void(const std::string &)> &progress,
-                                  Measurements &measurements, std::string &error) {
+Result<Measurements>
+weft::rt::calibrate::measure(const Plan &plan,
+                             const std::function<void(const std::string &)> &progress) {
+  Measurements measurements;
   const dnnl_version_t &version = *dnnl::version();
   measurements.library = concat("oneDNN ", version.major, ".", version.minor, ".", version.patch);
   uint64_t present = presentBytes();
@@ -254,10 +257,13 @@ bool weft::rt::calibrate::measure(const Plan &plan,
   // The largest case: three matrices of 2048 x 2048, or more for memory.
   uint64_t needed = uint64_t(plan.ranks) * (uint64_t(600) << 20);
   if (needed > present) {
-    return fail(error, plan.ranks, " ranks need ", bytesText(needed),
-                " of memory to calibrate, this machine has ", bytesText(present));
+    return makeError(plan.ranks, " ranks need ", bytesText(needed),
+                     " of memory to calibrate, this machine has ", bytesText(present));
   }
-  return Run(plan, progress, measurements).all(error);
+  if (Status status = Run(plan, progress, measurements).all(); !status) {
+    return status.error();
+  }
+  return measurements;
 }
 
 std::string weft::rt::calibrate::toJson(const Plan &plan, const Measurements &measurements) {

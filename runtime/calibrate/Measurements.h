@@ -9,6 +9,7 @@
 #define WEFT_RT_CALIBRATE_MEASUREMENTS_H
 
 #include "calibrate/Sampler.h"
+#include "weft-rt/Status.h"
 
 #include <functional>
 #include <optional>
@@ -76,10 +77,9 @@ struct Measurements {
 
 /// Measures this machine. Calls `progress` with a short text before each measurement. Matmuls are
 /// those of `PreparedMatmul.h`, cut for a team as in programs; collectives run on the local
-/// backend, in groups of the sizes of `groupSizes`. Returns false and an error if memory is
-/// missing.
-bool measure(const Plan &plan, const std::function<void(const std::string &)> &progress,
-             Measurements &measurements, std::string &error);
+/// backend, in groups of the sizes of `groupSizes`. Fails if memory is missing.
+Result<Measurements> measure(const Plan &plan,
+                             const std::function<void(const std::string &)> &progress);
 
 // For measurements of both hosts and devices.
 

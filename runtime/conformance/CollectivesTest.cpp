@@ -372,12 +372,12 @@ TEST(Agreeing, TellsWhatTheFirstProcessSaysUnlessOneHasAnError) {
     return;
   }
   bool leads = backend->ranksHere().has(0);
-  std::string text = leads ? "step 7" : "", error;
-  EXPECT_TRUE(backend->agree(text, error)) << error;
-  EXPECT_EQ(text, "step 7");
-  error = leads ? "the first has nothing" : "the second has nothing";
-  EXPECT_FALSE(backend->agree(text, error));
-  EXPECT_EQ(error, "the first has nothing");
+  Result<std::string> agreed = backend->agree(std::string(leads ? "step 7" : ""));
+  ASSERT_TRUE(agreed) << agreed.error().message;
+  EXPECT_EQ(*agreed, "step 7");
+  agreed = backend->agree(Error{leads ? "the first has nothing" : "the second has nothing"});
+  ASSERT_FALSE(agreed);
+  EXPECT_EQ(agreed.error().message, "the first has nothing");
 }
 
 } // namespace

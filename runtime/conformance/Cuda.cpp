@@ -153,19 +153,19 @@ const DriverTable *findLibrary(int64_t &devices) {
   if (!named || !*named) {
     return nullptr;
   }
-  static std::string error;
   static Program eight;
-  static const DriverTable *library = [] {
-    const DriverTable *loaded = loadLibrary(error);
-    if (loaded && loaded->standFor) {
+  static const Result<const DriverTable *> library = [] {
+    Result<const DriverTable *> loaded = loadLibrary();
+    if (loaded && (*loaded)->standFor) {
       eight.mesh = {{"all", 8}};
-      loaded->standFor(&eight, nullptr);
+      (*loaded)->standFor(&eight, nullptr);
     }
     return loaded;
   }();
-  DriverTable::Result failed = library ? library->countDevices(&devices) : error.c_str();
+  DriverTable::Result failed =
+      library ? (*library)->countDevices(&devices) : library.error().message.c_str();
   EXPECT_EQ(failed, nullptr) << failed;
-  return failed ? nullptr : library;
+  return failed ? nullptr : *library;
 }
 
 class CudaBackend : public Backend {
@@ -190,7 +190,7 @@ public:
   RankRange ranksHere() const override { return ranks->ranksHere(); }
   int64_t ranksOnHost() const override { return ranks->ranksOnHost(); }
   bool reportsErrors() override { return ranks->reportsErrors(); }
-  bool agree(std::string &text, std::string &error) override { return ranks->agree(text, error); }
+  Result<std::string> agree(const Result<std::string> &own) override { return ranks->agree(own); }
   RunResult run(const std::function<void(Communicator &)> &body) override {
     return ranks->run([&](Communicator &link) {
       OnDevice rank(link, *library, mesh);

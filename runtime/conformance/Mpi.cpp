@@ -37,20 +37,20 @@ std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mes
   }
   MpiOptions options;
   options.timeout = timeout;
-  std::string error;
-  auto backend = makeMpiBackend(*world, std::move(mesh), options, error, /*mayIdle=*/true);
-  EXPECT_EQ(error, "");
-  return backend;
+  Result<std::unique_ptr<Backend>> backend =
+      makeMpiBackend(*world, std::move(mesh), options, /*mayIdle=*/true);
+  EXPECT_TRUE(backend) << backend.error().message;
+  return backend ? std::move(*backend) : nullptr;
 }
 
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
-  std::string error;
-  world = mpi::World::start(error);
-  if (!world) {
-    std::fprintf(stderr, "error: %s\n", error.c_str());
+  Result<std::unique_ptr<mpi::World>> started = mpi::World::start();
+  if (!started) {
+    std::fprintf(stderr, "error: %s\n", started.error().message.c_str());
     return 1;
   }
+  world = std::move(*started);
   if (world->rank() != 0) {
     GTEST_FLAG_SET(brief, true); // One process prints progress; all print failures.
   }

@@ -39,20 +39,22 @@ static ExitCode printAndEnd(const std::string &text) {
 ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
                          const FindExecutors &find) {
   ChosenBackend chosen;
-  std::string lacking, error, nothing;
+  std::string error;
   // Comes before processes connect, because that has a deadline if this hangs.
-  MakeExecutor makeExecutor = find(lacking);
+  Result<MakeExecutor> makeExecutor = find();
   if (!makeBackend(program, options, chosen, error)) {
     printStartError(error);
     return ExitCode::Error;
   }
-  if (!chosen.backend->agree(nothing, lacking)) {
+  Result<std::string> agreed = chosen.backend->agree(
+      makeExecutor ? Result<std::string>(std::string()) : makeExecutor.error());
+  if (!agreed) {
     if (chosen.backend->reportsErrors()) {
-      printError(lacking);
+      printError(agreed.error().message);
     }
     return ExitCode::Error;
   }
-  return train(program, kernels, options, makeExecutor, *chosen.backend);
+  return train(program, kernels, options, *makeExecutor, *chosen.backend);
 }
 
 /// Returns the device options among `options`.
@@ -67,10 +69,9 @@ static cuda::CudaOptions deviceOptions(const Options &options) {
 
 static ExitCode trainOn(std::span<const DeviceImage> images, const Program &program,
                         const KernelCode *kernels, const Options &options) {
-  return train(program, kernels, options, [&](std::string &error) {
-    return images.empty()
-               ? MakeExecutor(makeHostExecutor)
-               : cuda::makeExecutors(program, kernels, images, deviceOptions(options), error);
+  return train(program, kernels, options, [&] {
+    return images.empty() ? Result<MakeExecutor>(makeHostExecutor)
+                          : cuda::makeExecutors(program, kernels, images, deviceOptions(options));
   });
 }
 

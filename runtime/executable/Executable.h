@@ -15,7 +15,7 @@ namespace weft::rt {
 
 /// Finds the executors of a run; returns an empty function and an error if a library or a device is
 /// missing.
-using FindExecutors = std::function<MakeExecutor(std::string &error)>;
+using FindExecutors = std::function<Result<MakeExecutor>()>;
 
 /// Finds the executors and the backend that `options` choose, and trains. Processes connect first,
 /// so that a single process reports missing libraries and devices.

@@ -33,15 +33,18 @@ static bool makeProcesses(const Program &program, const Options &options, MpiOpt
   words.add(options.words);
   mpi.program = concat("plan ", program.planHash, ", file ", digestText(file->digest));
   mpi.arguments = digestText(words.digest());
-  chosen.world = mpi::World::start(error, mpi.timeout);
-  if (!chosen.world) {
-    return false;
+  Result<std::unique_ptr<mpi::World>> world = mpi::World::start(mpi.timeout);
+  if (!world) {
+    return fail(error, world.error().message);
   }
-  chosen.backend = makeMpiBackend(*chosen.world, program.mesh, mpi, error);
-  if (!chosen.backend) {
+  chosen.world = std::move(*world);
+  Result<std::unique_ptr<Backend>> backend = makeMpiBackend(*chosen.world, program.mesh, mpi);
+  if (!backend) {
     chosen.world->abandon();
+    return fail(error, backend.error().message);
   }
-  return chosen.backend != nullptr;
+  chosen.backend = std::move(*backend);
+  return true;
 }
 
 /// Returns true if the launcher of this process allows one of `wanted`.

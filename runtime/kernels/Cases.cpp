@@ -67,41 +67,45 @@ Case readCase(const nlohmann::json &fields, size_t kernels, size_t dataBytes) {
   return one;
 }
 
-bool readTable(const std::string &folder, Cases &cases, std::string &error) {
+Status readTable(const std::string &folder, Cases &cases) {
   MappedFile table;
-  if (!succeeds(table.open(folder + "/cases.json"), error) ||
-      !succeeds(cases.data.open(folder + "/cases.bin"), error)) {
-    return false;
+  if (Status status = table.open(folder + "/cases.json"); !status) {
+    return status;
   }
   Result<nlohmann::json> fields = parseObject(table.bytes(), "cases.json");
   if (!fields) {
-    return fail(error, fields.error().message);
+    return fields.error();
   }
+  auto data = std::make_unique<MappedFile>();
+  if (Status status = data->open(folder + "/cases.bin"); !status) {
+    return status;
+  }
+  cases.data = std::move(data);
   try {
     cases.kernels = fields->at("kernels").get<std::vector<std::string>>();
     for (const nlohmann::json &one : fields->at("cases")) {
-      cases.cases.push_back(readCase(one, cases.kernels.size(), cases.data.bytes().size()));
+      cases.cases.push_back(readCase(one, cases.kernels.size(), cases.data->bytes().size()));
     }
   } catch (const std::exception &what) {
-    return fail(error, folder, "/cases.json is not a file of kernel cases: ", what.what());
+    return makeError(folder, "/cases.json is not a file of kernel cases: ", what.what());
   }
-  return true;
+  return {};
 }
 
-bool loadCode(const std::string &folder, Cases &cases, std::string &error) {
+Status loadCode(const std::string &folder, Cases &cases) {
   void *handle = dlopen((folder + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
-    return fail(error, dlerror());
+    return makeError(dlerror());
   }
   auto find = [&](const char *name) { return dlsym(handle, name); };
   cases.code = static_cast<const KernelCode *>(find("weft_kernels"));
   auto images = static_cast<const DeviceImage *>(find("weft_images"));
   auto count = static_cast<const uint64_t *>(find("weft_image_count"));
   if (!cases.code || !images || !count) {
-    return fail(error, folder, "/kernels.so has no kernels for devices");
+    return makeError(folder, "/kernels.so has no kernels for devices");
   }
   cases.images = {images, size_t(*count)};
-  return true;
+  return {};
 }
 
 /// Mixes the bits of a number (SplitMix64; Steele, Lea and Flood, "Fast Splittable Pseudorandom
@@ -126,8 +130,14 @@ void putElement(ElementType type, char *elements, uint64_t index, double value) 
 
 } // namespace
 
-bool weft::rt::kernels::readCases(const std::string &folder, Cases &cases, std::string &error) {
-  return readTable(folder, cases, error) && loadCode(folder, cases, error);
+Result<Cases> weft::rt::kernels::readCases(const std::string &folder) {
+  Cases cases;
+  Status status = readTable(folder, cases);
+  status = status ? loadCode(folder, cases) : status;
+  if (!status) {
+    return status.error();
+  }
+  return cases;
 }
 
 std::vector<char> weft::rt::kernels::makeOperand(const CaseBuffer &buffer,

@@ -21,7 +21,9 @@
 #include "support/MappedFile.h"
 #include "weft-rt/DeviceImage.h"
 #include "weft-rt/Program.h"
+#include "weft-rt/Status.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,14 +56,13 @@ struct Case {
 struct Cases {
   std::vector<std::string> kernels;
   std::vector<Case> cases;
-  MappedFile data;
+  std::unique_ptr<const MappedFile> data;
   const KernelCode *code = nullptr;
   std::span<const DeviceImage> images;
 };
 
-/// Reads a folder of cases. Returns false and an error if it is no such folder. The folder must be
-/// trusted, since its code is run.
-bool readCases(const std::string &folder, Cases &cases, std::string &error);
+/// Reads a folder of cases. The folder must be trusted, since its code is run.
+Result<Cases> readCases(const std::string &folder);
 
 /// Returns the operand's elements before the kernel runs; for an operand that is only written,
 /// bytes that are no finite number.

@@ -168,9 +168,10 @@ double measureMatmul(Bench &bench, ElementType type, int64_t size, double second
 
 } // namespace
 
-bool weft::rt::kernels::measureCeilings(const DriverTable &library, uint64_t bytes, int64_t size,
-                                        double seconds, Ceilings &ceilings, std::string &error) {
+Result<Ceilings> weft::rt::kernels::measureCeilings(const DriverTable &library, uint64_t bytes,
+                                                    int64_t size, double seconds) {
   Bench bench(library);
+  Ceilings ceilings;
   ceilings.device = bench.facts.name;
   ceilings.libraries = library.name();
   ceilings.copiedBytes = bytes;
@@ -184,6 +185,8 @@ bool weft::rt::kernels::measureCeilings(const DriverTable &library, uint64_t byt
   if (bench.text.empty() && bench.facts.multipliesBytes()) {
     ceilings.fp8MatmulFlopsPerSecond = measureMatmul(bench, ElementType::F8E4M3, size, seconds);
   }
-  error = bench.text;
-  return error.empty();
+  if (!bench.text.empty()) {
+    return makeError(bench.text);
+  }
+  return ceilings;
 }

@@ -9,6 +9,7 @@
 #define WEFT_RT_KERNELS_CEILINGS_H
 
 #include "backends/cuda/DriverTable.h"
+#include "weft-rt/Status.h"
 
 #include <string>
 
@@ -27,9 +28,9 @@ struct Ceilings {
 };
 
 /// Measures device 0, by copies of `bytes` and matmuls with `size` rows and columns,
-/// each for about `seconds`. Returns false and an error if the device fails.
-bool measureCeilings(const cuda::DriverTable &library, uint64_t bytes, int64_t size, double seconds,
-                     Ceilings &ceilings, std::string &error);
+/// each for about `seconds`.
+Result<Ceilings> measureCeilings(const cuda::DriverTable &library, uint64_t bytes, int64_t size,
+                                 double seconds);
 
 } // namespace weft::rt::kernels
 

@@ -177,7 +177,7 @@ public:
   Round(const Cases &all, std::span<const Case *const> cases, const CheckSettings &settings)
       : all(all), cases(cases), settings(settings), program(makeProgram(all, cases, code)) {}
 
-  bool run(const CheckListener &listener, std::string &error) {
+  Status run(const CheckListener &listener) {
     if (settings.library->standFor) {
       settings.library->standFor(&program, code.data());
     }
@@ -197,8 +197,8 @@ public:
       }
       executor.end();
     }
-    error = rank.failure();
-    return error.empty() || fail(error, failing, *failing ? ": " : "", rank.failure());
+    return rank.failure().empty() ? Status()
+                                  : makeError(failing, *failing ? ": " : "", rank.failure());
   }
 
 private:
@@ -210,7 +210,7 @@ private:
     const Case &one = *cases[number];
     Operands before, after;
     for (size_t i = 0; i < one.buffers.size(); ++i) {
-      before.push_back(makeOperand(one.buffers[i], all.data.bytes()));
+      before.push_back(makeOperand(one.buffers[i], all.data->bytes()));
       auto at = uint32_t(first + 2 * i);
       executor.write(at, 0, before[i]);
       executor.write(at + 1, 0, std::vector<char>(kGuardBytes, kGuard));
@@ -294,9 +294,9 @@ private:
 
 } // namespace
 
-bool weft::rt::kernels::checkCases(const Cases &cases, const CheckSettings &settings,
-                                   const std::function<bool(const Case &)> &wanted,
-                                   const CheckListener &listener, std::string &error) {
+Status weft::rt::kernels::checkCases(const Cases &cases, const CheckSettings &settings,
+                                     const std::function<bool(const Case &)> &wanted,
+                                     const CheckListener &listener) {
   // Small cases with the same coordinates run together, each large one alone.
   std::map<std::vector<int64_t>, std::vector<const Case *>> small;
   std::vector<std::vector<const Case *>> rounds, large;
@@ -318,7 +318,10 @@ bool weft::rt::kernels::checkCases(const Cases &cases, const CheckSettings &sett
   }
   large.erase(large.begin(), large.begin() + int64_t(std::min<uint64_t>(left, large.size())));
   rounds.insert(rounds.end(), large.begin(), large.end());
-  return std::all_of(rounds.begin(), rounds.end(), [&](const std::vector<const Case *> &round) {
-    return Round(cases, round, settings).run(listener, error);
-  });
+  for (const std::vector<const Case *> &round : rounds) {
+    if (Status status = Round(cases, round, settings).run(listener); !status) {
+      return status;
+    }
+  }
+  return {};
 }

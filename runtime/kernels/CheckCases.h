@@ -50,11 +50,10 @@ struct CheckListener {
   std::function<void(const Verdict &)> end;
 };
 
-/// Runs the cases for which `wanted` returns true, and calls `listener` for each. Returns false and
-/// an error at the first failure of the device, since it may be unusable for this process then.
-bool checkCases(const Cases &cases, const CheckSettings &settings,
-                const std::function<bool(const Case &)> &wanted, const CheckListener &listener,
-                std::string &error);
+/// Runs the cases for which `wanted` returns true, and calls `listener` for each. Fails at the
+/// first failure of the device, since it may be unusable for this process then.
+Status checkCases(const Cases &cases, const CheckSettings &settings,
+                  const std::function<bool(const Case &)> &wanted, const CheckListener &listener);
 
 } // namespace weft::rt::kernels
 

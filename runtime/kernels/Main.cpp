@@ -9,6 +9,7 @@
 #include "kernels/Ceilings.h"
 #include "kernels/CheckCases.h"
 #include "support/Json.h"
+#include "support/OutputFile.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -107,18 +108,18 @@ void print(const Verdict &verdict) {
 
 /// Measures the ceilings. On a simulator this only tests the code: sizes are small and rates
 /// meaningless.
-bool runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann::json &report,
-                 std::string &error) {
+Status runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann::json &report) {
   static const Program none;
   bool isReal = !library.standFor;
   if (!isReal) {
     library.standFor(&none, cases.code);
   }
-  Ceilings found;
-  if (!measureCeilings(library, isReal ? uint64_t(1) << 30 : 1 << 16, isReal ? 8192 : 64,
-                       isReal ? 2 : 0.01, found, error)) {
-    return false;
+  Result<Ceilings> measured = measureCeilings(library, isReal ? uint64_t(1) << 30 : 1 << 16,
+                                              isReal ? 8192 : 64, isReal ? 2 : 0.01);
+  if (!measured) {
+    return measured.error();
   }
+  const Ceilings &found = *measured;
   std::printf("%s, %s: copies %.0f GB/s, matmuls of bf16 %.1f TFLOP/s, in FP8 %.1f\n",
               found.device.c_str(), found.libraries.c_str(), found.copiedBytesPerSecond * 1e-9,
               found.matmulFlopsPerSecond * 1e-12, found.fp8MatmulFlopsPerSecond * 1e-12);
@@ -129,18 +130,36 @@ bool runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann:
                         {"product_size", found.matmulSize},
                         {"product_flops_per_second", found.matmulFlopsPerSecond},
                         {"byte_product_flops_per_second", found.fp8MatmulFlopsPerSecond}};
-  return true;
+  return {};
 }
 
-/// Replaces the file atomically, so that a reader always finds a complete report.
-bool writeReport(const std::string &path, const nlohmann::json &report, std::string &error) {
-  std::string unfinished = path + ".new";
-  std::FILE *file = std::fopen(unfinished.c_str(), "w");
-  std::string text = toJsonText(report) + "\n";
-  bool isGood = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  isGood = (!file || std::fclose(file) == 0) && isGood;
-  isGood = isGood && std::rename(unfinished.c_str(), path.c_str()) == 0;
-  return isGood || fail(error, "cannot write '", path, "'");
+/// Writes the report, if it is wanted; a reader always finds a complete one.
+Status writeReport(const Settings &settings, const nlohmann::json &report) {
+  return settings.json.empty() ? Status() : writeFile(settings.json, toJsonText(report) + "\n");
+}
+
+/// Does all work on the device.
+Status runAll(const Settings &settings, const CheckListener &listener, nlohmann::json &report) {
+  Result<Cases> cases = readCases(settings.folder);
+  if (!cases) {
+    return cases.error();
+  }
+  Result<const cuda::DriverTable *> library = cuda::loadLibrary();
+  if (!library) {
+    return library.error();
+  }
+  if (settings.ceilings) {
+    if (Status status = runCeilings(**library, *cases, report); !status) {
+      return status;
+    }
+  }
+  auto wanted = [&](const Case &one) {
+    return hasOneOf(settings.only, one.name) &&
+           (settings.size.empty() || one.isLarge == (settings.size == "large"));
+  };
+  CheckSettings check = {*library, std::max<int64_t>(1, std::thread::hardware_concurrency()),
+                         settings.repeats, uint64_t(settings.skipped)};
+  return checkCases(*cases, check, wanted, listener);
 }
 
 } // namespace
@@ -151,20 +170,12 @@ int main(int argc, char **argv) {
     std::fputs(kUsage, stderr);
     return 1;
   }
-  Cases cases;
-  std::string error;
-  const cuda::DriverTable *library = nullptr;
   nlohmann::json report = {{"cases", nlohmann::json::array()}, {"trying", ""}, {"fault", ""}};
   size_t passed = 0, failed = 0;
-  auto wanted = [&](const Case &one) {
-    return hasOneOf(settings.only, one.name) &&
-           (settings.size.empty() || one.isLarge == (settings.size == "large"));
-  };
   CheckListener listener;
   listener.begin = [&](const Case &one) {
     report["trying"] = one.name;
-    std::string ignored;
-    (void)(settings.json.empty() || writeReport(settings.json, report, ignored));
+    (void)writeReport(settings, report); // The last one must succeed.
   };
   listener.end = [&](const Verdict &verdict) {
     print(verdict);
@@ -173,18 +184,14 @@ int main(int argc, char **argv) {
     report["cases"].push_back(toJson(verdict));
     report["trying"] = "";
   };
-  bool isGood = readCases(settings.folder, cases, error) && (library = cuda::loadLibrary(error)) &&
-                (!settings.ceilings || runCeilings(*library, cases, report, error));
-  if (isGood) {
-    CheckSettings check = {library, std::max<int64_t>(1, std::thread::hardware_concurrency()),
-                           settings.repeats, uint64_t(settings.skipped)};
-    isGood = checkCases(cases, check, wanted, listener, error);
+  Status status = runAll(settings, listener, report);
+  report["fault"] = status ? "" : status.error().message;
+  if (Status written = writeReport(settings, report); !written) {
+    status = written;
   }
-  report["fault"] = error;
-  isGood = (settings.json.empty() || writeReport(settings.json, report, error)) && isGood;
-  if (!error.empty()) {
-    std::fprintf(stderr, "error: %s\n", error.c_str());
+  if (!status) {
+    std::fprintf(stderr, "error: %s\n", status.error().message.c_str());
   }
   std::printf("%zu passed, %zu failed\n", passed, failed);
-  return isGood && failed == 0 && (passed > 0 || settings.ceilings) ? 0 : 1;
+  return status && failed == 0 && (passed > 0 || settings.ceilings) ? 0 : 1;
 }

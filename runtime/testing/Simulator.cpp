@@ -39,7 +39,7 @@ static Simulator::State *current = nullptr;
 namespace {
 
 using Handle = DriverTable::Handle;
-using Result = DriverTable::Result;
+using CallResult = DriverTable::Result;
 
 /// A function's name as a template argument.
 template <size_t size> struct Name {
@@ -53,7 +53,7 @@ thread_local Misuse told;
 bool lacksMemory() { return told.lacksMemory; }
 
 /// Runs a function of the table, and turns a thrown Misuse into an error.
-template <typename Body> Result answer(const char *name, const Body &body) {
+template <typename Body> CallResult answer(const char *name, const Body &body) {
   try {
     if (!current) {
       misuse("there is no simulator");
@@ -72,7 +72,7 @@ template <typename Body> Result answer(const char *name, const Body &body) {
 template <Name name, auto method> struct Call;
 template <Name name, typename... Arguments, void (Device::*method)(Arguments...)>
 struct Call<name, method> {
-  static Result run(Handle handle, Arguments... arguments) {
+  static CallResult run(Handle handle, Arguments... arguments) {
     return answer(name.text, [&] {
       Device &device = current->find(handle);
       device.enter();
@@ -84,14 +84,14 @@ struct Call<name, method> {
 
 const char *nameOfLibrary() { return "a simulator for CUDA"; }
 
-Result countDevices(int64_t *count) {
+CallResult countDevices(int64_t *count) {
   return answer("countDevices", [&] {
     current->faults.call("countDevices");
     *count = current->settings.devices;
   });
 }
 
-Result openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
+CallResult openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
   return answer("open", [&] {
     current->faults.call("open");
     if (number < 0 || number >= current->settings.devices) {
@@ -117,7 +117,7 @@ Result openDevice(int64_t number, Handle *opened, DeviceFacts *facts) {
   });
 }
 
-Result closeDevice(Handle handle) {
+CallResult closeDevice(Handle handle) {
   return answer("close", [&] {
     Device &device = current->find(handle);
     device.enter();
@@ -127,7 +127,7 @@ Result closeDevice(Handle handle) {
   });
 }
 
-Result makeWorldId(WorldId *id) {
+CallResult makeWorldId(WorldId *id) {
   return answer("makeWorldId", [&] {
     current->faults.call("makeWorldId");
     *id = current->world.makeId();
@@ -135,7 +135,7 @@ Result makeWorldId(WorldId *id) {
 }
 
 /// The only function that any thread may call.
-Result giveUp(Handle handle) {
+CallResult giveUp(Handle handle) {
   return answer("giveUp", [&] {
     Device &device = current->find(handle);
     current->faults.call("giveUp");

@@ -34,13 +34,16 @@ bool Checkpoints::open(Backend &backend, std::string &error) {
     error.clear(); // What is passed over is no error.
     step = found ? std::to_string(first) : "";
   }
-  if (!backend.agree(step, error)) {
-    return false;
+  Result<std::string> agreed =
+      backend.agree(error.empty() ? Result<std::string>(step) : makeError(error));
+  if (!agreed) {
+    return fail(error, agreed.error().message);
   }
-  if (!leads && !step.empty()) {
-    follow(step, error);
+  if (!leads && !agreed->empty()) {
+    follow(*agreed, error);
   }
-  return backend.agree(step, error);
+  agreed = backend.agree(error.empty() ? agreed : makeError(error));
+  return agreed || fail(error, agreed.error().message);
 }
 
 /// Rank 0's process checks every byte; the others check only sizes and headers.

@@ -139,12 +139,13 @@ bool Trainer::prepare(std::string &error) {
   if (!checkpoints.open(backend, error)) {
     return false;
   }
-  std::string nothing;
   if (prepareLoad(error) && succeeds(data.open(program, options, firstStep, endStep), error) &&
       checkMemory(error) && prepareOutputs(error)) {
     succeeds(runLog.tell(data.note()), error);
   }
-  return backend.agree(nothing, error);
+  Result<std::string> agreed =
+      backend.agree(error.empty() ? Result<std::string>(std::string()) : makeError(error));
+  return agreed || fail(error, agreed.error().message);
 }
 
 bool Trainer::prepareLoad(std::string &error) {

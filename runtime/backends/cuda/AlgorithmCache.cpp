@@ -98,18 +98,18 @@ std::string AlgorithmCache::text() const {
   return out.str() + digestOf(out.str()) + "\n";
 }
 
-bool AlgorithmCache::read(const std::string &file, std::string &error) {
+Status AlgorithmCache::read(const std::string &file) {
   std::error_code none;
   if (!std::filesystem::exists(file, none)) {
-    return true;
+    return {};
   }
   std::uintmax_t bytes = std::filesystem::file_size(file, none);
   std::ifstream in(file, std::ios::binary);
   if (none || bytes > kMostBytes || !in) {
-    return fail(error, "'", file, "' is not a file of matmul algorithms");
+    return makeError("'", file, "' is not a file of matmul algorithms");
   }
   std::string content(std::istreambuf_iterator<char>(in), {});
-  return parse(content) || fail(error, "'", file, "' is damaged, or of another version");
+  return parse(content) ? Status() : makeError("'", file, "' is damaged, or of another version");
 }
 
 namespace {
@@ -136,16 +136,15 @@ private:
 
 } // namespace
 
-bool AlgorithmCache::write(const std::string &file, std::string &error) {
+Status AlgorithmCache::write(const std::string &file) {
   std::error_code code;
   std::filesystem::path folder = std::filesystem::path(file).parent_path();
   if (!folder.empty() && !std::filesystem::create_directories(folder, code) && code) {
-    return fail(error, "cannot make the folder '", folder.string(), "': ", code.message());
+    return makeError("cannot make the folder '", folder.string(), "': ", code.message());
   }
   FileLock lock(file + ".lock");
-  std::string ignored; // A damaged file is replaced.
-  read(file, ignored);
-  return succeeds(writeFile(file, text()), error);
+  (void)read(file); // A damaged file is replaced.
+  return writeFile(file, text());
 }
 
 const MatmulAlgorithm *AlgorithmCache::find(const std::string &kind, const Matmul &matmul) const {

@@ -16,6 +16,7 @@
 #define WEFT_RT_BACKENDS_CUDA_ALGORITHMCACHE_H
 
 #include "backends/cuda/DriverTable.h"
+#include "weft-rt/Status.h"
 
 #include <map>
 #include <string>
@@ -32,11 +33,10 @@ std::string defaultCacheFile();
 
 class AlgorithmCache {
 public:
-  /// Adds the entries of `file`; a missing file has none. Returns false and sets `error` if the
-  /// file cannot be used.
-  bool read(const std::string &file, std::string &error);
+  /// Adds the entries of `file`; a missing file has none. Fails if the file cannot be used.
+  Status read(const std::string &file);
   /// Writes all entries to `file`, and keeps those that other processes have added to it.
-  bool write(const std::string &file, std::string &error);
+  Status write(const std::string &file);
 
   /// Returns the algorithm for `matmul`, or null. `kind` names the device and the library's
   /// version.

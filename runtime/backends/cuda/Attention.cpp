@@ -133,8 +133,7 @@ struct Run {
     if (a.starts) {
       at[AttentionGraph::kStarts] = operands[a.roles()] + uint64_t(p.part.firstQuery) * 4;
     }
-    std::string error = p.graph->run(library.handle, stream, at, rest);
-    return error.empty() ? nullptr : say(error);
+    return resultOf(p.graph->run(library.handle, stream, at, rest));
   }
 
   CallResult move(size_t role) const {
@@ -185,9 +184,11 @@ CallResult openAttention(Device &device) {
   if (failed) {
     return failed;
   }
-  if (std::string error = openCudnn(&made->handle); !error.empty()) {
-    return say(concat("device ", device.number, ": ", error));
+  Result<cudnnHandle_t> opened = openCudnn();
+  if (!opened) {
+    return say(concat("device ", device.number, ": ", opened.error().message));
   }
+  made->handle = *opened;
   device.attention = made.release(); // Whole, or the next attention begins anew.
   return nullptr;
 }
@@ -200,12 +201,9 @@ CallResult prepareAttention(Handle handle, const Attention *attention, const Att
   if (CallResult failed = enter(handle, device)) {
     return failed;
   }
-  std::string error;
-  if (!findCudnn(error)) {
-    *refusal = say(error);
-    return nullptr;
-  }
-  if ((*refusal = openAttention(*device))) {
+  *refusal = resultOf(findCudnn());
+  *refusal = *refusal ? *refusal : openAttention(*device);
+  if (*refusal) {
     return nullptr;
   }
   uint64_t staged = stagedBytes(*attention);
@@ -215,10 +213,10 @@ CallResult prepareAttention(Handle handle, const Attention *attention, const Att
   }
   AttentionTarget target;
   target.handle = device->attention->handle;
-  auto graph = AttentionGraph::make(*attention, *part, target, isDeterministic,
-                                    attention->workspaceBytes - staged, error);
-  *refusal = graph ? nullptr : say(error);
-  *prepared = graph ? toHandle(new Prepared{*attention, *part, std::move(graph)}) : 0;
+  Result<std::unique_ptr<AttentionGraph>> graph = AttentionGraph::make(
+      *attention, *part, target, isDeterministic, attention->workspaceBytes - staged);
+  *refusal = graph ? nullptr : say(graph.error().message);
+  *prepared = graph ? toHandle(new Prepared{*attention, *part, std::move(*graph)}) : 0;
   return nullptr;
 }
 
@@ -248,8 +246,7 @@ CallResult cuda::closeAttention(Device &device) {
     return nullptr;
   }
   std::unique_ptr<AttentionLibrary> owned(library);
-  std::string error = closeCudnn(owned->handle);
-  return error.empty() ? nullptr : say(error);
+  return resultOf(closeCudnn(owned->handle));
 }
 
 void cuda::addAttention(DriverTable &library) {

@@ -45,12 +45,12 @@ std::string reasonOf(const std::string &message) {
   return message.substr(begin, message.find('\n', begin) - begin);
 }
 
-/// Runs `body` and returns its error, or the text of its exception.
-template <typename Body> std::string guarded(const Body &body) {
+/// Runs `body` and returns its status, or the text of its exception.
+template <typename Body> Status guarded(const Body &body) {
   try {
     return body();
   } catch (const std::exception &thrown) {
-    return concat("cuDNN: ", thrown.what());
+    return makeError("cuDNN: ", thrown.what());
   }
 }
 
@@ -145,11 +145,11 @@ public:
       : attention(attention), part(part) {}
 
   uint64_t workspaceBytes() const override { return uint64_t(needed); }
-  std::string run(cudnnHandle_t handle, CUstream stream, const Places &places,
-                  CUdeviceptr workspace) override;
+  Status run(cudnnHandle_t handle, CUstream stream, const Places &places,
+             CUdeviceptr workspace) override;
   /// `implementation` is for the direction that has several.
-  std::string build(const AttentionTarget &target, bool isDeterministic, int64_t workspace,
-                    fe::AttentionImplementation_t implementation);
+  Status build(const AttentionTarget &target, bool isDeterministic, int64_t workspace,
+               fe::AttentionImplementation_t implementation);
 
 private:
   static int64_t numberOf(size_t role) { return int64_t(role) + 1; }
@@ -235,8 +235,8 @@ void CudnnGraph::describeBackward(bool isDeterministic) {
   setShape(value->set_output(true), Attention::ValueGradient);
 }
 
-std::string CudnnGraph::build(const AttentionTarget &target, bool isDeterministic,
-                              int64_t workspace, fe::AttentionImplementation_t implementation) {
+Status CudnnGraph::build(const AttentionTarget &target, bool isDeterministic, int64_t workspace,
+                         fe::AttentionImplementation_t implementation) {
   graph.set_io_data_type(fe::DataType_t::BFLOAT16)
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT);
@@ -258,17 +258,17 @@ std::string CudnnGraph::build(const AttentionTarget &target, bool isDeterministi
   error = error.is_good() ? graph.build_plans() : error;
   error = error.is_good() ? graph.get_workspace_size(needed) : error;
   if (error.is_bad()) {
-    return concat("cuDNN refuses: ", reasonOf(error.get_message()), ", with a workspace of ",
-                  bytesText(uint64_t(workspace)));
+    return makeError("cuDNN refuses: ", reasonOf(error.get_message()), ", with a workspace of ",
+                     bytesText(uint64_t(workspace)));
   }
-  return needed <= workspace ? ""
-                             : concat("cuDNN needs a workspace of ", bytesText(uint64_t(needed)),
-                                      ", the program has ", bytesText(uint64_t(workspace)));
+  return needed <= workspace ? Status()
+                             : makeError("cuDNN needs a workspace of ", bytesText(uint64_t(needed)),
+                                         ", the program has ", bytesText(uint64_t(workspace)));
 }
 
-std::string CudnnGraph::run(cudnnHandle_t handle, CUstream stream, const Places &places,
-                            CUdeviceptr workspace) {
-  return guarded([&]() -> std::string {
+Status CudnnGraph::run(cudnnHandle_t handle, CUstream stream, const Places &places,
+                       CUdeviceptr workspace) {
+  return guarded([&]() -> Status {
     for (size_t role = 0; role < attention.roles(); ++role) {
       at[numberOf(role)] = reinterpret_cast<void *>(places[role]);
     }
@@ -277,11 +277,12 @@ std::string CudnnGraph::run(cudnnHandle_t handle, CUstream stream, const Places 
     }
     cudnnStatus_t code = fe::detail::set_stream(handle, reinterpret_cast<cudaStream_t>(stream));
     if (code != CUDNN_STATUS_SUCCESS) {
-      return concat("cudnnSetStream: error ", int(code));
+      return makeError("cudnnSetStream: error ", int(code));
     }
     fe::error_t error = graph.execute(handle, at, reinterpret_cast<void *>(workspace));
-    return error.is_good() ? ""
-                           : concat("cudnnBackendExecute of an attention: ", error.get_message());
+    return error.is_good()
+               ? Status()
+               : makeError("cudnnBackendExecute of an attention: ", error.get_message());
   });
 }
 
@@ -290,75 +291,86 @@ std::string CudnnGraph::run(cudnnHandle_t handle, CUstream stream, const Places 
 //===----------------------------------------------------------------------===//
 
 /// Loads a library from `file`, so that others then find it by its name.
-void *preload(const std::string &file, std::string &error) {
+Result<void *> preload(const std::string &file) {
   void *found = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!found) {
-    fail(error, "cannot load ", file, ", which cuDNN's attention is compiled with: ", dlerror());
+    return makeError("cannot load ", file,
+                     ", which cuDNN's attention is compiled with: ", dlerror());
   }
   return found;
 }
 
 /// Loads the compiler libraries that `cudnn` needs, of the CUDA that it was built for. cuDNN would
 /// load them later, and look in fewer places.
-bool loadCompiler(void *cudnn, std::string &error) {
+Status loadCompiler(void *cudnn) {
   auto builtFor =
       reinterpret_cast<decltype(&cudnnGetCudartVersion)>(dlsym(cudnn, "cudnnGetCudartVersion"));
   if (!builtFor) {
-    return fail(error, "cannot use libcudnn.so.9, CUDA's library of attention: ", dlerror());
+    return makeError("cannot use libcudnn.so.9, CUDA's library of attention: ", dlerror());
   }
   std::string major = std::to_string(builtFor() / 1000);
-  void *compiler = preload("libnvrtc.so." + major, error);
+  Result<void *> compiler = preload("libnvrtc.so." + major);
   if (!compiler) {
-    return false;
+    return compiler.error();
   }
   using Version = int (*)(int *major, int *minor);
-  auto versionOf = reinterpret_cast<Version>(dlsym(compiler, "nvrtcVersion"));
+  auto versionOf = reinterpret_cast<Version>(dlsym(*compiler, "nvrtcVersion"));
   int numbers[2] = {};
   if (!versionOf || versionOf(&numbers[0], &numbers[1]) != 0) {
-    return fail(error, "cannot use libnvrtc.so.", major, ": it does not report its version");
+    return makeError("cannot use libnvrtc.so.", major, ": it does not report its version");
   }
-  return preload(concat("libnvrtc-builtins.so.", numbers[0], ".", numbers[1]), error) &&
-         preload("libcudart.so." + major, error);
+  for (const std::string &file :
+       {concat("libnvrtc-builtins.so.", numbers[0], ".", numbers[1]), "libcudart.so." + major}) {
+    if (Result<void *> loaded = preload(file); !loaded) {
+      return loaded.error();
+    }
+  }
+  return {};
 }
 
 } // namespace
 
-bool cuda::findCudnn(std::string &error) {
+Status cuda::findCudnn() {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
   if (fe::cudnn_dlhandle) {
-    return true;
+    return {};
   }
   void *found = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
   if (!found) {
-    return fail(error, "cannot load libcudnn.so.9, CUDA's library of attention: ", dlerror());
+    return makeError("cannot load libcudnn.so.9, CUDA's library of attention: ", dlerror());
   }
   auto version = reinterpret_cast<decltype(&cudnnGetVersion)>(dlsym(found, "cudnnGetVersion"));
   if (!version) {
-    return fail(error, "cannot use libcudnn.so.9, CUDA's library of attention: ", dlerror());
+    return makeError("cannot use libcudnn.so.9, CUDA's library of attention: ", dlerror());
   }
   if (size_t number = version(); number < kOldest) {
-    return fail(error, "libcudnn.so.9 is version ", number / 10000, ".", number / 100 % 100, ".",
-                number % 100, ", expected 9.15.1 or later");
+    return makeError("libcudnn.so.9 is version ", number / 10000, ".", number / 100 % 100, ".",
+                     number % 100, ", expected 9.15.1 or later");
   }
-  if (!loadCompiler(found, error)) {
-    return false;
+  if (Status status = loadCompiler(found); !status) {
+    return status;
   }
   fe::cudnn_dlhandle = found;
-  return true;
+  return {};
 }
 
-std::string cuda::openCudnn(cudnnHandle_t *handle) {
-  return guarded([&]() -> std::string {
-    cudnnStatus_t code = fe::detail::create_handle(handle);
-    return code == CUDNN_STATUS_SUCCESS ? "" : concat("cudnnCreate: error ", int(code));
+Result<cudnnHandle_t> cuda::openCudnn() {
+  cudnnHandle_t handle = nullptr;
+  Status status = guarded([&]() -> Status {
+    cudnnStatus_t code = fe::detail::create_handle(&handle);
+    return code == CUDNN_STATUS_SUCCESS ? Status() : makeError("cudnnCreate: error ", int(code));
   });
+  if (!status) {
+    return status.error();
+  }
+  return handle;
 }
 
-std::string cuda::closeCudnn(cudnnHandle_t handle) {
-  return guarded([&]() -> std::string {
+Status cuda::closeCudnn(cudnnHandle_t handle) {
+  return guarded([&]() -> Status {
     cudnnStatus_t code = fe::detail::destroy_handle(handle);
-    return code == CUDNN_STATUS_SUCCESS ? "" : concat("cudnnDestroy: error ", int(code));
+    return code == CUDNN_STATUS_SUCCESS ? Status() : makeError("cudnnDestroy: error ", int(code));
   });
 }
 
@@ -384,23 +396,22 @@ uint64_t cuda::stagedBytes(const Attention &a) {
   return bytes;
 }
 
-std::unique_ptr<AttentionGraph> AttentionGraph::make(const Attention &attention,
-                                                     const AttentionPart &part,
-                                                     const AttentionTarget &target,
-                                                     bool isDeterministic, uint64_t workspace,
-                                                     std::string &refusal) {
+Result<std::unique_ptr<AttentionGraph>>
+AttentionGraph::make(const Attention &attention, const AttentionPart &part,
+                     const AttentionTarget &target, bool isDeterministic, uint64_t workspace) {
+  Status status;
   // cuDNN's preferred implementation may lack an engine that another one has.
   for (auto implementation :
        {fe::AttentionImplementation_t::AUTO, fe::AttentionImplementation_t::COMPOSITE}) {
     auto made = std::make_unique<CudnnGraph>(attention, part);
-    refusal = guarded(
+    status = guarded(
         [&] { return made->build(target, isDeterministic, int64_t(workspace), implementation); });
-    if (refusal.empty()) {
-      return made;
+    if (status) {
+      return std::unique_ptr<AttentionGraph>(std::move(made));
     }
     if (attention.isBackward) {
       break;
     }
   }
-  return nullptr;
+  return status.error();
 }

@@ -15,6 +15,7 @@
 #define WEFT_RT_BACKENDS_CUDA_ATTENTIONGRAPH_H
 
 #include "weft-rt/Attention.h"
+#include "weft-rt/Status.h"
 
 #include <cuda.h>
 #include <cudnn.h>
@@ -25,14 +26,13 @@
 
 namespace weft::rt::cuda {
 
-/// Loads cuDNN and the libraries with which it compiles attention. Returns false and an error if
-/// one is missing or too old; a success is final. Any thread may call it.
-bool findCudnn(std::string &error);
+/// Loads cuDNN and the libraries with which it compiles attention. Fails if one is missing or too
+/// old; a success is final. Any thread may call it.
+Status findCudnn();
 
-/// Make and free cuDNN's handle for the thread's current device. Return an error, or "" for
-/// success. REQUIRES: `findCudnn` succeeded.
-std::string openCudnn(cudnnHandle_t *handle);
-std::string closeCudnn(cudnnHandle_t handle);
+/// Make and free cuDNN's handle for the thread's current device. REQUIRES: `findCudnn` succeeded.
+Result<cudnnHandle_t> openCudnn();
+Status closeCudnn(cudnnHandle_t handle);
 
 /// The device of a plan. Without a handle: a device with the `properties` that cuDNN has written as
 /// JSON, of compute capability `architecture` (for example 90).
@@ -63,16 +63,17 @@ public:
   using Places = std::array<CUdeviceptr, Attention::ValueGradient + 2>;
   static constexpr size_t kStarts = Attention::ValueGradient + 1;
 
-  /// Makes the graph. Returns null and sets `refusal` if cuDNN does not support it, or needs more
-  /// than `workspace` bytes. REQUIRES: `findCudnn` succeeded.
-  static std::unique_ptr<AttentionGraph> make(const Attention &attention, const AttentionPart &part,
-                                              const AttentionTarget &target, bool isDeterministic,
-                                              uint64_t workspace, std::string &refusal);
+  /// Makes the graph. Fails if cuDNN does not support it, or needs more than `workspace` bytes.
+  /// REQUIRES: `findCudnn` succeeded.
+  static Result<std::unique_ptr<AttentionGraph>> make(const Attention &attention,
+                                                      const AttentionPart &part,
+                                                      const AttentionTarget &target,
+                                                      bool isDeterministic, uint64_t workspace);
   virtual ~AttentionGraph() = default;
   virtual uint64_t workspaceBytes() const = 0;
-  /// Enqueues it on `stream`. Returns an error, or "" for success.
-  virtual std::string run(cudnnHandle_t handle, CUstream stream, const Places &places,
-                          CUdeviceptr workspace) = 0;
+  /// Enqueues it on `stream`.
+  virtual Status run(cudnnHandle_t handle, CUstream stream, const Places &places,
+                     CUdeviceptr workspace) = 0;
 };
 
 } // namespace weft::rt::cuda

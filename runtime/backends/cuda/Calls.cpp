@@ -19,14 +19,13 @@ namespace {
 // The function's name after the headers' macros are expanded.
 #define WEFT_NAME_OF(function) #function
 #define WEFT_LOOK_UP(field, function)                                                              \
-  if (!lookUp(library, WEFT_NAME_OF(function), calls.field, error)) {                              \
-    return false;                                                                                  \
+  if (Status status = lookUp(library, WEFT_NAME_OF(function), calls.field); !status) {             \
+    return status;                                                                                 \
   }
 
-template <typename Function>
-bool lookUp(void *library, const char *name, Function &found, std::string &error) {
+template <typename Function> Status lookUp(void *library, const char *name, Function &found) {
   found = reinterpret_cast<Function>(dlsym(library, name));
-  return found || fail(error, dlerror());
+  return found ? Status() : makeError(dlerror());
 }
 
 /// "13.0".
@@ -38,45 +37,44 @@ std::string versionText(int version) { return concat(version / 1000, ".", versio
 constexpr int kOldestDriver = 13000;
 constexpr const char *kOldestRelease = "580";
 
-bool fill(DriverCalls &calls, void *library, std::string &error) {
+Status fill(DriverCalls &calls, void *library) {
   int version = 0;
-  if (!lookUp(library, "cuDriverGetVersion", calls.version, error)) {
-    return false;
+  if (Status status = lookUp(library, "cuDriverGetVersion", calls.version); !status) {
+    return status;
   }
   if (calls.version(&version) == CUDA_SUCCESS && version < kOldestDriver) {
-    return fail(error, "it is for CUDA ", versionText(version), ", expected ",
-                versionText(kOldestDriver), " or newer, as of driver ", kOldestRelease);
+    return makeError("it is for CUDA ", versionText(version), ", expected ",
+                     versionText(kOldestDriver), " or newer, as of driver ", kOldestRelease);
   }
   WEFT_DRIVER_FUNCTIONS(WEFT_LOOK_UP)
-  return true;
+  return {};
 }
 
-bool fill(MatmulCalls &calls, void *library, std::string &error) {
+Status fill(MatmulCalls &calls, void *library) {
   WEFT_MATMUL_FUNCTIONS(WEFT_LOOK_UP)
-  return true;
+  return {};
 }
 
-bool fill(CommunicationCalls &calls, void *library, std::string &error) {
+Status fill(CommunicationCalls &calls, void *library) {
   WEFT_COMMUNICATION_FUNCTIONS(WEFT_LOOK_UP)
-  return true;
+  return {};
 }
 
 /// Loads the first of `files` that can be loaded, and keeps it.
 template <typename Calls>
-bool load(std::initializer_list<const char *> files, const char *what, Calls &calls,
-          std::string &error) {
+Status load(std::initializer_list<const char *> files, const char *what, Calls &calls) {
   void *library = nullptr;
   std::string reasons;
   for (const char *file : files) {
     library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (library) {
-      std::string missing;
-      return fill(calls, library, missing) ||
-             fail(error, "cannot use ", file, ", ", what, ": ", missing);
+      Status status = fill(calls, library);
+      return status ? status
+                    : makeError("cannot use ", file, ", ", what, ": ", status.error().message);
     }
     reasons += concat(reasons.empty() ? "" : "; ", dlerror());
   }
-  return fail(error, "cannot load ", *files.begin(), ", ", what, ": ", reasons);
+  return makeError("cannot load ", *files.begin(), ", ", what, ": ", reasons);
 }
 
 /// A library that is loaded once; after a failure the next call tries again.
@@ -85,11 +83,11 @@ template <typename Calls> struct Loaded {
   Calls calls;
   bool isThere = false;
 
-  const Calls *find(std::initializer_list<const char *> files, const char *what,
-                    std::string &error) {
+  Status find(std::initializer_list<const char *> files, const char *what) {
     std::lock_guard lock(mutex);
-    isThere = isThere || load(files, what, calls, error);
-    return isThere ? &calls : nullptr;
+    Status status = isThere ? Status() : load(files, what, calls);
+    isThere = bool(status);
+    return status;
   }
 };
 
@@ -99,17 +97,15 @@ Loaded<CommunicationCalls> loadedCommunication;
 
 } // namespace
 
-const DriverCalls *cuda::findDriver(std::string &error) {
-  return loadedDriver.find({"libcuda.so.1"}, "the CUDA driver", error);
+Status cuda::findDriver() { return loadedDriver.find({"libcuda.so.1"}, "the CUDA driver"); }
+
+Status cuda::findMatmuls() {
+  return loadedMatmuls.find({"libcublasLt.so.13", "libcublasLt.so.12"},
+                            "CUDA's library of matmuls");
 }
 
-const MatmulCalls *cuda::findMatmuls(std::string &error) {
-  return loadedMatmuls.find({"libcublasLt.so.13", "libcublasLt.so.12"}, "CUDA's library of matmuls",
-                            error);
-}
-
-const CommunicationCalls *cuda::findCommunication(std::string &error) {
-  return loadedCommunication.find({"libnccl.so.2"}, "CUDA's library of collectives", error);
+Status cuda::findCommunication() {
+  return loadedCommunication.find({"libnccl.so.2"}, "CUDA's library of collectives");
 }
 
 const DriverCalls &cuda::driver() { return loadedDriver.calls; }

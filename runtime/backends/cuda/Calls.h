@@ -135,10 +135,11 @@ struct CommunicationCalls {
 };
 #undef WEFT_FIELD
 
-/// Null, with why in `error`, where there is no such library or it lacks a function.
-const DriverCalls *findDriver(std::string &error);
-const MatmulCalls *findMatmuls(std::string &error);
-const CommunicationCalls *findCommunication(std::string &error);
+/// Load the library; a success is final. Fail where there is no such library or it lacks a
+/// function.
+Status findDriver();
+Status findMatmuls();
+Status findCommunication();
 
 /// Return the functions. REQUIRES: the `find` function above has succeeded.
 const DriverCalls &driver();
@@ -150,6 +151,11 @@ const CommunicationCalls &communication();
 DriverTable::Result say(std::string text, bool mayLackMemory = true);
 /// Returns true if this thread's last error says that memory was missing.
 bool lacksMemory();
+
+/// Returns null for success, else the error.
+inline DriverTable::Result resultOf(const Status &status) {
+  return status ? nullptr : say(status.error().message);
+}
 
 /// Returns null for success, else an error:
 /// "cuMemAlloc of 7.40 GiB: CUDA_ERROR_OUT_OF_MEMORY (out of memory)".

@@ -77,9 +77,8 @@ std::string versionText(int version) {
 
 /// Finds the library. Fails if its version or its settings are not supported.
 CallResult findUsable() {
-  std::string error;
-  if (!findCommunication(error)) {
-    return say(concat(error, "; programs of several ranks need it: NCCL ",
+  if (Status status = findCommunication(); !status) {
+    return say(concat(status.error().message, "; programs of several ranks need it: NCCL ",
                       versionText(kFirstVersion), " or later, as of nvidia-nccl-cu13"));
   }
   int version = 0;

@@ -19,18 +19,16 @@ using namespace weft::rt::cuda;
 
 static const char *const kFile = "libweft-rt-cuda.so.1";
 
-const DriverTable *weft::rt::cuda::loadLibrary(std::string &error) {
+Result<const DriverTable *> weft::rt::cuda::loadLibrary() {
   const char *file = chosenFile("WEFT_RT_CUDA", kFile);
   void *handle = dlopen(file, RTLD_NOW);
   if (!handle) {
-    fail(error, "a program for CUDA devices needs ", kFile,
-         ", which the compiler's build makes if CUDA's headers are installed, found by the "
-         "program's run path, LD_LIBRARY_PATH or WEFT_RT_CUDA: ",
-         dlerror());
-    return nullptr;
+    return makeError("a program for CUDA devices needs ", kFile,
+                     ", which the compiler's build makes if CUDA's headers are installed, found by "
+                     "the program's run path, LD_LIBRARY_PATH or WEFT_RT_CUDA: ",
+                     dlerror());
   }
-  return findTable<DriverTable>(handle, file, "weft_rt_cuda", "programs for CUDA devices need",
-                                error);
+  return findTable<DriverTable>(handle, file, "weft_rt_cuda", "programs for CUDA devices need");
 }
 
 /// Returns true if processes may share devices, for tests on machines with few devices. Threads
@@ -40,20 +38,21 @@ static bool sharesDevices() {
   return wish && std::string_view(wish) == "1";
 }
 
-MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelCode *kernels,
-                                           std::span<const DeviceImage> images, CudaOptions options,
-                                           std::string &error) {
-  const DriverTable *library = loadLibrary(error);
-  if (!library) {
-    return {};
+Result<MakeExecutor> weft::rt::cuda::makeExecutors(const Program &program,
+                                                   const KernelCode *kernels,
+                                                   std::span<const DeviceImage> images,
+                                                   CudaOptions options) {
+  Result<const DriverTable *> loaded = loadLibrary();
+  if (!loaded) {
+    return loaded.error();
   }
+  const DriverTable *library = *loaded;
   if (library->standFor) {
     library->standFor(&program, kernels);
   }
   int64_t count = 0;
   if (DriverTable::Result reason = library->countDevices(&count)) {
-    fail(error, "this program is for CUDA devices: ", reason);
-    return {};
+    return makeError("this program is for CUDA devices: ", reason);
   }
   std::optional<mpi::Launcher> launcher = mpi::findLauncher();
   bool isAlone = !launcher || launcher->size == 1;
@@ -61,9 +60,9 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   // processes see the same one, `DeviceCollectives::join` fails.
   bool isOwn = !isAlone && count == 1;
   if (!isAlone && !isOwn && !launcher->localRank) {
-    fail(error, launcher->name, " does not give this process's number on this machine: expected ",
-         launcher->localRankName);
-    return {};
+    return makeError(launcher->name,
+                     " does not give this process's number on this machine: expected ",
+                     launcher->localRankName);
   }
   int64_t own = isAlone || isOwn ? 0 : *launcher->localRank;
   if (sharesDevices() && count > 0) { // Processes take turns at devices.
@@ -71,17 +70,16 @@ MakeExecutor weft::rt::cuda::makeExecutors(const Program &program, const KernelC
   }
   int64_t last = isAlone ? program.rankCount() - 1 : own;
   if (last >= count) {
-    fail(error, "this program needs a CUDA device for each of its ranks: expected ", last + 1,
-         " or more on this machine, got ", count);
-    return {};
+    return makeError("this program needs a CUDA device for each of its ranks: expected ", last + 1,
+                     " or more on this machine, got ", count);
   }
   if (options.cacheFile.empty() && !library->standFor) {
     options.cacheFile = defaultCacheFile();
   }
   options.sharesDevices = sharesDevices();
-  return [=](const Program &program, const KernelCode *kernels, int64_t rank,
-             int64_t) -> std::unique_ptr<Executor> {
+  return MakeExecutor([=](const Program &program, const KernelCode *kernels, int64_t rank,
+                          int64_t) -> std::unique_ptr<Executor> {
     return std::make_unique<CudaExecutor>(program, kernels, rank, *library, isAlone ? rank : own,
                                           images, options);
-  };
+  });
 }

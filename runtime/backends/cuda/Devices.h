@@ -11,26 +11,24 @@
 #include "backends/cuda/DriverTable.h"
 #include "execution/Executor.h"
 #include "weft-rt/DeviceImage.h"
+#include "weft-rt/Status.h"
 
 #include <span>
-#include <string>
 
 namespace weft::rt::cuda {
 
 struct CudaOptions;
 
 /// Returns the table of `libweft-rt-cuda.so.1`, or of the file that the environment variable
-/// WEFT_RT_CUDA names. Returns null and an error if it cannot be loaded or has another version.
-const DriverTable *loadLibrary(std::string &error);
+/// WEFT_RT_CUDA names. Fails if it cannot be loaded or has another version.
+Result<const DriverTable *> loadLibrary();
 
 /// Returns a function that makes executors on devices. Each rank of this process gets a device of
-/// its own, by the rank's number on this machine. Returns an empty function and an error if there
-/// is no library, no driver, or fewer devices than ranks. If `options` name no cache file, uses the
-/// one in the user's cache folder, except with a simulator. All arguments but `options` must
-/// outlive the executors.
-MakeExecutor makeExecutors(const Program &program, const KernelCode *kernels,
-                           std::span<const DeviceImage> images, CudaOptions options,
-                           std::string &error);
+/// its own, by the rank's number on this machine. Fails if there is no library, no driver, or fewer
+/// devices than ranks. If `options` name no cache file, uses the one in the user's cache folder,
+/// except with a simulator. All arguments but `options` must outlive the executors.
+Result<MakeExecutor> makeExecutors(const Program &program, const KernelCode *kernels,
+                                   std::span<const DeviceImage> images, CudaOptions options);
 
 } // namespace weft::rt::cuda
 

@@ -41,9 +41,8 @@ std::string driverText() {
 
 /// Loads and initializes the driver. It may be called any number of times.
 CallResult start(bool &hasDevices) {
-  std::string error;
-  if (!findDriver(error)) {
-    return say(error);
+  if (CallResult failed = resultOf(findDriver())) {
+    return failed;
   }
   CUresult code = driver().init(0);
   hasDevices = code != CUDA_ERROR_NO_DEVICE;
@@ -52,10 +51,8 @@ CallResult start(bool &hasDevices) {
 
 const char *name() {
   static thread_local std::string text;
-  std::string error;
-  const DriverCalls *calls = findDriver(error);
   int version = 0;
-  if (!calls || calls->version(&version) != CUDA_SUCCESS) {
+  if (!findDriver() || driver().version(&version) != CUDA_SUCCESS) {
     return "CUDA without a driver";
   }
   text = concat("CUDA ", version / 1000, ".", version % 1000 / 10, driverText());

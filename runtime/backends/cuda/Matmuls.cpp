@@ -497,12 +497,11 @@ CallResult choose(const Device &device, Prepared &prepared,
 //===----------------------------------------------------------------------===//
 
 CallResult openMatmuls(Device &device) {
-  std::string error;
   if (device.matmuls) {
     return nullptr;
   }
-  if (!findMatmuls(error)) {
-    return say(error);
+  if (CallResult failed = resultOf(findMatmuls())) {
+    return failed;
   }
   return resultOf(matmuls().make(&device.matmuls), "cublasLtCreate on device ", device.number);
 }

@@ -100,11 +100,10 @@ bool Preparation::findLeader() {
 /// measuring.
 bool Preparation::choose() {
   AlgorithmCache cache;
-  std::string error;
   bool isNew = false;
-  if (!setup.cacheFile.empty() && !cache.read(setup.cacheFile, error)) {
+  if (Status status = setup.cacheFile.empty() ? Status() : cache.read(setup.cacheFile); !status) {
     std::fprintf(stderr, "warning: cannot use the algorithms kept for matmuls: %s\n",
-                 error.c_str());
+                 status.error().message.c_str());
   }
   for (size_t i = 0; i < ways.size(); ++i) {
     const Matmul &matmul = setup.program.matmuls[i];
@@ -121,9 +120,10 @@ bool Preparation::choose() {
     cache.set(kind, matmul, ways[i]);
     isNew = true;
   }
-  if (isNew && !setup.cacheFile.empty() && !cache.write(setup.cacheFile, error)) {
+  bool isKept = isNew && !setup.cacheFile.empty();
+  if (Status status = isKept ? cache.write(setup.cacheFile) : Status(); !status) {
     std::fprintf(stderr, "warning: cannot keep the algorithms chosen for matmuls: %s\n",
-                 error.c_str());
+                 status.error().message.c_str());
   }
   return true;
 }

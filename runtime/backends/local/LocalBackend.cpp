@@ -150,7 +150,7 @@ public:
 
   bool reportsErrors() override { return true; }
 
-  bool agree(std::string &, std::string &error) override { return error.empty(); }
+  Result<std::string> agree(const Result<std::string> &own) override { return own; }
 
   RunResult run(const std::function<void(Communicator &)> &body) override {
     auto shared = std::make_shared<Run>(mesh, rankCount(), options.timeout);

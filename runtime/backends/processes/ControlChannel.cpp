@@ -170,13 +170,13 @@ ControlChannel::~ControlChannel() {
   }
 }
 
-bool ControlChannel::listen(std::string &address, std::string &error) {
+Result<std::string> ControlChannel::listen() {
   listener = bindAnywhere();
   sockaddr_in6 any = {};
   socklen_t size = sizeof any;
   if (listener < 0 || ::listen(listener, SOMAXCONN) != 0 ||
       getsockname(listener, reinterpret_cast<sockaddr *>(&any), &size) != 0) {
-    return fail(error, "cannot listen for the other ranks: ", systemError(errno));
+    return makeError("cannot listen for the other ranks: ", systemError(errno));
   }
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   std::string text = std::to_string(ntohs(any.sin6_port));
@@ -185,8 +185,7 @@ bool ControlChannel::listen(std::string &address, std::string &error) {
       text += " " + own;
     }
   }
-  address = std::move(text);
-  return true;
+  return text;
 }
 
 bool ControlChannel::letIn(int descriptor, int64_t ranks, uint64_t secret) {
@@ -205,23 +204,21 @@ bool ControlChannel::letIn(int descriptor, int64_t ranks, uint64_t secret) {
   return true;
 }
 
-bool ControlChannel::accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds patience,
-                            std::string &error) {
+Status ControlChannel::accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds patience) {
   auto deadline = std::chrono::steady_clock::now() + patience;
   while (int64_t(peers.size()) + 1 < ranks) {
     int descriptor =
         waitFor(listener, POLLIN, 100) ? accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
     bool isNew = descriptor >= 0 && letIn(descriptor, ranks, secret);
     if (!isNew && std::chrono::steady_clock::now() > deadline) {
-      return fail(error, ranks - 1 - int64_t(peers.size()),
-                  " ranks have not connected to rank 0; do their machines let TCP through?");
+      return makeError(ranks - 1 - int64_t(peers.size()),
+                       " ranks have not connected to rank 0; do their machines let TCP through?");
     }
   }
-  return true;
+  return {};
 }
 
-bool ControlChannel::connect(const std::string &address, int64_t rank, uint64_t secret,
-                             std::string &error) {
+Status ControlChannel::connect(const std::string &address, int64_t rank, uint64_t secret) {
   std::istringstream words(address);
   std::string port;
   words >> port;
@@ -232,12 +229,12 @@ bool ControlChannel::connect(const std::string &address, int64_t rank, uint64_t 
   Greeting greeting = {secret, rank};
   if (descriptor < 0 ||
       ::send(descriptor, &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) {
-    return fail(error, "rank ", rank, " cannot connect to rank 0, at ", address,
-                " (port and addresses); do the machines let TCP through?");
+    return makeError("rank ", rank, " cannot connect to rank 0, at ", address,
+                     " (port and addresses); do the machines let TCP through?");
   }
   prepareSocket(descriptor);
   peers.push_back({0, descriptor, {}});
-  return true;
+  return {};
 }
 
 void ControlChannel::send(int64_t rank, uint8_t kind, const std::string &text) {

@@ -19,6 +19,8 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_CONTROLCHANNEL_H
 #define WEFT_RT_BACKENDS_PROCESSES_CONTROLCHANNEL_H
 
+#include "weft-rt/Status.h"
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -39,15 +41,14 @@ public:
   ControlChannel &operator=(const ControlChannel &) = delete;
   ~ControlChannel();
 
-  /// Rank 0 calls both. `listen` returns the `address` to connect to, shorter than `kAddressBytes`;
+  /// Rank 0 calls both. `listen` returns the address to connect to, shorter than `kAddressBytes`;
   /// `accept` waits up to `patience` for all `ranks` (rank 0 included) to connect. It closes
   /// connections that do not send `secret`.
-  bool listen(std::string &address, std::string &error);
-  bool accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds patience,
-              std::string &error);
+  Result<std::string> listen();
+  Status accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds patience);
 
   /// Connects another rank to rank 0.
-  bool connect(const std::string &address, int64_t rank, uint64_t secret, std::string &error);
+  Status connect(const std::string &address, int64_t rank, uint64_t secret);
 
   /// Sends to `rank`; all but rank 0 can only send to rank 0. REQUIRES: kind > 0.
   void send(int64_t rank, uint8_t kind, const std::string &text);

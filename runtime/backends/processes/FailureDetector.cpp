@@ -229,9 +229,9 @@ void FailureDetector::handleSignal() {
   raise(SIGTERM);
 }
 
-bool FailureDetector::agree(std::string &text, std::string &error) {
+Result<std::string> FailureDetector::agree(const Result<std::string> &given) {
   // The first letter tells a text from an error.
-  std::string own = error.empty() ? "t" + text : "e" + error;
+  std::string own = given ? "t" + *given : "e" + given.error().message;
   if (self != 0) {
     std::lock_guard lock(mutex);
     controlChannel.send(0, uint8_t(Message::Agrees), own);
@@ -252,19 +252,20 @@ bool FailureDetector::agree(std::string &text, std::string &error) {
     poll(std::chrono::milliseconds(100));
   }
   if (!agreed) {
-    error = failure->message;
-    return false;
+    return makeError(failure->message);
   }
   std::string result = std::move(*agreed);
   agreed.reset();
   bool ok = result.starts_with('t');
-  (ok ? text : error) = result.substr(1);
   // Rank 0 reports the error and ends; if another process ends first, the launcher may kill rank 0.
   for (auto end = Clock::now() + grace; !ok && self != 0 && !firstIsGone && Clock::now() < end;) {
     poll(std::chrono::milliseconds(100));
   }
   hasDisagreed = !ok;
-  return ok;
+  if (!ok) {
+    return makeError(result.substr(1));
+  }
+  return result.substr(1);
 }
 
 void FailureDetector::sendLeaving(const std::map<int64_t, int64_t> &begun) {

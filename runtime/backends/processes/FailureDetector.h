@@ -55,7 +55,7 @@ public:
   void leave() { inside.store(false, std::memory_order_release); }
 
   /// See Backend::agree.
-  bool agree(std::string &text, std::string &error);
+  Result<std::string> agree(const Result<std::string> &own);
 
   /// Handles messages until `isDone` on all ranks. Calls `work` repeatedly; it returns true to be
   /// called again soon. `begun` returns the number of collectives that the rank has begun, by

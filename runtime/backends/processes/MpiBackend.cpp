@@ -43,13 +43,8 @@ std::string placeOf(const Introduction &who) {
   return concat("process ", who.process, " on '", who.host, "'");
 }
 
-/// Keeps an error that all processes have only at rank 0. Returns false.
-bool tellAtFirst(const World &world, std::string &error) {
-  if (world.rank() != 0) {
-    error.clear();
-  }
-  return false;
-}
+/// Returns an error that all processes have: only rank 0 reports it.
+Error atFirst(const World &world, Error error) { return world.rank() == 0 ? error : Error(); }
 
 class MpiCommunicator : public Communicator {
 public:
@@ -117,31 +112,31 @@ public:
   }
 
   /// Exchanges introductions with the other processes.
-  bool start(std::string &error) {
-    Introduction own = introduce(error);
+  Status start() {
+    Introduction own = introduce();
     std::vector<Introduction> all;
     all.resize(size_t(rankCount()));
     if (const char *reason = world.library().allGather(group, &own, all.data(), sizeof own)) {
-      return weft::rt::fail(error, reason);
+      return makeError(reason);
     }
     std::vector<std::string> places;
     for (const Introduction &each : all) {
       places.push_back(placeOf(each));
       onHost += std::strcmp(each.host, own.host) == 0;
     }
-    if (!isSameProgram(all, error)) {
-      return tellAtFirst(world, error);
+    if (Status status = checkAll(all); !status) {
+      return atFirst(world, status.error());
     }
-    bool ok = world.rank() == 0
-                  ? controlChannel->accept(rankCount(), all[0].secret, kConnectPatience, error)
-                  : controlChannel->connect(all[0].address, world.rank(), all[0].secret, error);
-    if (!ok) {
+    Status status = world.rank() == 0
+                        ? controlChannel->accept(rankCount(), all[0].secret, kConnectPatience)
+                        : controlChannel->connect(all[0].address, world.rank(), all[0].secret);
+    if (!status) {
       world.abandon();
-      return false;
+      return status;
     }
     detector = std::make_shared<FailureDetector>(*controlChannel, world.rank(), std::move(places),
                                                  all[0].secret, options.grace);
-    return true;
+    return {};
   }
 
   int64_t rankCount() const override {
@@ -154,8 +149,8 @@ public:
   RankRange ranksHere() const override { return {world.rank(), 1}; }
   int64_t ranksOnHost() const override { return onHost; }
   bool reportsErrors() override { return detector->reportsErrors(); }
-  bool agree(std::string &text, std::string &error) override {
-    return detector->agree(text, error);
+  Result<std::string> agree(const Result<std::string> &own) override {
+    return detector->agree(own);
   }
 
   RunResult run(const std::function<void(Communicator &)> &body) override {
@@ -180,37 +175,34 @@ public:
   }
 
 private:
-  Introduction introduce(std::string &error) {
+  Introduction introduce() {
     Introduction own;
     gethostname(own.host, sizeof own.host - 1);
     own.process = getpid();
     copyText(own.program, options.program);
     copyText(own.arguments, options.arguments);
     if (world.rank() == 0) {
-      std::string address;
-      if (!controlChannel->listen(address, error)) {
-        copyText(own.problem, error);
-      }
-      copyText(own.address, address);
+      Result<std::string> address = controlChannel->listen();
+      address ? copyText(own.address, *address) : copyText(own.problem, address.error().message);
       std::random_device random;
       own.secret = uint64_t(random()) << 32 | random();
     }
     return own;
   }
 
-  static bool isSameProgram(const std::vector<Introduction> &all, std::string &error) {
+  /// Fails if rank 0 has a problem, or if not all run the same program.
+  static Status checkAll(const std::vector<Introduction> &all) {
     for (size_t rank = 0; rank < all.size(); ++rank) {
       if (std::strcmp(all[rank].program, all[0].program) != 0) {
-        return weft::rt::fail(error, "rank ", rank, " runs another program than rank 0: on '",
-                              all[rank].host, "' ", all[rank].program, "; rank 0 on '", all[0].host,
-                              "' ", all[0].program);
+        return makeError("rank ", rank, " runs another program than rank 0: on '", all[rank].host,
+                         "' ", all[rank].program, "; rank 0 on '", all[0].host, "' ",
+                         all[0].program);
       }
       if (std::strcmp(all[rank].arguments, all[0].arguments) != 0) {
-        return weft::rt::fail(error, "rank ", rank, " was given other options than rank 0");
+        return makeError("rank ", rank, " was given other options than rank 0");
       }
     }
-    error = all[0].problem;
-    return error.empty();
+    return *all[0].problem ? makeError(all[0].problem) : Status();
   }
 
   World &world;
@@ -225,32 +217,31 @@ private:
 
 } // namespace
 
-std::unique_ptr<Backend> weft::rt::makeMpiBackend(World &world, std::vector<Axis> mesh,
-                                                  const MpiOptions &options, std::string &error,
-                                                  bool mayIdle) {
+Result<std::unique_ptr<Backend>> weft::rt::makeMpiBackend(World &world, std::vector<Axis> mesh,
+                                                          const MpiOptions &options, bool mayIdle) {
   int64_t ranks = 1, bits = 0;
   for (const Axis &axis : mesh) {
     ranks *= axis.size;
   }
   bits = int64_t(mesh.size());
   if (world.size() != ranks && !(mayIdle && world.size() > ranks)) {
-    error = concat(world.size(), " processes were started, but the plan of this program is for ",
-                   ranks, ranks == 1 ? " rank" : " ranks");
-    tellAtFirst(world, error);
-    return nullptr;
+    return atFirst(world, makeError(world.size(),
+                                    " processes were started, but the plan of this program is for ",
+                                    ranks, ranks == 1 ? " rank" : " ranks"));
   }
   if ((int64_t(2) << bits) >= kTags) {
-    error = concat("--backend mpi takes a mesh of at most 13 axes, got ", bits);
-    return nullptr;
+    return makeError("--backend mpi takes a mesh of at most 13 axes, got ", bits);
   }
   uint64_t group = 0;
   if (const char *reason = world.library().makeGroup(ranks, &group)) {
-    error = reason;
-    return nullptr;
+    return makeError(reason);
   }
   if (world.rank() >= ranks) {
-    return nullptr;
+    return std::unique_ptr<Backend>();
   }
   auto backend = std::make_unique<MpiBackend>(world, group, std::move(mesh), options);
-  return backend->start(error) ? std::move(backend) : nullptr;
+  if (Status status = backend->start(); !status) {
+    return status.error();
+  }
+  return std::unique_ptr<Backend>(std::move(backend));
 }

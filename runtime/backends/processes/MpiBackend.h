@@ -30,13 +30,12 @@ struct MpiOptions {
   std::string program, arguments;
 };
 
-/// Makes the backend of this process. All processes of `world` call it at the same point. Returns
-/// null in all processes if there are not as many as the mesh has ranks, or if their programs
-/// differ; only rank 0 gets an error to print. With `mayIdle` there may be more processes: the
-/// surplus ones get null and no error. `world` must outlive the backend.
-std::unique_ptr<Backend> makeMpiBackend(mpi::World &world, std::vector<Axis> mesh,
-                                        const MpiOptions &options, std::string &error,
-                                        bool mayIdle = false);
+/// Makes the backend of this process. All processes of `world` call it at the same point. Fails in
+/// all processes if there are not as many as the mesh has ranks, or if their programs differ; only
+/// at rank 0 is this error not empty. With `mayIdle` there may be more processes: the surplus ones
+/// get null. `world` must outlive the backend.
+Result<std::unique_ptr<Backend>> makeMpiBackend(mpi::World &world, std::vector<Axis> mesh,
+                                                const MpiOptions &options, bool mayIdle = false);
 
 } // namespace weft::rt
 

@@ -17,66 +17,61 @@ using namespace weft::rt::mpi;
 
 static const char *const kFile = "libweft-rt-mpi.so.1";
 
-bool World::load(std::string &error) {
+static Result<const TransportTable *> load() {
   const char *file = chosenFile("WEFT_RT_MPI", kFile);
   // Open MPI's own plugins look for its symbols among the global ones.
   void *handle = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
   if (!handle) {
     const char *reason = dlerror();
     if (std::strstr(reason, "libmpi")) {
-      return fail(error, "--backend mpi needs Open MPI 4 (of Debian: openmpi-bin): ", reason);
+      return makeError("--backend mpi needs Open MPI 4 (of Debian: openmpi-bin): ", reason);
     }
-    return fail(error, "--backend mpi needs ", kFile,
-                ", which the compiler's build makes, found by the program's run path, "
-                "LD_LIBRARY_PATH or WEFT_RT_MPI: ",
-                reason);
+    return makeError("--backend mpi needs ", kFile,
+                     ", which the compiler's build makes, found by the program's run path, "
+                     "LD_LIBRARY_PATH or WEFT_RT_MPI: ",
+                     reason);
   }
-  table = findTable<TransportTable>(handle, file, "weft_rt_mpi", "--backend mpi needs", error);
-  return table;
+  return findTable<TransportTable>(handle, file, "weft_rt_mpi", "--backend mpi needs");
 }
 
-std::unique_ptr<World> World::start(std::string &error, std::chrono::nanoseconds patience) {
+Result<std::unique_ptr<World>> World::start(std::chrono::nanoseconds patience) {
   std::optional<Launcher> launcher = findLauncher();
   if (!launcher) {
-    error = "--backend mpi needs a process for each rank: start the program by 'mpirun -n RANKS', "
-            "by 'srun -n RANKS', or by 'weft run --backend mpi'";
-    return nullptr;
+    return makeError("--backend mpi needs a process for each rank: start the program by 'mpirun -n "
+                     "RANKS', by 'srun -n RANKS', or by 'weft run --backend mpi'");
   }
   if (!launcher->problem.empty()) {
-    error = launcher->problem;
-    return nullptr;
+    return makeError(launcher->problem);
   }
   std::unique_ptr<World> world(new World);
   if (launcher->rendezvousPoint) {
     world->table = tcp::openLibrary(*launcher, patience);
     if (const char *reason = world->table->start(&world->self, &world->count)) {
-      error = reason;
-      return nullptr;
+      return makeError(reason);
     }
     world->isStarted = true;
     return world;
   }
-  if (!world->load(error)) {
-    return nullptr;
+  Result<const TransportTable *> table = load();
+  if (!table) {
+    return table.error();
   }
+  world->table = *table;
   std::string name = world->table->name();
   if (launcher->name.ends_with("MPICH") && name.starts_with("Open MPI")) {
-    fail(error,
-         "the program was started by an mpiexec that is not Open MPI's, but --backend mpi uses ",
-         name, ": expected the mpirun of the same MPI");
-    return nullptr;
+    return makeError(
+        "the program was started by an mpiexec that is not Open MPI's, but --backend mpi uses ",
+        name, ": expected the mpirun of the same MPI");
   }
   if (const char *reason = world->table->start(&world->self, &world->count)) {
-    fail(error, "cannot start ", name, ": ", reason);
-    return nullptr;
+    return makeError("cannot start ", name, ": ", reason);
   }
   world->isStarted = true;
   if (world->count != launcher->size) {
-    fail(error, launcher->name, " has started ", launcher->size, " processes, but ", name,
-         " finds ", world->count,
-         launcher->name == "srun" ? ": expected 'srun --mpi=pmix'"
-                                  : ": expected the mpirun of the same MPI");
-    return nullptr;
+    return makeError(launcher->name, " has started ", launcher->size, " processes, but ", name,
+                     " finds ", world->count,
+                     launcher->name == "srun" ? ": expected 'srun --mpi=pmix'"
+                                              : ": expected the mpirun of the same MPI");
   }
   return world;
 }

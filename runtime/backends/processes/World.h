@@ -10,6 +10,7 @@
 
 #include "backends/Launcher.h"
 #include "backends/processes/transports/TransportTable.h"
+#include "weft-rt/Status.h"
 
 #include <chrono>
 #include <memory>
@@ -23,11 +24,11 @@ class World {
 public:
   /// Connects to the other processes: over TCP if the launcher gives a rendezvous point, where all
   /// must arrive within `patience`; else by MPI, whose shared library is found by the executable's
-  /// run path or named by the environment variable WEFT_RT_MPI. Returns null and an error if there
-  /// is no launcher, or if MPI is missing or another implementation than the library needs; the
-  /// error is empty if rank 0 reports it.
-  static std::unique_ptr<World> start(std::string &error,
-                                      std::chrono::nanoseconds patience = std::chrono::seconds(60));
+  /// run path or named by the environment variable WEFT_RT_MPI. Fails if there is no launcher, or
+  /// if MPI is missing or another implementation than the library needs; the error is empty if rank
+  /// 0 reports it.
+  static Result<std::unique_ptr<World>>
+  start(std::chrono::nanoseconds patience = std::chrono::seconds(60));
   ~World();
   World(const World &) = delete;
   World &operator=(const World &) = delete;
@@ -41,7 +42,6 @@ public:
 
 private:
   World() = default;
-  bool load(std::string &error);
 
   const TransportTable *table = nullptr;
   int64_t self = 0, count = 1;

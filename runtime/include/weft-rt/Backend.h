@@ -26,6 +26,7 @@
 
 #include "weft-rt/ExitCode.h"
 #include "weft-rt/Program.h"
+#include "weft-rt/Status.h"
 
 #include <chrono>
 #include <functional>
@@ -152,10 +153,9 @@ public:
   /// has died.
   virtual bool reportsErrors() = 0;
 
-  /// Waits for all processes; called outside of `run`. Each process passes an error or an empty
-  /// string. If any passes an error, returns false and sets `error` to that of the lowest rank;
-  /// otherwise sets `text` to that of rank 0's process.
-  virtual bool agree(std::string &text, std::string &error) = 0;
+  /// Waits for all processes; called outside of `run`. Each process passes a text or an error.
+  /// Returns the text of rank 0's process, or if any passes an error, that of the lowest rank.
+  virtual Result<std::string> agree(const Result<std::string> &own) = 0;
 
   /// Calls `body` for every rank of this process, each on its own thread, and waits until all have
   /// returned. May be called again unless a run failed.

@@ -61,11 +61,10 @@ TEST(MemoryKernels, ComputeWhatTheySay) {
 TEST(Measurements, CoverTheMachine) {
   Plan plan = {2, 1, 0.2};
   std::vector<std::string> progress;
-  Measurements measurements;
-  std::string error;
-  ASSERT_TRUE(measure(
-      plan, [&](const std::string &text) { progress.push_back(text); }, measurements, error))
-      << error;
+  Result<Measurements> measured =
+      measure(plan, [&](const std::string &text) { progress.push_back(text); });
+  ASSERT_TRUE(measured) << measured.error().message;
+  const Measurements &measurements = *measured;
   EXPECT_THAT(progress, testing::Contains("collectives of 2 ranks"));
   EXPECT_EQ(measurements.matmuls.size(), 10u);
   for (const MatmulTime &entry : measurements.matmuls) {
@@ -92,19 +91,23 @@ TEST(Measurements, CoverTheMachine) {
   EXPECT_EQ(json["collectives"][0]["kind"], "all-reduce");
 }
 
-/// Measures simulated devices; returns the error, or "".
-std::string measureSimulator(Plan plan, Measurements &measurements) {
-  std::string error;
+/// Measures simulated devices.
+Result<Measurements> measureSimulator(Plan plan) {
   setenv("WEFT_RT_CUDA", SIMULATOR, 1);
-  bool isGood = measureDevices(plan, [](const std::string &) {}, measurements, error);
-  EXPECT_EQ(isGood, error.empty());
+  Result<Measurements> measured = measureDevices(plan, [](const std::string &) {});
   unsetenv("WEFT_RT_CUDA");
-  return error;
+  return measured;
+}
+
+/// Measures simulated devices, which succeeds.
+Measurements measurementsOf(const Plan &plan) {
+  Result<Measurements> measured = measureSimulator(plan);
+  EXPECT_TRUE(measured) << measured.error().message;
+  return measured ? std::move(*measured) : Measurements();
 }
 
 TEST(DeviceMeasurements, CoverTheDevices) {
-  Measurements measurements;
-  ASSERT_EQ(measureSimulator({4, 0, 0.1}, measurements), "");
+  Measurements measurements = measurementsOf({4, 0, 0.1});
   std::map<std::string, int> matmuls;
   for (const MatmulTime &entry : measurements.matmuls) {
     EXPECT_GT(entry.timing.median, 0);
@@ -136,8 +139,7 @@ TEST(DeviceMeasurements, CoverTheDevices) {
 
 TEST(DeviceMeasurements, LeaveOutWhatADeviceLacks) {
   setenv("WEFT_SIMULATOR_ARCHITECTURE", "80", 1);
-  Measurements measurements;
-  ASSERT_EQ(measureSimulator({1, 0, 0.05}, measurements), "");
+  Measurements measurements = measurementsOf({1, 0, 0.05});
   unsetenv("WEFT_SIMULATOR_ARCHITECTURE");
   EXPECT_EQ(measurements.matmuls.size(), 16u);
   for (const MatmulTime &entry : measurements.matmuls) {
@@ -149,8 +151,7 @@ TEST(DeviceMeasurements, LeaveOutWhatADeviceLacks) {
 /// refuses the first in FP8.
 TEST(DeviceMeasurements, WhatTheLibraryRefusesIsToldAndLeftOut) {
   setenv("WEFT_SIMULATOR_FAIL", "prepareMatmul:33", 1);
-  Measurements measurements;
-  ASSERT_EQ(measureSimulator({2, 0, 0.05}, measurements), "");
+  Measurements measurements = measurementsOf({2, 0, 0.05});
   unsetenv("WEFT_SIMULATOR_FAIL");
   EXPECT_EQ(measurements.matmuls.size(), 16u + 7);
   ASSERT_EQ(measurements.refused.size(), 1u);
@@ -175,17 +176,15 @@ TEST(DeviceMeasurements, WhatFailsIsSaid) {
   for (const char *function : {"open", "makeTimer", "allocate", "allocatePinned", "prepareMatmul",
                                "runMatmul", "copy", "elapsed", "freeMemory", "join", "isRegistered",
                                "allReduce", "allocateShared", "close", "work"}) {
-    Measurements measurements;
     setenv("WEFT_SIMULATOR_FAIL", concat(function, ":2").c_str(), 1);
     EXPECT_THAT(
-        measureSimulator({2, 0, 0.05}, measurements),
+        measureSimulator({2, 0, 0.05}).error().message,
         testing::ContainsRegex(concat("device [01].*(", function, "|failed).*: it is lost")));
   }
   unsetenv("WEFT_SIMULATOR_FAIL");
   setenv("WEFT_SIMULATOR_MEMORY", "65536", 1);
-  Measurements measurements;
   EXPECT_THAT(
-      measureSimulator({2, 0, 0.05}, measurements),
+      measureSimulator({2, 0, 0.05}).error().message,
       testing::ContainsRegex("device [01], a simulator, has no .* left of 64.0 KiB to measure "
                              "with"));
   unsetenv("WEFT_SIMULATOR_MEMORY");
@@ -194,18 +193,18 @@ TEST(DeviceMeasurements, WhatFailsIsSaid) {
 TEST(DeviceMeasurements, NeedALibrary) {
   setenv("WEFT_RT_CUDA", "/nowhere.so", 1);
   Plan plan;
-  Measurements measurements;
-  std::string error;
-  EXPECT_FALSE(measureDevices(plan, [](const std::string &) {}, measurements, error));
-  EXPECT_THAT(error, testing::HasSubstr("or WEFT_RT_CUDA: /nowhere.so: cannot open"));
+  Result<Measurements> measured = measureDevices(plan, [](const std::string &) {});
+  ASSERT_FALSE(measured);
+  EXPECT_THAT(measured.error().message,
+              testing::HasSubstr("or WEFT_RT_CUDA: /nowhere.so: cannot open"));
   unsetenv("WEFT_RT_CUDA");
 }
 
 TEST(Measurements, TooManyRanksAreRefused) {
-  Measurements measurements;
-  std::string error;
-  EXPECT_FALSE(measure({1 << 20, 1, 1}, [](const std::string &) {}, measurements, error));
-  EXPECT_THAT(error, testing::HasSubstr("of memory to calibrate, this machine has"));
+  Result<Measurements> measured = measure({1 << 20, 1, 1}, [](const std::string &) {});
+  ASSERT_FALSE(measured);
+  EXPECT_THAT(measured.error().message,
+              testing::HasSubstr("of memory to calibrate, this machine has"));
 }
 
 } // namespace

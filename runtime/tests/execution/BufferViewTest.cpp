@@ -165,7 +165,8 @@ private:
     Options options;
     std::string error;
     EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
-    return train(program, kernels.data(), options, [&](std::string &) { return makeExecutor; });
+    return train(program, kernels.data(), options,
+                 [&] { return Result<MakeExecutor>(makeExecutor); });
   }
 
   /// Returns the metrics without times.

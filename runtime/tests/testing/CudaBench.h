@@ -19,7 +19,7 @@ namespace weft::rt::cuda {
 
 using Handle = DriverTable::Handle;
 using Address = DriverTable::Address;
-using Result = DriverTable::Result;
+using CallResult = DriverTable::Result;
 
 inline constexpr int64_t kBenchCount = 64;
 inline constexpr uint64_t kBenchBytes = kBenchCount * sizeof(double);
@@ -94,10 +94,10 @@ struct Bench {
     drain(stream);
   }
 
-  static void ok(Result result) { EXPECT_EQ(result, nullptr) << result; }
+  static void ok(CallResult result) { EXPECT_EQ(result, nullptr) << result; }
 
   /// Waits on the host for all work of a stream.
-  Result finish(Handle awaited) {
+  CallResult finish(Handle awaited) {
     Handle last = makeEvent();
     ok(cuda.record(device, last, awaited));
     return cuda.await(device, last);
@@ -135,7 +135,7 @@ struct Bench {
     ok(cuda.entry(device, module, name, &found));
     return found;
   }
-  Result prepare(Matmul matmul, uint64_t workspaceBytes, Handle *made) {
+  CallResult prepare(Matmul matmul, uint64_t workspaceBytes, Handle *made) {
     MatmulAlgorithm way = {};
     matmul.workspaceBytes = workspaceBytes;
     return cuda.prepareMatmul(device, &matmul, &way, made);
@@ -145,8 +145,8 @@ struct Bench {
     ok(prepare(kBenchMatmul, workspaceBytes, &made));
     return made;
   }
-  Result runMatmul(Handle on, Handle matmul, Address first, Address second, Address result,
-                   Address workspace = 0) {
+  CallResult runMatmul(Handle on, Handle matmul, Address first, Address second, Address result,
+                       Address workspace = 0) {
     MatmulPlaces places = {first, second, result, 0, 0, 0, 0, workspace};
     return cuda.runMatmul(device, on, matmul, &places);
   }
@@ -157,18 +157,18 @@ struct Bench {
   }
 
   /// Launches "scale", whose coordinates are at `c`.
-  Result launch(Handle on, Address from, Address to, uint64_t factor = 1) {
+  CallResult launch(Handle on, Address from, Address to, uint64_t factor = 1) {
     const uint64_t arguments[] = {c, from, to, factor};
     return cuda.launch(device, on, scale, 2, 64, arguments, 4);
   }
-  Result copy(Handle on, Address to, Address from) {
+  CallResult copy(Handle on, Address to, Address from) {
     return cuda.copy(device, on, to, from, kBenchBytes);
   }
-  Result zero(Handle on, Address at) { return cuda.zero(device, on, at, kBenchBytes); }
-  Result send(Handle on, Address to) {
+  CallResult zero(Handle on, Address at) { return cuda.zero(device, on, at, kBenchBytes); }
+  CallResult send(Handle on, Address to) {
     return cuda.copyToDevice(device, on, to, pinned, kBenchBytes);
   }
-  Result fetch(Handle on, Address from) {
+  CallResult fetch(Handle on, Address from) {
     return cuda.copyToHost(device, on, pinned, from, kBenchBytes);
   }
 
@@ -186,7 +186,7 @@ struct Misused {
   /// A part of the expected error.
   const char *text;
   /// Makes the wrong use, and returns the result of its last call.
-  Result (*run)(Bench &bench);
+  CallResult (*run)(Bench &bench);
 };
 
 inline std::string nameOfMisused(const testing::TestParamInfo<Misused> &info) {
@@ -196,7 +196,7 @@ inline std::string nameOfMisused(const testing::TestParamInfo<Misused> &info) {
 inline void expectRefused(const Misused &misused) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     Bench bench(seed);
-    Result result = misused.run(bench);
+    CallResult result = misused.run(bench);
     ASSERT_NE(result, nullptr) << "seed " << seed;
     EXPECT_THAT(result, testing::HasSubstr(misused.text));
   }

@@ -56,12 +56,12 @@ struct Two {
     settle(one, one.world);
     settle(two, two.world);
   }
-  Result sum(const Rank &rank, Handle communicator, ElementType type = ElementType::F32,
-             uint64_t count = 4) {
+  CallResult sum(const Rank &rank, Handle communicator, ElementType type = ElementType::F32,
+                 uint64_t count = 4) {
     return cuda.allReduce(rank.device, rank.stream, communicator, ReductionKind::Sum, type,
                           rank.memory, rank.memory, count);
   }
-  Result finish(const Rank &rank) {
+  CallResult finish(const Rank &rank) {
     Bench::ok(cuda.record(rank.device, rank.event, rank.stream));
     return cuda.await(rank.device, rank.event);
   }
@@ -85,7 +85,7 @@ struct Two {
 
 struct MisusedPair {
   const char *name, *text;
-  Result (*run)(Two &two);
+  CallResult (*run)(Two &two);
 };
 
 const MisusedPair kMisused[] = {
@@ -316,7 +316,7 @@ class CudaCommunicationMisuse : public testing::TestWithParam<MisusedPair> {};
 TEST_P(CudaCommunicationMisuse, IsRefusedWhateverTheSeed) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     Two two(seed);
-    Result result = GetParam().run(two);
+    CallResult result = GetParam().run(two);
     ASSERT_NE(result, nullptr) << "seed " << seed;
     EXPECT_THAT(result, HasSubstr(GetParam().text));
   }
@@ -415,7 +415,7 @@ joinBy(const DriverTable &changed, const std::function<bool()> &isBusy = [] { re
 TEST(DeviceCollectives, WhatNeverGetsReadyIsSaid) {
   Simulator simulator({.devices = 2}, {});
   DriverTable library = simulator.library();
-  library.ready = [](Handle, Handle, bool *isReady) -> Result {
+  library.ready = [](Handle, Handle, bool *isReady) -> CallResult {
     *isReady = false;
     return nullptr;
   };
@@ -428,7 +428,7 @@ TEST(DeviceCollectives, WhatNeverGetsReadyIsSaid) {
 TEST(DeviceCollectives, TimeOfADeviceThatIsBusyDoesNotCount) {
   Simulator simulator({.devices = 2}, {});
   DriverTable library = simulator.library();
-  library.ready = [](Handle, Handle, bool *isReady) -> Result {
+  library.ready = [](Handle, Handle, bool *isReady) -> CallResult {
     *isReady = false;
     return nullptr;
   };

@@ -20,7 +20,7 @@ namespace {
 /// A call of a function of the table.
 struct Called {
   const char *function;
-  Result (*run)(Bench &bench);
+  CallResult (*run)(Bench &bench);
 };
 
 /// Receives the objects that the table's functions make.
@@ -178,7 +178,7 @@ TEST_P(CudaFaultsTest, FailsWhenItIsTold) {
                          "the device fell off the bus");
   EXPECT_THAT(GetParam().run(bench), StrEq(function + ": the device fell off the bus"));
   // Only that call fails.
-  if (Result result = GetParam().run(bench)) {
+  if (CallResult result = GetParam().run(bench)) {
     EXPECT_THAT(result, testing::Not(HasSubstr("bus")));
   }
 }
@@ -216,7 +216,7 @@ TEST(CudaFailureTest, WorkFailsWhenSomebodyAsks) {
     bench.simulator.failWorkAt(4, "an illegal address");
     Bench::ok(bench.zero(bench.stream, bench.a));
     Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
-    Result result = nullptr;
+    CallResult result = nullptr;
     for (int i = 0; i < 4 && !result; ++i) {
       isReached = false;
       result = bench.cuda.reached(bench.device, bench.event, &isReached);
@@ -259,7 +259,7 @@ TEST(CudaFailureTest, WorkThatIsStuckEndsWhenTheDeviceIsGivenUp) {
       std::this_thread::sleep_for(std::chrono::milliseconds(wait));
       Bench::ok(bench.cuda.giveUp(bench.device));
     });
-    Result result = bench.cuda.await(bench.device, bench.event);
+    CallResult result = bench.cuda.await(bench.device, bench.event);
     told = result ? result : "success";
     other.join();
     EXPECT_THAT(bench.zero(bench.stream, bench.a), StrEq("zero: device 0 was given up"));

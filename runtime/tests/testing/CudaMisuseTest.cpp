@@ -112,7 +112,7 @@ const Misused kHandles[] = {
 };
 
 /// Returns the result of `elapsed` for two timers, one recorded before `between` and one after.
-Result elapsedOver(Bench &bench, const std::function<void(Handle, Handle)> &between) {
+CallResult elapsedOver(Bench &bench, const std::function<void(Handle, Handle)> &between) {
   Handle from = 0, to = 0;
   double seconds = 0;
   Bench::ok(bench.cuda.makeTimer(bench.device, &from));

@@ -16,7 +16,7 @@ class CudaMisusedWorkTest : public testing::TestWithParam<Misused> {};
 
 TEST_P(CudaMisusedWorkTest, IsRefusedWhateverTheSeed) { expectRefused(GetParam()); }
 
-Result launchOn(Bench &bench, uint32_t blocks, uint32_t threads, size_t count = 4) {
+CallResult launchOn(Bench &bench, uint32_t blocks, uint32_t threads, size_t count = 4) {
   const uint64_t arguments[] = {bench.c, bench.a, bench.b, 1, 0};
   return bench.cuda.launch(bench.device, bench.stream, bench.scale, blocks, threads, arguments,
                            count);
@@ -67,7 +67,7 @@ const Misused kLaunches[] = {
      }},
 };
 
-Result prepare(Bench &bench, const Matmul &matmul) {
+CallResult prepare(Bench &bench, const Matmul &matmul) {
   Handle made;
   return bench.prepare(matmul, 0, &made);
 }

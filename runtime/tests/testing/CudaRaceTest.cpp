@@ -20,7 +20,7 @@ class CudaRaceTest : public testing::TestWithParam<Misused> {};
 
 TEST_P(CudaRaceTest, IsFoundWhateverTheSeed) { expectRefused(GetParam()); }
 
-Result runMatmul(Bench &bench, Handle stream, Handle matmul, Address c) {
+CallResult runMatmul(Bench &bench, Handle stream, Handle matmul, Address c) {
   return bench.runMatmul(stream, matmul, bench.a, bench.b, c, bench.blank);
 }
 
@@ -74,7 +74,7 @@ const Misused kRaces[] = {
      [](Bench &bench) {
        Bench::ok(bench.zero(bench.stream, bench.a));
        Bench::ok(bench.cuda.record(bench.device, bench.event, bench.stream));
-       Result result = bench.copy(bench.other, bench.b, bench.a);
+       CallResult result = bench.copy(bench.other, bench.b, bench.a);
        Bench::ok(bench.cuda.wait(bench.device, bench.stream, bench.event));
        return result;
      }},
@@ -171,7 +171,7 @@ public:
   void enqueue() {
     Handle on = streams[draw(3)], event = events[draw(2)];
     Address from = places[draw(3)], to = places[draw(3)];
-    Result result = nullptr;
+    CallResult result = nullptr;
     switch (draw(6)) {
     case 0:
       Bench::ok(bench.cuda.record(bench.device, event, on));

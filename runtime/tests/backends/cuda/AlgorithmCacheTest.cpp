@@ -38,9 +38,8 @@ class AlgorithmCacheTest : public testing::Test {
 protected:
   std::string whatReadSays() {
     AlgorithmCache cache;
-    std::string error;
-    EXPECT_EQ(cache.read(file, error), error.empty());
-    return error;
+    Status status = cache.read(file);
+    return status ? "" : status.error().message;
   }
 
   TemporaryFolder folder;
@@ -50,11 +49,10 @@ protected:
 TEST_F(AlgorithmCacheTest, GivesBackWhatWasWritten) {
   file = folder.write("x", "") + ".folder/below/ways";
   AlgorithmCache cache, again;
-  std::string error;
   cache.set("a device", matmulOf(8), {{1, 2, 3, 4, 5, 6, 7, ~uint64_t(0)}});
   cache.set("another", matmulOf(8), {{9}});
-  ASSERT_TRUE(cache.write(file, error)) << error;
-  ASSERT_TRUE(again.read(file, error)) << error;
+  ASSERT_TRUE(cache.write(file));
+  ASSERT_TRUE(again.read(file));
   ASSERT_TRUE(again.find("a device", matmulOf(8)));
   EXPECT_EQ(again.find("a device", matmulOf(8))->words[7], ~uint64_t(0));
   EXPECT_EQ(again.find("another", matmulOf(8))->words[0], 9u);
@@ -100,11 +98,10 @@ TEST_F(AlgorithmCacheTest, EveryFieldOfAMatmulCounts) {
 
 TEST_F(AlgorithmCacheTest, WhatIsDamagedIsSaid) {
   AlgorithmCache cache;
-  std::string error;
   cache.set("a device", matmulOf(8), {{1}});
   std::filesystem::remove(file);
   EXPECT_EQ(whatReadSays(), "") << "there is none";
-  ASSERT_TRUE(cache.write(file, error)) << error;
+  ASSERT_TRUE(cache.write(file));
   std::string good = contentOf(file);
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bad = good;
@@ -124,17 +121,15 @@ TEST_F(AlgorithmCacheTest, WritersKeepWhatOthersWrote) {
   for (int64_t i = 0; i < 8; ++i) {
     writers.emplace_back([&, i] {
       AlgorithmCache cache;
-      std::string error;
       cache.set("a device", matmulOf(i), {{uint64_t(i)}});
-      EXPECT_TRUE(cache.write(file, error)) << error;
+      EXPECT_TRUE(cache.write(file));
     });
   }
   for (std::thread &writer : writers) {
     writer.join();
   }
   AlgorithmCache cache;
-  std::string error;
-  ASSERT_TRUE(cache.read(file, error)) << error;
+  ASSERT_TRUE(cache.read(file));
   for (int64_t i = 0; i < 8; ++i) {
     EXPECT_TRUE(cache.find("a device", matmulOf(i))) << i;
   }
@@ -166,7 +161,7 @@ protected:
       return std::make_unique<CudaExecutor>(program, kernels, rank, simulator.library(), rank,
                                             std::span(&image, 1), CudaOptions{.cacheFile = file});
     };
-    auto find = [&](std::string &) -> MakeExecutor { return make; };
+    auto find = [&]() -> Result<MakeExecutor> { return MakeExecutor(make); };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", "1"};
     Options options;
     std::string error;
@@ -201,11 +196,11 @@ TEST_F(PrepareMatmulsTest, KeepWhatTheyHaveChosen) {
 
 TEST_F(PrepareMatmulsTest, ChooseAnewWhatTheDeviceCannotGo) {
   run();
-  std::string good = contentOf(file), error;
+  std::string good = contentOf(file);
   AlgorithmCache cache;
-  ASSERT_TRUE(cache.read(file, error));
+  ASSERT_TRUE(cache.read(file));
   cache.set("simulator sm_90, 4 multiprocessors, matmuls of a simulator, 1", matmulOf(8), {{7}});
-  ASSERT_TRUE(cache.write(file, error));
+  ASSERT_TRUE(cache.write(file));
   ASSERT_NE(contentOf(file), good);
   EXPECT_EQ(run(), "");
   EXPECT_EQ(contentOf(file), good);

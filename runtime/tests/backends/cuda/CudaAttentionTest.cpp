@@ -53,7 +53,7 @@ protected:
   }
 
   std::string run(Handle prepared, size_t count = 6) {
-    Result result =
+    CallResult result =
         bench.cuda.runAttention(bench.device, bench.stream, prepared, operands.data(), count);
     return result ? result : "";
   }

@@ -46,7 +46,7 @@ protected:
       return std::make_unique<CudaExecutor>(program, kernels, rank, library, rank,
                                             std::span<const DeviceImage>(images), onDevices);
     };
-    auto find = [&](std::string &) -> MakeExecutor { return make; };
+    auto find = [&]() -> Result<MakeExecutor> { return MakeExecutor(make); };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
                                            "2",      "--timeout",  timeout};
     Options options;

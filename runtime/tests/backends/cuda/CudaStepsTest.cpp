@@ -67,7 +67,7 @@ protected:
       return std::make_unique<CudaExecutor>(program, kernels, rank, simulator.library(), rank,
                                             std::span(&image, 1), how);
     };
-    auto find = [&](std::string &) -> MakeExecutor { return make; };
+    auto find = [&]() -> Result<MakeExecutor> { return MakeExecutor(make); };
     std::string count = std::to_string(steps);
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", count.c_str()};
     Options options;

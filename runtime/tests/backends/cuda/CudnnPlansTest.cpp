@@ -131,9 +131,8 @@ Attention complete(Attention a, bool isBackward, bool hasDocuments) {
 class CudnnPlans : public testing::Test {
 protected:
   void SetUp() override {
-    std::string error;
-    if (!findCudnn(error)) {
-      GTEST_SKIP() << error;
+    if (Status status = findCudnn(); !status) {
+      GTEST_SKIP() << status.error().message;
     }
     // Other versions of cuDNN may support more or less.
     void *library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_NOLOAD);
@@ -151,13 +150,13 @@ protected:
     if (!part) {
       return "no part";
     }
-    std::string refusal;
     auto graph = AttentionGraph::make(a, *part, {nullptr, propertiesOf(kind), kind.architecture},
-                                      isDeterministic, a.workspaceBytes - stagedBytes(a), refusal);
+                                      isDeterministic, a.workspaceBytes - stagedBytes(a));
+    std::string refusal = graph ? "" : graph.error().message;
     std::cout << std::left << std::setw(40) << one.name << "sm_" << std::setw(4)
               << kind.architecture << (isBackward ? "backward" : "forward")
               << (hasDocuments ? " documents" : "") << (isDeterministic ? " deterministic" : "")
-              << ": " << (graph ? bytesText(graph->workspaceBytes()) : refusal) << std::endl;
+              << ": " << (graph ? bytesText((*graph)->workspaceBytes()) : refusal) << std::endl;
     return refusal;
   }
 
@@ -225,10 +224,9 @@ TEST_F(CudnnPlans, OfTrialsAreThere) {
     for (bool isBackward : {false, true}) {
       Attention a = complete(tried.attention, isBackward, !tried.starts.empty());
       a.isOutputWide = a.isOutputWide && !isBackward;
-      std::string refusal;
-      EXPECT_TRUE(AttentionGraph::make(a, tried.part, {nullptr, propertiesOf(kH200), 90}, false,
-                                       a.workspaceBytes - stagedBytes(a), refusal))
-          << tried.name << ": " << refusal;
+      auto graph = AttentionGraph::make(a, tried.part, {nullptr, propertiesOf(kH200), 90}, false,
+                                        a.workspaceBytes - stagedBytes(a));
+      EXPECT_TRUE(graph) << tried.name << ": " << graph.error().message;
     }
   }
 }

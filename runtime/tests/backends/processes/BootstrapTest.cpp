@@ -28,8 +28,7 @@ constexpr std::chrono::seconds kLong(2);
 
 /// Returns a port at which most likely nobody listens.
 uint16_t freePort(const std::string &host = "127.0.0.1") {
-  std::string error;
-  return ownAddress(listenAt(resolve(host, 0, error).front(), error)).port();
+  return ownAddress(*listenAt(resolve(host, 0)->front())).port();
 }
 
 mpi::Launcher launcherOf(int64_t rank, int64_t size, uint16_t port,
@@ -41,6 +40,7 @@ mpi::Launcher launcherOf(int64_t rank, int64_t size, uint16_t port,
   return launcher;
 }
 
+/// The result of `gather` as a value that a thread can set.
 struct Found {
   Bootstrap bootstrap;
   bool ok = false;
@@ -48,9 +48,8 @@ struct Found {
 };
 
 Found found(const mpi::Launcher &launcher, std::chrono::nanoseconds patience = kPatience) {
-  Found result;
-  result.ok = gather(launcher, patience, result.bootstrap, result.error);
-  return result;
+  Result<Bootstrap> result = gather(launcher, patience);
+  return result ? Found{std::move(*result), true, ""} : Found{{}, false, result.error().message};
 }
 
 /// Runs `gather` for all of `launchers` at the same time.
@@ -88,10 +87,10 @@ TEST(BootstrapTest, AllKnowWhereAllAre) {
 
 TEST(BootstrapTest, ByNameAndByIPv6) {
   for (std::string host : {"localhost", "::1"}) {
-    std::string error;
-    std::vector<Address> addresses = resolve(host, 0, error);
-    if (addresses.empty() || !listenAt(addresses.front(), error)) {
-      std::printf("skipped: %s: %s\n", host.c_str(), error.c_str());
+    Result<std::vector<Address>> addresses = resolve(host, 0);
+    Result<Descriptor> socket = addresses ? listenAt(addresses->front()) : addresses.error();
+    if (!socket) {
+      std::printf("skipped: %s: %s\n", host.c_str(), socket.error().message.c_str());
       continue;
     }
     uint16_t port = freePort(host);
@@ -130,9 +129,8 @@ TEST(BootstrapTest, OthersSayWhereRankZeroIsNot) {
 }
 
 TEST(BootstrapTest, APortThatIsTakenIsNamed) {
-  std::string error;
-  Descriptor other = listenAt(resolve("127.0.0.1", 0, error).front(), error);
-  uint16_t port = ownAddress(other).port();
+  Result<Descriptor> other = listenAt(resolve("127.0.0.1", 0)->front());
+  uint16_t port = ownAddress(*other).port();
   EXPECT_EQ(found(launcherOf(0, 2, port)).error,
             "rank 0 cannot listen for the other ranks at port " + std::to_string(port) +
                 " (MASTER_PORT + 1): Address already in use; WEFT_PORT may name another");
@@ -184,13 +182,14 @@ TEST(BootstrapTest, OneRankTwiceHarmsNobody) {
 
 /// Connects to rank 0 as soon as it listens.
 Descriptor reach(uint16_t port) {
-  std::string error;
-  Descriptor socket;
-  for (auto end = Clock::now() + kPatience; !socket && Clock::now() < end;) {
-    socket = connectTo(resolve("127.0.0.1", port, error).front(), end, error);
+  Address first = resolve("127.0.0.1", port)->front();
+  auto end = Clock::now() + kPatience;
+  Result<Descriptor> socket = connectTo(first, end);
+  while (!socket && Clock::now() < end) {
+    socket = connectTo(first, end);
   }
-  EXPECT_TRUE(bool(socket)) << error;
-  return socket;
+  EXPECT_TRUE(socket) << socket.error().message;
+  return socket ? std::move(*socket) : Descriptor();
 }
 
 /// Connects and sends `bytes`.
@@ -228,8 +227,7 @@ TEST(BootstrapTest, StrangersHarmNobody) {
 }
 
 TEST(BootstrapTest, WhatIsNotRankZeroIsToldFromIt) {
-  std::string error;
-  Descriptor listener = listenAt(resolve("127.0.0.1", 0, error).front(), error);
+  Descriptor listener = std::move(*listenAt(resolve("127.0.0.1", 0)->front()));
   uint16_t port = ownAddress(listener).port();
   std::thread server([&] {
     waitFor(listener, POLLIN, Clock::now() + kPatience);
@@ -262,9 +260,8 @@ TEST(BootstrapTest, RankZeroNoticesWhoHasGoneAgain) {
 }
 
 TEST(RosterTest, WhatDoesNotFitIsNone) {
-  std::string error;
-  std::vector<Address> addresses = {Address(), resolve("10.0.0.1", 7, error).front(),
-                                    resolve("fe80::1", 8, error).front()};
+  std::vector<Address> addresses = {Address(), resolve("10.0.0.1", 7)->front(),
+                                    resolve("fe80::1", 8)->front()};
   std::vector<char> bytes = encodeRoster(42, addresses);
   uint64_t secret = 0;
   std::vector<Address> read;

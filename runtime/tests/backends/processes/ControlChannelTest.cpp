@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
+using namespace weft::rt;
 using namespace weft::rt::mpi;
 using testing::Each;
 using testing::ElementsAre;
@@ -31,6 +32,13 @@ constexpr uint64_t kSecret = 0x1234567812345678;
 constexpr std::chrono::seconds kPatience(60);
 using Heard = std::tuple<int64_t, int, std::string>;
 
+/// Lets rank 0's channel listen, and returns its address.
+std::string addressOf(ControlChannel &first) {
+  Result<std::string> address = first.listen();
+  EXPECT_TRUE(address) << address.error().message;
+  return *address;
+}
+
 /// Rank 0 and ranks 1 and 2, connected.
 struct Star {
   std::unique_ptr<ControlChannel> ranks[3] = {std::make_unique<ControlChannel>(),
@@ -38,11 +46,10 @@ struct Star {
                                               std::make_unique<ControlChannel>()};
 
   Star() {
-    std::string address, error, others[2];
-    EXPECT_TRUE(ranks[0]->listen(address, error)) << error;
-    std::thread first([&] { EXPECT_TRUE(ranks[1]->connect(address, 1, kSecret, others[0])); });
-    std::thread second([&] { EXPECT_TRUE(ranks[2]->connect(address, 2, kSecret, others[1])); });
-    EXPECT_TRUE(ranks[0]->accept(3, kSecret, kPatience, error)) << error;
+    std::string address = addressOf(*ranks[0]);
+    std::thread first([&] { EXPECT_TRUE(ranks[1]->connect(address, 1, kSecret)); });
+    std::thread second([&] { EXPECT_TRUE(ranks[2]->connect(address, 2, kSecret)); });
+    EXPECT_TRUE(ranks[0]->accept(3, kSecret, kPatience));
     first.join();
     second.join();
   }
@@ -107,14 +114,12 @@ TEST(ControlChannelTest, ALongTextIsCutAndANextOneComes) {
 
 TEST(ControlChannelTest, WhoDoesNotKnowTheSecretIsSentAway) {
   ControlChannel first, stranger, second;
-  std::string address, error;
-  ASSERT_TRUE(first.listen(address, error)) << error;
+  std::string address = addressOf(first);
   std::thread others([&] {
-    std::string ignored;
-    EXPECT_TRUE(stranger.connect(address, 1, kSecret + 1, ignored));
-    EXPECT_TRUE(second.connect(address, 1, kSecret, ignored));
+    EXPECT_TRUE(stranger.connect(address, 1, kSecret + 1));
+    EXPECT_TRUE(second.connect(address, 1, kSecret));
   });
-  EXPECT_TRUE(first.accept(2, kSecret, kPatience, error)) << error;
+  EXPECT_TRUE(first.accept(2, kSecret, kPatience));
   others.join();
   second.send(0, 1, "me");
   std::vector<std::string> heard;
@@ -137,13 +142,13 @@ int beginToGreet(const std::string &address) {
 
 TEST(ControlChannelTest, WhoDoesNotSayAllIsSentAway) {
   ControlChannel first, second;
-  std::string address, error;
-  ASSERT_TRUE(first.listen(address, error)) << error;
+  std::string address = addressOf(first);
   int strangers[2] = {beginToGreet(address), beginToGreet(address)};
-  EXPECT_FALSE(first.accept(2, kSecret, std::chrono::milliseconds(1), error));
-  EXPECT_THAT(error, HasSubstr("1 ranks have not connected"));
-  EXPECT_TRUE(second.connect(address, 1, kSecret, error)) << error;
-  EXPECT_TRUE(first.accept(2, kSecret, kPatience, error)) << error; // After the other stranger.
+  Status status = first.accept(2, kSecret, std::chrono::milliseconds(1));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("1 ranks have not connected"));
+  EXPECT_TRUE(second.connect(address, 1, kSecret));
+  EXPECT_TRUE(first.accept(2, kSecret, kPatience)); // After the other stranger.
   for (int stranger : strangers) {
     close(stranger);
   }
@@ -151,11 +156,11 @@ TEST(ControlChannelTest, WhoDoesNotSayAllIsSentAway) {
 
 TEST(ControlChannelTest, SaysHowManyHaveNotCome) {
   ControlChannel first;
-  std::string address, error;
-  ASSERT_TRUE(first.listen(address, error)) << error;
-  EXPECT_LT(address.size(), ControlChannel::kAddressBytes);
-  EXPECT_FALSE(first.accept(3, kSecret, std::chrono::milliseconds(1), error));
-  EXPECT_EQ(error, "2 ranks have not connected to rank 0; do their machines let TCP through?");
+  EXPECT_LT(addressOf(first).size(), ControlChannel::kAddressBytes);
+  Status status = first.accept(3, kSecret, std::chrono::milliseconds(1));
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message,
+            "2 ranks have not connected to rank 0; do their machines let TCP through?");
 }
 
 /// Returns `address` with only one of rank 0's addresses.
@@ -176,11 +181,9 @@ TEST(ControlChannelTest, ConnectsByEitherProtocol) {
       GTEST_SKIP() << "this machine has no IPv6";
     }
     auto first = std::make_unique<ControlChannel>(), second = std::make_unique<ControlChannel>();
-    std::string address, error, other;
-    ASSERT_TRUE(first->listen(address, error)) << error;
-    std::thread connecting(
-        [&] { EXPECT_TRUE(second->connect(only(address, host), 1, kSecret, other)) << other; });
-    EXPECT_TRUE(first->accept(2, kSecret, kPatience, error)) << error;
+    std::string address = addressOf(*first);
+    std::thread connecting([&] { EXPECT_TRUE(second->connect(only(address, host), 1, kSecret)); });
+    EXPECT_TRUE(first->accept(2, kSecret, kPatience));
     connecting.join();
     std::thread ending([&] { second.reset(); });
     first.reset();
@@ -189,14 +192,15 @@ TEST(ControlChannelTest, ConnectsByEitherProtocol) {
 }
 
 TEST(ControlChannelTest, SaysWhereRankZeroIsNot) {
-  std::string address, error;
+  std::string address;
   {
     ControlChannel gone;
-    ASSERT_TRUE(gone.listen(address, error)) << error;
+    address = addressOf(gone);
   }
   ControlChannel other;
-  EXPECT_FALSE(other.connect(only(address, "127.0.0.1"), 2, kSecret, error));
-  EXPECT_THAT(error, HasSubstr("rank 2 cannot connect to rank 0, at "));
+  Status status = other.connect(only(address, "127.0.0.1"), 2, kSecret);
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("rank 2 cannot connect to rank 0, at "));
 }
 
 } // namespace

@@ -30,20 +30,18 @@ struct Ranks {
 
   explicit Ranks(int64_t size, std::chrono::nanoseconds patience = kPatience)
       : all(size_t(size)), ports(size_t(size)) {
-    std::string error;
     mpi::Launcher launcher;
     launcher.size = size;
-    uint16_t port = ownAddress(listenAt(resolve("127.0.0.1", 0, error).front(), error)).port();
+    uint16_t port = ownAddress(*listenAt(resolve("127.0.0.1", 0)->front())).port();
     launcher.rendezvousPoint = {"127.0.0.1", port, "WEFT_PORT", ""};
     std::vector<std::thread> threads;
     for (int64_t rank = 0; rank < size; ++rank) {
       launcher.rank = rank;
       threads.emplace_back([this, rank, launcher, patience] {
-        Bootstrap bootstrap;
-        std::string reason;
-        ASSERT_TRUE(gather(launcher, kPatience, bootstrap, reason)) << reason;
-        ports[size_t(rank)] = rank == 0 ? 0 : bootstrap.listener.address().port();
-        all[size_t(rank)] = std::make_unique<Network>(std::move(bootstrap), patience);
+        Result<Bootstrap> bootstrap = gather(launcher, kPatience);
+        ASSERT_TRUE(bootstrap) << bootstrap.error().message;
+        ports[size_t(rank)] = rank == 0 ? 0 : bootstrap->listener.address().port();
+        all[size_t(rank)] = std::make_unique<Network>(std::move(*bootstrap), patience);
       });
     }
     for (std::thread &thread : threads) {
@@ -160,7 +158,6 @@ TEST(NetworkTest, NobodyWaitsForEverAtTheBeginning) {
 
 TEST(NetworkTest, StrangersHarmNobody) {
   Ranks ranks(3);
-  std::string error;
   std::vector<Descriptor> strangers;
   Hello hello;
   hello.rank = 2;
@@ -168,11 +165,11 @@ TEST(NetworkTest, StrangersHarmNobody) {
   for (std::string text : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("weft"),
                            std::string(reinterpret_cast<const char *>(&hello), sizeof hello)}) {
     for (int i = 0; i < 300; ++i) {
-      Address listener = resolve("127.0.0.1", ranks.ports[1], error).front();
-      Descriptor stranger = connectTo(listener, Clock::now() + kPatience, error);
-      ASSERT_TRUE(bool(stranger)) << error;
-      sendAll(stranger, text, Clock::now() + kPatience);
-      strangers.push_back(std::move(stranger));
+      Address listener = resolve("127.0.0.1", ranks.ports[1])->front();
+      Result<Descriptor> stranger = connectTo(listener, Clock::now() + kPatience);
+      ASSERT_TRUE(stranger) << stranger.error().message;
+      sendAll(*stranger, text, Clock::now() + kPatience);
+      strangers.push_back(std::move(*stranger));
       size_t count = 0;
       ranks.all[1]->test({}, &count, nullptr, nullptr);
     }

@@ -117,15 +117,13 @@ Address weft::rt::tcp::peerAddress(const Descriptor &socket) {
   return Address(storage);
 }
 
-std::vector<Address> weft::rt::tcp::resolve(const std::string &host, uint16_t port,
-                                            std::string &error) {
+Result<std::vector<Address>> weft::rt::tcp::resolve(const std::string &host, uint16_t port) {
   addrinfo hints = {}, *list = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   std::vector<Address> addresses;
   if (int code = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list)) {
-    error = code == EAI_SYSTEM ? systemError(errno) : gai_strerror(code);
-    return addresses;
+    return makeError(code == EAI_SYSTEM ? systemError(errno) : gai_strerror(code));
   }
   for (addrinfo *each = list; each; each = each->ai_next) {
     sockaddr_storage storage = {};
@@ -151,7 +149,7 @@ static Descriptor openSocket(int family) {
   return made;
 }
 
-Descriptor weft::rt::tcp::listenAt(const Address &address, std::string &error) {
+Result<Descriptor> weft::rt::tcp::listenAt(const Address &address) {
   Descriptor made = openSocket(address.family());
   // Connections of an earlier run may linger; an IPv6 socket accepts IPv4 too.
   int yes = 1, no = 0;
@@ -161,16 +159,15 @@ Descriptor weft::rt::tcp::listenAt(const Address &address, std::string &error) {
   }
   if (!made || bind(made.get(), address.data(), address.size()) != 0 ||
       listen(made.get(), SOMAXCONN) != 0) {
-    error = systemError(errno);
-    return Descriptor();
+    return makeError(systemError(errno));
   }
   return made;
 }
 
-Descriptor weft::rt::tcp::listenAnywhere(uint16_t port, std::string &error) {
-  Descriptor made = listenAt(Address(Address::Packed{6, 0, port, {}}), error);
+Result<Descriptor> weft::rt::tcp::listenAnywhere(uint16_t port) {
+  Result<Descriptor> made = listenAt(Address(Address::Packed{6, 0, port, {}}));
   // A machine may be without IPv6.
-  return made ? std::move(made) : listenAt(Address(Address::Packed{4, 0, port, {}}), error);
+  return made ? std::move(made) : listenAt(Address(Address::Packed{4, 0, port, {}}));
 }
 
 Descriptor weft::rt::tcp::beginToConnect(const Address &address) {
@@ -186,21 +183,17 @@ int weft::rt::tcp::connectResult(const Descriptor &socket) {
   return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &code, &size) == 0 ? code : errno;
 }
 
-Descriptor weft::rt::tcp::connectTo(const Address &address, Clock::time_point end,
-                                    std::string &error) {
+Result<Descriptor> weft::rt::tcp::connectTo(const Address &address, Clock::time_point end) {
   Descriptor made = beginToConnect(address);
   if (!made || !waitFor(made, POLLOUT, end)) {
-    error = systemError(made ? ETIMEDOUT : errno);
-    return Descriptor();
+    return makeError(systemError(made ? ETIMEDOUT : errno));
   }
   if (int code = connectResult(made)) {
-    error = systemError(code);
-    return Descriptor();
+    return makeError(systemError(code));
   }
   // If nobody listens at the port, the socket may get it as its own port and connect to itself.
   if (ownAddress(made).text() == peerAddress(made).text()) {
-    error = systemError(ECONNREFUSED);
-    return Descriptor();
+    return makeError(systemError(ECONNREFUSED));
   }
   return made;
 }

@@ -8,6 +8,8 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_ADDRESS_H
 #define WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_ADDRESS_H
 
+#include "weft-rt/Status.h"
+
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -74,24 +76,22 @@ private:
 Address ownAddress(const Descriptor &socket);
 Address peerAddress(const Descriptor &socket);
 
-/// Returns all addresses of `host`, which is a name or an address. Returns none and an error if it
-/// cannot be resolved.
-std::vector<Address> resolve(const std::string &host, uint16_t port, std::string &error);
+/// Returns all addresses of `host`, which is a name or an address: at least one.
+Result<std::vector<Address>> resolve(const std::string &host, uint16_t port);
 
 /// Returns true if `host` means the own machine on every machine: localhost or a loopback address.
 bool isLocalName(const std::string &host);
 
-/// Open a non-blocking listening socket at `address`, or at all addresses of this machine. Return
-/// none and an error if they fail.
-Descriptor listenAt(const Address &address, std::string &error);
-Descriptor listenAnywhere(uint16_t port, std::string &error);
+/// Open a non-blocking listening socket at `address`, or at all addresses of this machine.
+Result<Descriptor> listenAt(const Address &address);
+Result<Descriptor> listenAnywhere(uint16_t port);
 
 /// Begins to connect and does not wait. Returns none and sets `errno` if it fails.
 Descriptor beginToConnect(const Address &address);
 /// Returns the result of `beginToConnect`: 0 or an `errno`. REQUIRES: the socket is writable.
 int connectResult(const Descriptor &socket);
-/// Connects, and waits until `end`. Returns none and an error if that fails.
-Descriptor connectTo(const Address &address, Clock::time_point end, std::string &error);
+/// Connects, and waits until `end`.
+Result<Descriptor> connectTo(const Address &address, Clock::time_point end);
 
 /// Waits for `events` of `descriptor`. Returns false if they did not come before `end`.
 bool waitFor(const Descriptor &descriptor, short events, Clock::time_point end);

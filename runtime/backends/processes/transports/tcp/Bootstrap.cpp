@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <poll.h>
 #include <random>
 #include <sys/resource.h>
@@ -57,55 +58,62 @@ void allowManySockets() {
   }
 }
 
+/// Returns the first socket that `open` gives for one of `addresses`, or its last error.
+template <typename Open>
+Result<Descriptor> atFirst(const std::vector<Address> &addresses, const Open &open) {
+  Result<Descriptor> socket = open(addresses.front());
+  for (size_t i = 1; !socket && i < addresses.size(); ++i) {
+    socket = open(addresses[i]);
+  }
+  return socket;
+}
+
 /// Accepts the other ranks at rank 0.
 class Host {
 public:
   Host(const mpi::Launcher &launcher, Bootstrap &bootstrap)
       : launcher(launcher), point(*launcher.rendezvousPoint), bootstrap(bootstrap) {}
 
-  bool gather(std::chrono::nanoseconds patience, std::string &error) {
-    Descriptor listener = listen(error);
+  Status gather(std::chrono::nanoseconds patience) {
+    Result<Descriptor> listener = listen();
     if (!listener) {
-      return fail(error, "rank 0 cannot listen for the other ranks at port ", point.port, " (",
-                  point.portName, "): ", error,
-                  point.portName == "WEFT_PORT" ? "" : "; WEFT_PORT may name another");
+      return makeError("rank 0 cannot listen for the other ranks at port ", point.port, " (",
+                       point.portName, "): ", listener.error().message,
+                       point.portName == "WEFT_PORT" ? "" : "; WEFT_PORT may name another");
     }
-    bootstrap.listener.open(std::move(listener));
-    bool ok = await(Clock::now() + patience, patience, error);
+    bootstrap.listener.open(std::move(*listener));
+    Status status = await(Clock::now() + patience, patience);
     bootstrap.listener.close();
-    return ok && tellAll(error);
+    return status ? tellAll() : status;
   }
 
 private:
-  Descriptor listen(std::string &error) const {
-    if (!isLocalName(point.host)) {
-      return listenAnywhere(point.port, error);
+  Result<Descriptor> listen() const {
+    if (!isLocalName(point.host)) { // Other machines need not reach a local address.
+      return listenAnywhere(point.port);
     }
-    Descriptor listener; // Other machines need not reach a local address.
-    for (const Address &address : resolve(point.host, point.port, error)) {
-      listener = listener ? std::move(listener) : listenAt(address, error);
-    }
-    return listener;
+    Result<std::vector<Address>> addresses = resolve(point.host, point.port);
+    return addresses ? atFirst(*addresses, listenAt) : addresses.error();
   }
 
-  bool await(Clock::time_point end, std::chrono::nanoseconds patience, std::string &error) {
+  Status await(Clock::time_point end, std::chrono::nanoseconds patience) {
     while (come + 1 < launcher.size) {
       bootstrap.listener.look(
           [this](Descriptor socket, const Hello &hello) { receive(std::move(socket), hello); });
       if (int64_t gone = whoIsGone()) {
-        return giveUp(error, concat("rank ", gone, " is gone: its process at ",
-                                    bootstrap.addresses[size_t(gone)].text(),
-                                    " has ended before all ranks had come"));
+        return giveUp(makeError("rank ", gone, " is gone: its process at ",
+                                bootstrap.addresses[size_t(gone)].text(),
+                                " has ended before all ranks had come"));
       }
       if (Clock::now() > end) {
-        return giveUp(error, concat("waited ", secondsText(patience), " at port ", point.port, " (",
-                                    point.portName, ") for ", missingText(), refusal));
+        return giveUp(makeError("waited ", secondsText(patience), " at port ", point.port, " (",
+                                point.portName, ") for ", missingText(), refusal));
       }
       if (come + 1 < launcher.size) {
         waitFor(bootstrap.listener.descriptor(), POLLIN, std::min(end, Clock::now() + kPause));
       }
     }
-    return true;
+    return {};
   }
 
   void receive(Descriptor socket, const Hello &hello) {
@@ -159,27 +167,27 @@ private:
                   count == 1 ? ", which has not come" : ", which have not come");
   }
 
-  bool giveUp(std::string &error, const std::string &reason) {
+  /// Returns `error`.
+  Error giveUp(Error error) {
     for (const Descriptor &socket : bootstrap.connections) {
       if (socket) {
         answer(socket, AnswerHead::Kind::Over, {});
       }
     }
-    error = reason;
-    return false;
+    return error;
   }
 
-  bool tellAll(std::string &error) {
+  Status tellAll() {
     std::random_device random;
     bootstrap.secret = uint64_t(random()) << 32 | random();
     std::vector<char> roster = encodeRoster(bootstrap.secret, bootstrap.addresses);
     for (int64_t rank = 1; rank < launcher.size; ++rank) {
       if (!answer(bootstrap.connections[size_t(rank)], AnswerHead::Kind::Roster, roster)) {
-        return fail(error, "rank ", rank, " is gone: its process at ",
-                    bootstrap.addresses[size_t(rank)].text(), " has ended or does not listen");
+        return makeError("rank ", rank, " is gone: its process at ",
+                         bootstrap.addresses[size_t(rank)].text(), " has ended or does not listen");
       }
     }
-    return true;
+    return {};
   }
 
   const mpi::Launcher &launcher;
@@ -196,51 +204,48 @@ public:
   Traveller(const mpi::Launcher &launcher, Bootstrap &bootstrap)
       : launcher(launcher), point(*launcher.rendezvousPoint), bootstrap(bootstrap) {}
 
-  bool gather(std::chrono::nanoseconds patience, std::string &error) {
+  Status gather(std::chrono::nanoseconds patience) {
     auto end = Clock::now() + patience;
-    std::string reason = "nothing listens there";
+    std::string reason;
     do {
-      Descriptor socket = reach(end, reason);
-      if (socket) {
-        if (Outcome outcome = talk(std::move(socket), patience, reason);
-            outcome != Outcome::Again) {
-          error = reason;
-          return outcome == Outcome::Done;
-        }
+      if (Result<Descriptor> socket = reach(end); !socket) {
+        reason = socket.error().message;
+      } else if (std::optional<Status> outcome = talk(std::move(*socket), patience)) {
+        return *outcome;
+      } else {
+        reason = "the program that listens there has closed the connection, or does not answer";
       }
       std::this_thread::sleep_for(kPause);
     } while (Clock::now() < end);
-    return fail(error, "rank ", launcher.rank, " tried for ", secondsText(patience),
-                " to reach rank 0 at ", placeText(), ": ", reason);
+    return makeError("rank ", launcher.rank, " tried for ", secondsText(patience),
+                     " to reach rank 0 at ", placeText(), ": ", reason);
   }
 
 private:
-  enum class Outcome : uint8_t { Done, Failed, Again };
-
   std::string placeText() const {
     return concat(point.host, " port ", point.port, " (MASTER_ADDR, ", point.portName, ")");
   }
 
-  Descriptor reach(Clock::time_point end, std::string &reason) const {
-    Descriptor socket;
-    for (const Address &address : resolve(point.host, point.port, reason)) {
-      if (!socket) {
-        socket = connectTo(address, std::min(end, Clock::now() + kTry), reason);
-      }
-    }
-    return socket;
+  Result<Descriptor> reach(Clock::time_point end) const {
+    Result<std::vector<Address>> addresses = resolve(point.host, point.port);
+    return addresses ? atFirst(*addresses,
+                               [&](const Address &address) {
+                                 return connectTo(address, std::min(end, Clock::now() + kTry));
+                               })
+                     : addresses.error();
   }
 
-  Outcome talk(Descriptor socket, std::chrono::nanoseconds patience, std::string &reason) {
+  /// Returns nothing if it is worth another try.
+  std::optional<Status> talk(Descriptor socket, std::chrono::nanoseconds patience) {
     Address own = ownAddress(socket), first = peerAddress(socket);
-    Descriptor listener =
-        isLocalName(point.host) ? listenAt(own.withPort(0), reason) : listenAnywhere(0, reason);
+    Result<Descriptor> listener =
+        isLocalName(point.host) ? listenAt(own.withPort(0)) : listenAnywhere(0);
     if (!listener) {
-      reason = concat("rank ", launcher.rank, " cannot listen for other ranks: ", reason);
-      return Outcome::Failed;
+      return makeError("rank ", launcher.rank,
+                       " cannot listen for other ranks: ", listener.error().message);
     }
     Hello hello;
-    hello.port = ownAddress(listener).port();
+    hello.port = ownAddress(*listener).port();
     hello.rank = uint32_t(launcher.rank);
     hello.size = uint32_t(launcher.size);
     hello.key = keyOf(point.run);
@@ -249,32 +254,28 @@ private:
     AnswerHead head;
     if (!sendAll(socket, bytes, end) ||
         !receiveAll(socket, std::span(reinterpret_cast<char *>(&head), sizeof head), end)) {
-      reason = "the program that listens there has closed the connection, or does not answer";
-      return Outcome::Again;
+      return std::nullopt;
     }
-    return hear(head, std::move(socket), std::move(listener), first, reason);
+    return hear(head, std::move(socket), std::move(*listener), first);
   }
 
-  Outcome hear(const AnswerHead &head, Descriptor socket, Descriptor listener, const Address &first,
-               std::string &reason) {
+  Status hear(const AnswerHead &head, Descriptor socket, Descriptor listener,
+              const Address &first) {
     size_t rosterBytes = sizeof(uint64_t) + size_t(launcher.size) * sizeof(Address::Packed);
     bool ok = head.magic == Hello::kMagic && head.bytes <= std::max(kMostReason, rosterBytes);
     std::vector<char> content(ok ? head.bytes : 0);
     ok = ok && receiveAll(socket, content, Clock::now() + kTry);
     if (ok && head.kind == AnswerHead::Kind::Over) {
-      reason.clear(); // Rank 0 says why.
-      return Outcome::Failed;
+      return Error(); // Rank 0 says why.
     }
     if (ok && head.kind == AnswerHead::Kind::Refused) {
-      reason = concat("rank 0 at ", placeText(), " has sent this process, rank ", launcher.rank,
-                      ", away: ", std::string_view(content.data(), content.size()));
-      return Outcome::Failed;
+      return makeError("rank 0 at ", placeText(), " has sent this process, rank ", launcher.rank,
+                       ", away: ", std::string_view(content.data(), content.size()));
     }
     if (!ok || head.kind != AnswerHead::Kind::Roster ||
         !decodeRoster(content, launcher.size, bootstrap.secret, bootstrap.addresses)) {
-      reason = concat("the program that listens at ", placeText(),
-                      " is not rank 0 of a program made by weft");
-      return Outcome::Failed;
+      return makeError("the program that listens at ", placeText(),
+                       " is not rank 0 of a program made by weft");
     }
     for (Address &address : bootstrap.addresses) {
       // A loopback address is one of rank 0's machine: replace it by rank 0's address.
@@ -282,7 +283,7 @@ private:
     }
     bootstrap.connections[0] = std::move(socket);
     bootstrap.listener.open(std::move(listener));
-    return Outcome::Done;
+    return {};
   }
 
   const mpi::Launcher &launcher;
@@ -292,18 +293,23 @@ private:
 
 } // namespace
 
-bool weft::rt::tcp::gather(const mpi::Launcher &launcher, std::chrono::nanoseconds patience,
-                           Bootstrap &bootstrap, std::string &error) {
+Result<Bootstrap> weft::rt::tcp::gather(const mpi::Launcher &launcher,
+                                        std::chrono::nanoseconds patience) {
+  Bootstrap bootstrap;
   bootstrap.rank = launcher.rank;
   bootstrap.size = launcher.size;
   bootstrap.addresses.resize(size_t(launcher.size));
   bootstrap.connections.resize(size_t(launcher.size));
   allowManySockets();
   if (launcher.size == 1) {
-    return true;
+    return bootstrap;
   }
-  return launcher.rank == 0 ? Host(launcher, bootstrap).gather(patience, error)
-                            : Traveller(launcher, bootstrap).gather(patience, error);
+  Status status = launcher.rank == 0 ? Host(launcher, bootstrap).gather(patience)
+                                     : Traveller(launcher, bootstrap).gather(patience);
+  if (!status) {
+    return status.error();
+  }
+  return bootstrap;
 }
 
 std::vector<char> weft::rt::tcp::encodeRoster(uint64_t secret, std::span<const Address> addresses) {

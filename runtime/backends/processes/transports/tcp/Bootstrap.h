@@ -39,8 +39,7 @@ struct Bootstrap {
 /// Connects the processes of `launcher`, which has a rendezvous point; all of them call it. Fails
 /// after `patience`; the error names the missing ranks or the addresses that were tried, and is
 /// empty if rank 0 reports it.
-bool gather(const mpi::Launcher &launcher, std::chrono::nanoseconds patience, Bootstrap &bootstrap,
-            std::string &error);
+Result<Bootstrap> gather(const mpi::Launcher &launcher, std::chrono::nanoseconds patience);
 
 /// The head of rank 0's answer to a process. `bytes` follow it: the reason of a refusal, nothing if
 /// the run has failed, or the roster (see `encodeRoster`).

@@ -11,9 +11,10 @@
 
 using namespace weft::rt;
 using namespace weft::rt::tcp;
-using Result = mpi::TransportTable::Result;
 
 namespace {
+
+using CallResult = mpi::TransportTable::Result;
 
 /// The transport's state. A process has one; it is never freed, since a rank that hangs may use it
 /// until the process ends.
@@ -27,46 +28,47 @@ Opened *opened = nullptr;
 
 const char *name() { return "TCP"; }
 
-Result start(int64_t *rank, int64_t *size) {
-  Bootstrap bootstrap;
-  if (!gather(opened->launcher, opened->patience, bootstrap, opened->error)) {
+CallResult start(int64_t *rank, int64_t *size) {
+  Result<Bootstrap> bootstrap = gather(opened->launcher, opened->patience);
+  if (!bootstrap) {
+    opened->error = bootstrap.error().message;
     return opened->error.c_str();
   }
-  *rank = bootstrap.rank;
-  *size = bootstrap.size;
-  opened->network = new Network(std::move(bootstrap), opened->patience);
+  *rank = bootstrap->rank;
+  *size = bootstrap->size;
+  opened->network = new Network(std::move(*bootstrap), opened->patience);
   return nullptr;
 }
 
-Result finish() {
+CallResult finish() {
   opened->network->finish();
   return nullptr;
 }
 
-Result makeGroup(int64_t members, uint64_t *group) {
+CallResult makeGroup(int64_t members, uint64_t *group) {
   return opened->network->makeGroup(members, group);
 }
 
-Result freeGroup(uint64_t *group) {
+CallResult freeGroup(uint64_t *group) {
   *group = 0;
   return nullptr;
 }
 
-Result allGather(uint64_t group, const void *own, void *all, size_t bytes) {
+CallResult allGather(uint64_t group, const void *own, void *all, size_t bytes) {
   return opened->network->allGather(group, own, all, bytes);
 }
 
-Result send(uint64_t group, const void *bytes, size_t count, int64_t to, int32_t tag,
-            uint64_t *request) {
+CallResult send(uint64_t group, const void *bytes, size_t count, int64_t to, int32_t tag,
+                uint64_t *request) {
   return opened->network->send(group, bytes, count, to, tag, request);
 }
 
-Result receive(uint64_t group, void *bytes, size_t count, int64_t from, int32_t tag,
-               uint64_t *request) {
+CallResult receive(uint64_t group, void *bytes, size_t count, int64_t from, int32_t tag,
+                   uint64_t *request) {
   return opened->network->receive(group, bytes, count, from, tag, request);
 }
 
-Result test(uint64_t *requests, size_t count, size_t *doneCount, size_t *done, size_t *bytes) {
+CallResult test(uint64_t *requests, size_t count, size_t *doneCount, size_t *done, size_t *bytes) {
   return opened->network->test({requests, count}, doneCount, done, bytes);
 }
 
