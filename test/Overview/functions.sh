@@ -13,6 +13,11 @@ compile() {
   weft compile "$2" --machine machines/laptop.textproto --recipe "$3" -o "$out/$1" "${@:4}"
 }
 
+# The memory of a rank by classes, without inputs, in a report of weft from standard input: memory
+memory() {
+  sed -nE 's/^  (parameter.*), input [^,]*/\1/p'
+}
+
 # Compiles llama-tiny into $out/NAME with LINE added to its recipe: with NAME LINE [OPTION...]
 with() {
   sed "s/^steps:/$2\nsteps:/" examples/llama-tiny/recipe.textproto > "$out/$1.recipe"
@@ -55,8 +60,8 @@ distance() {
     END {limit = 1e-6; while (limit < most) limit *= 10; print name, NR, "steps, at most", limit}'
 }
 
-# The step and a rank's memory that `weft plan` predicts: predict NAME ARGUMENT...
+# Time of a step, tokens/s, MFU and a rank's memory by `weft plan`: predict NAME ARGUMENT...
 predict() {
   echo "$1:" $(weft plan "${@:2}" --alone 2> "$out/log" |
-    sed -nE "s/^predicted: //p; s/^(memory) of each rank: ([0-9.]+ .iB).*/\1 \2/p")
+    sed -nE "s/^predicted: (.*) a step(.*) MFU (.*) %/\1\2 \3 %,/p; s/^memory of each rank: ([0-9.]+ .iB).*/\1/p")
 }
