@@ -64,7 +64,7 @@ private:
     for (const rt::Operand &operand : instruction.operands) {
       const rt::Buffer &buffer = program.buffers[operand.buffer];
       const rt::Buffer *&largest = operand.access == rt::Access::Write ? written : read;
-      if (isFloat(buffer.type) && (!largest || buffer.bytes > largest->bytes)) {
+      if (rt::isFloat(buffer.type) && (!largest || buffer.bytes > largest->bytes)) {
         largest = &buffer;
       }
     }
@@ -81,14 +81,10 @@ private:
   }
 
   double predictCollective(const rt::Collective &collective) {
-    static constexpr desc::CollectiveKind kinds[] = {
-        desc::CollectiveKind::AllReduce, desc::CollectiveKind::AllGather,
-        desc::CollectiveKind::ReduceScatter, desc::CollectiveKind::AllToAll,
-        desc::CollectiveKind::Permute};
     double bytes = std::accumulate(collective.shape.begin(), collective.shape.end(),
                                    double(rt::sizeOf(collective.type)),
                                    [](double product, int64_t size) { return product * size; });
-    return predictor.collective(kinds[size_t(collective.kind)], groupOver(collective.axes), bytes);
+    return predictor.collective(collective.kind, groupOver(collective.axes), bytes);
   }
 
   /// Returns the time in which all ranks agree whether a loss or norm is finite; see `Observation`.

@@ -18,7 +18,7 @@
 
 namespace weft::cost {
 
-using desc::CollectiveKind;
+using rt::CollectiveKind;
 
 Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
                  int64_t devicesPerNode) {

@@ -97,8 +97,7 @@ ExpertsSpec resolveExperts(const proto::Model &model) {
   spec.sharedGate = experts.shared_gate();
   spec.firstLayer = experts.first_layer();
   spec.layerPeriod = experts.layer_period();
-  spec.scoring =
-      experts.scoring() == proto::Experts::SOFTMAX ? ScoringKind::Softmax : ScoringKind::Sigmoid;
+  spec.scoring = ScoringKind(experts.scoring());
   spec.normalizes = experts.has_normalize() ? experts.normalize() : spec.perToken > 1;
   spec.scale = experts.scale();
   spec.groups = experts.groups();

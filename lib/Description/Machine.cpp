@@ -160,7 +160,7 @@ static DeviceSpec toSpec(const proto::Device &device) {
   DeviceSpec spec;
   spec.name = device.name();
   for (const proto::PeakFlops &peak : device.peak_flops()) {
-    spec.*DeviceSpec::peakOf(Precision(int(peak.precision()))) = peak.flops();
+    spec.*DeviceSpec::peakOf(Precision(peak.precision())) = peak.flops();
   }
   spec.memoryBytes = device.memory_bytes();
   spec.memoryBandwidth = device.memory_bandwidth_bytes_per_second();

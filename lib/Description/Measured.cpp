@@ -10,10 +10,20 @@
 #include "Text.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 
-namespace weft::desc::detail {
+namespace weft::desc {
+
+// The schema lists the kinds in the same order.
+static_assert(std::size(rt::kCollectiveKinds) == proto::CollectiveTime::Kind_ARRAYSIZE);
+
+const char *wordOf(rt::CollectiveKind kind) {
+  return proto::CollectiveTime::Kind_Name(proto::CollectiveTime::Kind(kind)).c_str();
+}
+
+namespace detail {
 
 /// The bounds of data sheets' rates.
 static constexpr Bounds rate{.low = 0, .high = 1e18, .above = true};
@@ -120,22 +130,20 @@ void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devic
   }
 }
 
-static Precision precisionOf(proto::Precision precision) { return Precision(int(precision)); }
-
 MeasuredSpec toSpec(const proto::Measured &measured) {
   MeasuredSpec spec;
   for (const proto::MatmulRate &matmul : measured.products()) {
     spec.matmuls.push_back(
-        {precisionOf(matmul.precision()), matmul.m(), matmul.n(), matmul.k(), matmul.flops()});
+        {Precision(matmul.precision()), matmul.m(), matmul.n(), matmul.k(), matmul.flops()});
   }
   for (const proto::MemoryRate &memory : measured.memory()) {
     spec.memory.push_back({memory.bytes(), memory.bytes_per_second()});
   }
   for (const proto::KernelRate &kernel : measured.kernels()) {
-    spec.kernels.push_back({kernel.kind(), precisionOf(kernel.precision()), kernel.flops()});
+    spec.kernels.push_back({kernel.kind(), Precision(kernel.precision()), kernel.flops()});
   }
   for (const proto::CollectiveTime &collective : measured.collectives()) {
-    spec.collectives.push_back({CollectiveKind(int(collective.kind())), collective.ranks(),
+    spec.collectives.push_back({rt::CollectiveKind(collective.kind()), collective.ranks(),
                                 collective.bytes(), collective.seconds(), collective.nodes()});
   }
   spec.launchSeconds = measured.launch_seconds();
@@ -145,4 +153,6 @@ MeasuredSpec toSpec(const proto::Measured &measured) {
   return spec;
 }
 
-} // namespace weft::desc::detail
+} // namespace detail
+
+} // namespace weft::desc

@@ -194,43 +194,18 @@ static void checkModel(const proto::Model &model, Fields &fields) {
   }
 }
 
-static NormKind toSpec(proto::Model::Norm norm) {
-  return norm == proto::Model::LAYER_NORM ? NormKind::LayerNorm : NormKind::RmsNorm;
-}
-
-static ActivationKind toSpec(proto::Model::Activation activation) {
-  switch (activation) {
-  case proto::Model::GELU:
-    return ActivationKind::Gelu;
-  case proto::Model::GELU_TANH:
-    return ActivationKind::GeluTanh;
-  case proto::Model::SWIGLU:
-    break;
-  }
-  return ActivationKind::SwiGlu;
-}
-
-static PositionKind toSpec(proto::Model::Positions positions) {
-  switch (positions) {
-  case proto::Model::LEARNED:
-    return PositionKind::Learned;
-  case proto::Model::ROTARY:
-    return PositionKind::Rotary;
-  case proto::Model::NO_POSITIONS:
-    break;
-  }
-  return PositionKind::None;
-}
+// The schema lists the values of these enumerations in the same order.
+static_assert(int(NormKind::RmsNorm) == proto::Model::Norm_MAX);
+static_assert(int(ActivationKind::SwiGlu) == proto::Model::Activation_MAX);
+static_assert(int(PositionKind::None) == proto::Model::Positions_MAX);
+static_assert(int(RotaryScaling::Yarn) == proto::Rotary::Scaling_MAX);
 
 double defaultRotatedScale(double factor) { return 0.1 * std::log(factor) + 1; }
 
 static RotarySpec toSpec(const proto::Rotary &rotary) {
   RotarySpec spec;
   spec.theta = rotary.theta();
-  spec.scaling = rotary.scaling() == proto::Rotary::UNSCALED ? RotaryScaling::None
-                 : rotary.scaling() == proto::Rotary::LINEAR ? RotaryScaling::Linear
-                 : rotary.scaling() == proto::Rotary::LLAMA3 ? RotaryScaling::Llama3
-                                                             : RotaryScaling::Yarn;
+  spec.scaling = RotaryScaling(rotary.scaling());
   spec.factor = rotary.has_factor() ? rotary.factor() : 1.0;
   spec.lowFrequencyFactor = rotary.low_frequency_factor();
   spec.highFrequencyFactor = rotary.high_frequency_factor();
@@ -272,11 +247,11 @@ static ModelSpec resolve(const proto::Model &model, Fields &fields) {
   spec.ffn = model.ffn();
   spec.vocabulary = model.vocabulary();
   spec.maximumLength = model.maximum_length();
-  spec.norm = toSpec(model.norm());
+  spec.norm = NormKind(model.norm());
   spec.normEpsilon = model.norm_epsilon();
   spec.normBias = model.has_norm_bias() ? model.norm_bias() : spec.norm == NormKind::LayerNorm;
-  spec.activation = toSpec(model.activation());
-  spec.positions = toSpec(model.positions());
+  spec.activation = ActivationKind(model.activation());
+  spec.positions = PositionKind(model.positions());
   spec.rotary = toSpec(model.rotary());
   spec.attentionBiases = model.attention_biases();
   spec.attentionOutputBias =

@@ -7,6 +7,7 @@
 
 #include "Text.h"
 #include "weft/Description/Model.h"
+#include "weft/model.pb.h"
 
 #include <google/protobuf/stubs/strutil.h>
 
@@ -51,23 +52,12 @@ private:
   std::string indent, text;
 };
 
-const char *nameOf(ActivationKind activation) {
-  static constexpr const char *names[] = {"GELU", "GELU_TANH", "SWIGLU"};
-  return names[size_t(activation)];
-}
-
-const char *nameOf(PositionKind positions) {
-  static constexpr const char *names[] = {"LEARNED", "ROTARY", "NO_POSITIONS"};
-  return names[size_t(positions)];
-}
-
 FieldWriter rotaryFields(const RotarySpec &rotary) {
-  static constexpr const char *scalings[] = {"UNSCALED", "LINEAR", "LLAMA3", "YARN"};
   RotarySpec defaults;
   FieldWriter fields("  ");
   fields.real("theta", rotary.theta, defaults.theta);
   if (rotary.scaling != RotaryScaling::None) {
-    fields.word("scaling", scalings[size_t(rotary.scaling)]);
+    fields.word("scaling", proto::Rotary::Scaling_Name(proto::Rotary::Scaling(rotary.scaling)));
     fields.word("factor", detail::text(rotary.factor));
   }
   if (rotary.scaling == RotaryScaling::Llama3) {
@@ -106,7 +96,7 @@ FieldWriter expertsFields(const ExpertsSpec &experts, int64_t ffn) {
   fields.number("first_layer", experts.firstLayer, defaults.firstLayer);
   fields.number("layer_period", experts.layerPeriod, defaults.layerPeriod);
   if (experts.scoring == ScoringKind::Sigmoid) {
-    fields.word("scoring", "SIGMOID");
+    fields.word("scoring", proto::Experts::Scoring_Name(proto::Experts::Scoring(experts.scoring)));
   }
   fields.flag("normalize", experts.normalizes, experts.perToken > 1);
   fields.real("scale", experts.scale, defaults.scale);
@@ -154,11 +144,12 @@ std::string printModel(const ModelSpec &model) {
   }
   writeSizes(model, fields);
   bool isLayerNorm = model.norm == NormKind::LayerNorm;
-  fields.word("norm", isLayerNorm ? "LAYER_NORM" : "RMS_NORM");
+  fields.word("norm", proto::Model::Norm_Name(proto::Model::Norm(model.norm)));
   fields.real("norm_epsilon", model.normEpsilon, defaults.normEpsilon);
   fields.flag("norm_bias", model.normBias, isLayerNorm);
-  fields.word("activation", nameOf(model.activation));
-  fields.word("positions", nameOf(model.positions));
+  fields.word("activation",
+              proto::Model::Activation_Name(proto::Model::Activation(model.activation)));
+  fields.word("positions", proto::Model::Positions_Name(proto::Model::Positions(model.positions)));
   if (model.positions == PositionKind::Rotary) {
     fields.message("rotary", rotaryFields(model.rotary));
   }

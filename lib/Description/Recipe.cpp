@@ -21,20 +21,12 @@ namespace weft::desc {
 using detail::Bounds;
 using detail::Fields;
 
+// The schema lists the values of these enumerations in the same order.
+static_assert(int(Float8::E5M2) == proto::Fp8::Format_MAX);
+static_assert(int(RoutingGroup::GlobalBatch) == proto::Routing::Group_MAX);
+
 /// Keeps every product of batch, sequence, heads and element size within 63 bits.
 static constexpr int64_t maximumBatchTokens = int64_t(1) << 28;
-
-const char *nameOf(Precision precision) {
-  static constexpr const char *names[] = {"F64", "F32", "BF16", "TF32", "F16", "F8"};
-  return names[static_cast<int>(precision)];
-}
-
-int bytesOf(Precision precision) {
-  static constexpr int bytes[] = {8, 4, 2, 4, 2, 1};
-  return bytes[static_cast<int>(precision)];
-}
-
-static Precision toSpec(proto::Precision precision) { return Precision(int(precision)); }
 
 /// Returns the number of samples of a batch that is not given in tokens.
 static int64_t samplesOf(const proto::Recipe &recipe) {
@@ -249,10 +241,6 @@ static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   }
 }
 
-static Float8 toSpec(proto::Fp8::Format format) {
-  return format == proto::Fp8::E4M3 ? Float8::E4M3 : Float8::E5M2;
-}
-
 static ScheduleSpec toSpec(const proto::Schedule &schedule) {
   ScheduleSpec spec;
   spec.peakLearningRate = schedule.peak_learning_rate();
@@ -265,19 +253,15 @@ static ScheduleSpec toSpec(const proto::Schedule &schedule) {
   return spec;
 }
 
-static RoutingGroup toSpec(proto::Routing::Group group) {
-  return group == proto::Routing::SEQUENCE ? RoutingGroup::Sequence : RoutingGroup::GlobalBatch;
-}
-
 static RoutingSpec toSpec(const proto::Routing &routing) {
   RoutingSpec spec;
   spec.loadBalanceLoss = routing.load_balance_loss();
-  spec.loadBalanceGroup = toSpec(routing.load_balance_group());
+  spec.loadBalanceGroup = RoutingGroup(routing.load_balance_group());
   spec.routerZLoss = routing.router_z_loss();
   if (routing.has_capacity_factor()) {
     spec.capacityFactor = routing.capacity_factor();
   }
-  spec.capacityGroup = toSpec(routing.capacity_group());
+  spec.capacityGroup = RoutingGroup(routing.capacity_group());
   if (routing.has_buffer_factor()) {
     spec.bufferFactor = routing.buffer_factor();
   }
@@ -302,16 +286,16 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   spec.globalBatch = recipe.has_global_batch_tokens()
                          ? recipe.global_batch_tokens() / recipe.sequence_length()
                          : samplesOf(recipe);
-  spec.precision = toSpec(recipe.precision());
+  spec.precision = Precision(recipe.precision());
   spec.reduction =
-      spec.precision == Precision::F64 ? spec.precision : toSpec(recipe.mixed().reduction());
+      spec.precision == Precision::F64 ? spec.precision : Precision(recipe.mixed().reduction());
   if (spec.precision == Precision::F16) {
     const proto::LossScale &scale = recipe.loss_scale();
     spec.lossScale = {scale.initial(), scale.growth_interval(), scale.factor()};
   }
   if (recipe.has_fp8()) {
     const proto::Fp8 &fp8 = recipe.fp8();
-    spec.fp8 = {toSpec(fp8.values()), toSpec(fp8.gradients()),
+    spec.fp8 = {Float8(fp8.values()), Float8(fp8.gradients()),
                 fp8.scaling() == proto::Fp8::DELAYED ? fp8.history() : 0};
   }
   if (recipe.has_adamw()) {

@@ -57,14 +57,10 @@ double median(std::vector<double> values) {
 struct Format {
   llvm::StringRef type;
   desc::Precision precision;
-  std::optional<double> desc::DeviceSpec::*peak;
 };
-constexpr Format kFormats[] = {{"f32", desc::Precision::F32, &desc::DeviceSpec::peakFlopsF32},
-                               {"f64", desc::Precision::F64, &desc::DeviceSpec::peakFlopsF64},
-                               {"bf16", desc::Precision::BF16, &desc::DeviceSpec::peakFlopsBF16},
-                               {"tf32", desc::Precision::TF32, &desc::DeviceSpec::peakFlopsTF32},
-                               {"f16", desc::Precision::F16, &desc::DeviceSpec::peakFlopsF16},
-                               {"f8e4m3", desc::Precision::F8, &desc::DeviceSpec::peakFlopsF8}};
+constexpr Format kFormats[] = {{"f32", desc::Precision::F32},   {"f64", desc::Precision::F64},
+                               {"bf16", desc::Precision::BF16}, {"tf32", desc::Precision::TF32},
+                               {"f16", desc::Precision::F16},   {"f8e4m3", desc::Precision::F8}};
 
 std::string refusalOf(const Object &entry) {
   std::string line;
@@ -91,7 +87,7 @@ void readMatmuls(const Object &object, HostMeasurements &host) {
       continue; // Of a newer tool.
     }
     rate.precision = format->precision;
-    std::optional<double> &peak = device.*format->peak;
+    std::optional<double> &peak = device.*desc::DeviceSpec::peakOf(format->precision);
     peak = std::max(peak.value_or(0), rate.flops);
     spreads.push_back(amount(*entry, "spread"));
     device.measured.matmuls.push_back(rate);
@@ -123,36 +119,23 @@ void readMemory(const Object &object, HostMeasurements &host) {
   host.spreadOfMemory = median(std::move(spreads));
 }
 
-desc::CollectiveKind kindOf(llvm::StringRef name) {
-  return name == "all-reduce"       ? desc::CollectiveKind::AllReduce
-         : name == "all-gather"     ? desc::CollectiveKind::AllGather
-         : name == "reduce-scatter" ? desc::CollectiveKind::ReduceScatter
-         : name == "all-to-all"     ? desc::CollectiveKind::AllToAll
-                                    : desc::CollectiveKind::Permute;
-}
-
 void readCollectives(const Object &object, HostMeasurements &host) {
   desc::MeasuredSpec &measured = host.machine.device.measured;
   std::vector<double> spreads;
   for (const Object *entry : entriesOf(object, "collectives")) {
-    desc::CollectiveTime time{kindOf(entry->getString("kind").value_or("")),
+    auto kind = rt::collectiveKindOf(entry->getString("kind").value_or(""));
+    desc::CollectiveTime time{kind.value_or(rt::CollectiveKind::Permute),
                               entry->getInteger("ranks").value_or(0),
                               entry->getInteger("bytes").value_or(0), amount(*entry, "seconds")};
     measured.collectives.push_back(time);
     spreads.push_back(amount(*entry, "spread"));
     // The largest operand of the smallest group, for which latency plays no role.
     const desc::CollectiveTime &first = measured.collectives.front();
-    if (time.kind == desc::CollectiveKind::AllGather && time.ranks == first.ranks) {
+    if (time.kind == rt::CollectiveKind::AllGather && time.ranks == first.ranks) {
       host.machine.nodeLink->bandwidth = double(time.bytes) * double(time.ranks - 1) / time.seconds;
     }
   }
   host.spreadOfCollectives = median(std::move(spreads));
-}
-
-const char *nameOf(desc::CollectiveKind kind) {
-  static constexpr const char *names[] = {"ALL_REDUCE", "ALL_GATHER", "REDUCE_SCATTER",
-                                          "ALL_TO_ALL", "PERMUTE"};
-  return names[static_cast<size_t>(kind)];
 }
 
 /// Four digits, more than any of this repeats.
@@ -179,7 +162,7 @@ void writeDevice(llvm::raw_ostream &os, const HostMeasurements &host) {
   os << "device {\n  name: \"" << device.name << "\"\n  # The best of the matmuls below"
      << (isOfHost ? "; F64 is half of F32, as a vector holds half as many" : "") << ".\n";
   for (const Format &format : kFormats) {
-    if (std::optional<double> peak = device.*format.peak) {
+    if (std::optional<double> peak = device.*desc::DeviceSpec::peakOf(format.precision)) {
       os << "  peak_flops { precision: " << desc::nameOf(format.precision)
          << " flops: " << number(*peak) << " }\n";
     }
@@ -230,7 +213,7 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
        << ", without other work; samples spread by " << percent(host.spreadOfCollectives) << ".\n";
   }
   for (const desc::CollectiveTime &time : measured.collectives) {
-    os << "    collectives { kind: " << nameOf(time.kind) << " ranks: " << time.ranks
+    os << "    collectives { kind: " << desc::wordOf(time.kind) << " ranks: " << time.ranks
        << " bytes: " << time.bytes << " seconds: " << number(time.seconds) << " }\n";
   }
   os << (isOfHost ? "    # A job of a rank's team that does nothing.\n"

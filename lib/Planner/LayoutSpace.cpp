@@ -96,10 +96,6 @@ bool LayoutSpace::divides(uint32_t number, const std::vector<int64_t> &shape) co
   return true;
 }
 
-static bool reduces(StepKind kind) {
-  return kind == StepKind::AllReduce || kind == StepKind::ReduceScatter;
-}
-
 /// Returns the price of each edge; infinity if a layout does not divide a tensor of this shape.
 std::vector<double> LayoutSpace::priced(const ReshardProblem &problem, const Price &price) const {
   double elements = 1;

@@ -7,29 +7,7 @@
 
 #include "weft/Planner/Prices.h"
 
-#include <optional>
-
 namespace weft::planner {
-
-/// Returns the collective of a step, or nothing for a step that a rank does by itself.
-static std::optional<desc::CollectiveKind> collectiveOf(StepKind kind) {
-  switch (kind) {
-  case StepKind::AllReduce:
-    return desc::CollectiveKind::AllReduce;
-  case StepKind::ReduceScatter:
-    return desc::CollectiveKind::ReduceScatter;
-  case StepKind::AllGather:
-    return desc::CollectiveKind::AllGather;
-  case StepKind::AllToAll:
-    return desc::CollectiveKind::AllToAll;
-  case StepKind::Permute:
-    return desc::CollectiveKind::Permute;
-  case StepKind::Slice:
-  case StepKind::Partial:
-    break;
-  }
-  return std::nullopt;
-}
 
 double Prices::operator()(StepKind kind, const Axes &axes, double bytes) {
   auto [known, isNew] = groups.try_emplace(axes);

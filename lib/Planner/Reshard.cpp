@@ -117,6 +117,30 @@ private:
 
 } // namespace
 
+std::optional<rt::CollectiveKind> collectiveOf(StepKind kind) {
+  switch (kind) {
+  case StepKind::AllReduce:
+    return rt::CollectiveKind::AllReduce;
+  case StepKind::ReduceScatter:
+    return rt::CollectiveKind::ReduceScatter;
+  case StepKind::AllGather:
+    return rt::CollectiveKind::AllGather;
+  case StepKind::AllToAll:
+    return rt::CollectiveKind::AllToAll;
+  case StepKind::Permute:
+    return rt::CollectiveKind::Permute;
+  case StepKind::Slice:
+  case StepKind::Partial:
+    break;
+  }
+  return std::nullopt;
+}
+
+bool reduces(StepKind kind) {
+  std::optional<rt::CollectiveKind> collective = collectiveOf(kind);
+  return collective && rt::isReduction(*collective);
+}
+
 double bytesSent(StepKind kind, int64_t ranks, double bytes) {
   double others = double(ranks - 1);
   switch (kind) {

@@ -26,8 +26,7 @@ double operandBytes(const ReshardProblem &problem, const Layout &layout, StepKin
   for (size_t dim = 0; dim < problem.shape.size(); ++dim) {
     elements *= double(problem.shape[dim] / ranksOver(problem.mesh, layout.dims[dim]));
   }
-  bool reduces = kind == StepKind::AllReduce || kind == StepKind::ReduceScatter;
-  return elements * (reduces ? problem.reducedBytes : problem.elementBytes);
+  return elements * (reduces(kind) ? problem.reducedBytes : problem.elementBytes);
 }
 
 /// Calls `visit` with every ordered choice of one or more of `axes`.

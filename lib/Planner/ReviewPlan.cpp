@@ -329,7 +329,7 @@ double Review::sumSeconds(const cost::Predictor &predictor, cost::Group group) c
   int64_t batch = shards(batchAxes()).value_or(1);
   double bytes = double(recipe.globalBatchTokens()) / double(batch) * double(model.hidden) *
                  bytesOf(recipe.reduction);
-  return predictor.collective(CollectiveKind::AllReduce, group, bytes);
+  return predictor.collective(rt::CollectiveKind::AllReduce, group, bytes);
 }
 
 /// together_r10

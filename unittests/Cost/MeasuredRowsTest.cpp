@@ -22,7 +22,7 @@
 
 using namespace weft;
 using namespace weft::cost;
-using desc::CollectiveKind;
+using rt::CollectiveKind;
 
 namespace {
 

@@ -11,8 +11,8 @@
 
 using namespace weft;
 using namespace weft::cost;
-using desc::CollectiveKind;
 using desc::Precision;
+using rt::CollectiveKind;
 
 namespace {
 

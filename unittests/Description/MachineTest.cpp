@@ -9,6 +9,7 @@
 
 #include "Helpers.h"
 
+namespace rt = weft::rt;
 using namespace weft::desc;
 using namespace weft::desc::test;
 
@@ -129,7 +130,7 @@ TEST(Machine, MeasuredListsAreRead) {
   EXPECT_EQ(measured.kernels[0].kind, "norm_grad");
   EXPECT_EQ(measured.kernels[0].flops, 7);
   ASSERT_EQ(measured.collectives.size(), 1u);
-  EXPECT_EQ(measured.collectives[0].kind, CollectiveKind::AllToAll);
+  EXPECT_EQ(measured.collectives[0].kind, rt::CollectiveKind::AllToAll);
   EXPECT_EQ(measured.collectives[0].ranks, 8);
   EXPECT_EQ(measured.collectives[0].bytes, 9);
   EXPECT_EQ(measured.collectives[0].seconds, 10);
@@ -247,4 +248,12 @@ TEST(Machine, R10Nodes) {
   EXPECT_EQ(errors(withNodes(joined, 0)),
             "machine_r10: --nodes: expected a number from 1 to 65536, got 0\n");
   EXPECT_NE(errors(withNodes(joined, 65537)), "");
+}
+
+TEST(Machine, WordsOfCollectives) {
+  std::string words;
+  for (const rt::CollectiveKindEntry &entry : rt::kCollectiveKinds) {
+    words += std::string(wordOf(entry.kind)) + " ";
+  }
+  EXPECT_EQ(words, "ALL_REDUCE ALL_GATHER REDUCE_SCATTER ALL_TO_ALL PERMUTE ");
 }

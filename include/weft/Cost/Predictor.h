@@ -99,7 +99,7 @@ public:
 
   /// Returns the seconds of a collective in which each rank has an operand of `bytes`; 0 for a
   /// group of one.
-  double collective(desc::CollectiveKind kind, Group group, double bytes) const;
+  double collective(rt::CollectiveKind kind, Group group, double bytes) const;
 
   /// Returns the seconds of a rendezvous of the group without moving data.
   double rendezvous(Group group) const;
@@ -113,7 +113,7 @@ private:
   void addBytesByBF16();
   double memorySeconds(double bytes) const;
   double peak(desc::Precision precision) const;
-  double byLinks(desc::CollectiveKind kind, Group group, double bytes) const;
+  double byLinks(rt::CollectiveKind kind, Group group, double bytes) const;
 
   desc::MachineSpec machine;
   /// The measurements of one kind of collective in one group.
@@ -121,11 +121,11 @@ private:
     Group group;
     std::vector<Point> points; ///< Seconds over bytes, ascending.
   };
-  const Curve *nearestCurve(desc::CollectiveKind kind, Group group) const;
+  const Curve *nearestCurve(rt::CollectiveKind kind, Group group) const;
 
   std::map<desc::Precision, std::vector<ShapePoint>> matmuls;
   std::vector<Point> memory;
-  std::map<desc::CollectiveKind, std::vector<Curve>> collectives;
+  std::map<rt::CollectiveKind, std::vector<Curve>> collectives;
 };
 
 } // namespace weft::cost

@@ -15,6 +15,7 @@
 #ifndef WEFT_DESCRIPTION_MACHINE_H
 #define WEFT_DESCRIPTION_MACHINE_H
 
+#include "weft-rt/Collective.h"
 #include "weft/Description/Diagnostic.h"
 #include "weft/Description/Precision.h"
 
@@ -46,12 +47,13 @@ struct KernelRate {
   double flops = 0; ///< Per second.
 };
 
-enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
+/// "ALL_REDUCE", ..., as in a machine's file.
+const char *wordOf(rt::CollectiveKind kind);
 
 /// The time of a collective of `ranks` devices with an operand of `bytes` each. The devices are
 /// spread evenly over `nodes` nodes.
 struct CollectiveTime {
-  CollectiveKind kind = CollectiveKind::AllReduce;
+  rt::CollectiveKind kind = rt::CollectiveKind::AllReduce;
   int64_t ranks = 0, bytes = 0;
   double seconds = 0;
   int64_t nodes = 1;

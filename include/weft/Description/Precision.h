@@ -10,8 +10,8 @@
 
 namespace weft::desc {
 
-/// A number format. TF32 is float32 of which matmuls use only 10 bits of fraction; F8 is any FP8
-/// format.
+/// A number format; proto/weft/machine.proto lists the same in the same order. TF32 is float32 of
+/// which matmuls use only 10 bits of fraction; F8 is any FP8 format.
 enum class Precision { F64, F32, BF16, TF32, F16, F8 };
 
 /// "F64", "F32", "BF16", ..., as in a recipe.

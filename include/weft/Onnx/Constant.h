@@ -22,7 +22,7 @@
 
 namespace weft::onnx {
 
-/// The element types that Weft reads.
+/// The element types of ONNX that Weft reads; not those of programs, which have no truth values.
 enum class ElementType : uint8_t { F32, F64, I64, I32, Bool };
 
 /// "float32", "int64", ...

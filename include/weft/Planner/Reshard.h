@@ -30,9 +30,12 @@
 #ifndef WEFT_PLANNER_RESHARD_H
 #define WEFT_PLANNER_RESHARD_H
 
+#include "weft-rt/Collective.h"
+
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace weft::planner {
@@ -49,6 +52,7 @@ struct Layout {
   auto operator<=>(const Layout &) const = default;
 };
 
+/// A step of a reshard: a collective (see `collectiveOf`), or work of each rank by itself.
 enum class StepKind : uint8_t {
   /// Removes `axes` from the pending axes.
   AllReduce,
@@ -65,6 +69,11 @@ enum class StepKind : uint8_t {
   /// Makes the value pending over `axes`: the first rank keeps its value, the others get zeros.
   Partial,
 };
+
+/// Returns the collective of a step, or nothing for a step that a rank does by itself.
+std::optional<rt::CollectiveKind> collectiveOf(StepKind kind);
+/// Returns true for steps that reduce pending values.
+bool reduces(StepKind kind);
 
 struct Step {
   StepKind kind;

@@ -43,7 +43,7 @@ FailureOr<Scaled> describe(AmaxOp amax) {
       HistoryAttr history = *amax.getHistory();
       return Scaled{history.getName().str(), history.getSteps(),
                     cast<RankedTensorType>(amax.getOutput().getType()),
-                    quantize.getFormat() == Float8::E4M3 ? 448.0 : 57344.0};
+                    llvm::APFloat::getLargest(semanticsOf(quantize.getFormat())).convertToDouble()};
     }
   }
   return amax.emitOpError("delay-scaling: keeps a history of what is not quantized");

@@ -17,6 +17,10 @@
 using namespace mlir;
 using namespace weft;
 
+// The dialect lists the values of these enumerations in the same order.
+static_assert(getMaxEnumValForNormKind() == unsigned(desc::NormKind::RmsNorm));
+static_assert(getMaxEnumValForFloat8() == unsigned(desc::Float8::E5M2));
+
 Location ModelBuilder::location(llvm::StringRef name) {
   return NameLoc::get(builder.getStringAttr(name));
 }
@@ -105,12 +109,8 @@ Value ModelBuilder::round(llvm::StringRef name, Value value) {
   return createCast(builder, location(name), value, activationElement());
 }
 
-static Float8 toDialect(desc::Float8 format) {
-  return format == desc::Float8::E4M3 ? Float8::E4M3 : Float8::E5M2;
-}
-
 Value ModelBuilder::quantize(llvm::StringRef name, Value value) {
-  return recipe.fp8 ? createQuantize(builder, location(name), toDialect(recipe.fp8->values), value,
+  return recipe.fp8 ? createQuantize(builder, location(name), Float8(recipe.fp8->values), value,
                                      activationElement(), history(name))
                     : round(name, value);
 }
@@ -140,7 +140,7 @@ Value ModelBuilder::contract(llvm::StringRef name, llvm::StringRef equation,
   }
   auto matmul = ContractOp::create(builder, location(name), wideType(shape), equation, inputs);
   if (isOfLayer && recipe.fp8) {
-    matmul.setGradientFormat(toDialect(recipe.fp8->gradients));
+    matmul.setGradientFormat(Float8(recipe.fp8->gradients));
     if (HistoryAttr kept = history(name + ".gradient")) {
       matmul.setGradientHistoryAttr(kept);
     }
@@ -194,9 +194,8 @@ Value ModelBuilder::add(llvm::StringRef name, Value a, Value b) {
 }
 
 Value ModelBuilder::norm(llvm::StringRef name, Value input, Value scale, Value bias) {
-  NormKind kind = model.norm == desc::NormKind::RmsNorm ? NormKind::RMS : NormKind::Layer;
-  return NormOp::create(builder, location(name), input.getType(), kind, input, scale, bias,
-                        llvm::APFloat(model.normEpsilon));
+  return NormOp::create(builder, location(name), input.getType(), NormKind(model.norm), input,
+                        scale, bias, llvm::APFloat(model.normEpsilon));
 }
 
 Value ModelBuilder::dropout(llvm::StringRef name, Value input, const RandomKey &key,

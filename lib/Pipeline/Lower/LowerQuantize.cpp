@@ -8,6 +8,7 @@
 #include "Models.h"
 #include "SharedTiles.h"
 #include "weft/Dialect/Weft/IR/Fp8Ops.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -79,7 +80,10 @@ struct Format {
 };
 
 Format formatOf(Float8 format) {
-  return format == Float8::E4M3 ? Format{3, -6, 8} : Format{2, -14, 15};
+  const llvm::fltSemantics &semantics = semanticsOf(format);
+  return {llvm::APFloat::semanticsPrecision(semantics) - 1,
+          llvm::APFloat::semanticsMinExponent(semantics),
+          llvm::APFloat::semanticsMaxExponent(semantics)};
 }
 
 struct LowerAmax : HostModel<LowerAmax, AmaxOp> {

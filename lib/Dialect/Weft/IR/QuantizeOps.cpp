@@ -65,6 +65,10 @@ LogicalResult QuantizeOp::buildGradient(OpBuilder &, ValueRange resultGradients,
   return success();
 }
 
+const llvm::fltSemantics &weft::semanticsOf(Float8 format) {
+  return format == Float8::E4M3 ? llvm::APFloat::Float8E4M3FN() : llvm::APFloat::Float8E5M2();
+}
+
 Value weft::createQuantize(OpBuilder &builder, Location loc, Float8 format, Value tensor,
                            Type element, HistoryAttr history) {
   auto type = cast<RankedTensorType>(tensor.getType());

@@ -36,6 +36,9 @@ mlir::Value lookThroughCast(mlir::Value value);
 /// a single tensor as it is.
 mlir::Value createSum(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange tensors);
 
+/// Returns the bits and the range of the numbers of `format`.
+const llvm::fltSemantics &semanticsOf(Float8 format);
+
 /// Rounds `tensor` to numbers of `format`, scaled by its greatest absolute value or that of its
 /// history. `element` is the result's type: the tensor's own or, for a wide tensor, a narrower one.
 mlir::Value createQuantize(mlir::OpBuilder &builder, mlir::Location loc, Float8 format,
