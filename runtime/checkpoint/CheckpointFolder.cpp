@@ -212,10 +212,7 @@ Status CheckpointFolder::commit(int64_t step) {
       return status;
     }
   }
-  if (rename(from.c_str(), to.c_str()) != 0) {
-    return cannot("write", to);
-  }
-  if (Status status = syncFolder(path); !status) {
+  if (Status status = nameWhole(from, to, path); !status) {
     return status;
   }
   return writeFile(inside("LATEST"), name);

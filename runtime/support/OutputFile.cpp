@@ -78,6 +78,14 @@ Status weft::rt::syncFolder(const std::string &path) {
   return checkWritten(ok, path);
 }
 
+Status weft::rt::nameWhole(const std::string &from, const std::string &to,
+                           const std::string &folder) {
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    return cannotWrite(to);
+  }
+  return syncFolder(folder);
+}
+
 bool weft::rt::isSameFile(const std::string &a, const std::string &b) {
   auto canonical = [](const std::string &path) {
     std::string name = path.substr(path.rfind('/') + 1); // All of it if there is no slash.
@@ -125,11 +133,11 @@ Status OutputFile::commit() {
   if (partial.empty()) {
     return {};
   }
-  if (rename(partial.c_str(), path.c_str()) != 0) {
-    return cannotWrite(path);
+  Status status = nameWhole(partial, path, folderOf(path));
+  if (status) {
+    partial.clear();
   }
-  partial.clear();
-  return syncFolder(folderOf(path)); // The name, too, is to be on disk.
+  return status;
 }
 
 Status weft::rt::writeFile(const std::string &path, std::span<const char> bytes) {

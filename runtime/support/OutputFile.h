@@ -23,6 +23,10 @@ Status checkWritable(const std::string &path);
 /// Waits until the folder's entries are on disk (fsync).
 Status syncFolder(const std::string &path);
 
+/// Renames a file or folder that is complete and on disk to `to`, an entry of `folder`, and waits
+/// until its name is on disk, too.
+Status nameWhole(const std::string &from, const std::string &to, const std::string &folder);
+
 /// Returns true if both paths name the same file, whether or not it exists.
 bool isSameFile(const std::string &a, const std::string &b);
 

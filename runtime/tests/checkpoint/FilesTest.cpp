@@ -83,6 +83,15 @@ TEST_F(OutputFiles, AFullDiskIsAnErrorAndDevicesStayDevices) {
   EXPECT_EQ(errorOf(null.commit()), "");
 }
 
+TEST_F(OutputFiles, ReplaceOthersByTheirName) {
+  std::string from = folder.write("from", "new"), to = folder.write("to", "old");
+  EXPECT_EQ(errorOf(nameWhole(from, to, folder.path)), "");
+  EXPECT_EQ(folder.read("to"), "new");
+  EXPECT_FALSE(folder.has("from"));
+  EXPECT_EQ(errorOf(nameWhole(from, to, folder.path)),
+            "cannot write '" + to + "': No such file or directory");
+}
+
 TEST_F(OutputFiles, SameFileByAnyName) {
   std::string path = folder.write("file", "");
   std::filesystem::create_symlink("file", folder.path / "link");
