@@ -25,14 +25,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (const std::string &word : words) {
     arguments.push_back(word.c_str());
   }
-  Options options;
-  std::string error;
-  if (!parseOptions(program, arguments, options, error)) {
-    require(!error.empty(), "an error says something");
+  Result<Options> options = parseOptions(program, arguments);
+  if (!options) {
+    require(!options.error().message.empty(), "an error says something");
     return 0;
   }
-  require(options.steps >= 0 && options.timeoutSeconds > 0, "numbers lie in their ranges");
-  require(options.validationSplit >= 0 && options.validationSplit < 1, "as does this one");
-  require(threadsOf(program, options, program.rankCount()) >= 1, "a rank has a thread");
+  require(options->steps >= 0 && options->timeoutSeconds > 0, "numbers lie in their ranges");
+  require(options->validationSplit >= 0 && options->validationSplit < 1, "as does this one");
+  require(threadsOf(program, *options, program.rankCount()) >= 1, "a rank has a thread");
   return 0;
 }

@@ -62,25 +62,12 @@ CheckpointWriter::CheckpointWriter(const Program &program, const RunIdentity &ru
 
 bool CheckpointWriter::write(int64_t step) {
   bool leads = executor.rank() == 0;
-  Status status = leads ? folder.begin(step) : Status();
-  if (!status) {
-    return link.fail(status.error().message);
-  }
-  if (!meet()) {
+  if (leads && !link.check(folder.begin(step))) {
     return false;
   }
-  status = writeShard(step);
-  if (!status) {
-    return link.fail(status.error().message);
-  }
-  if (!link.run(gathering, receipt.data(), receipts.data())) {
-    return false;
-  }
-  status = leads ? seal(step) : Status();
-  if (!status) {
-    return link.fail(status.error().message);
-  }
-  return meet();
+  return meet() && link.check(writeShard(step)) &&
+         link.run(gathering, receipt.data(), receipts.data()) &&
+         (!leads || link.check(seal(step))) && meet();
 }
 
 bool CheckpointWriter::saves(const TensorLayout &layout,

@@ -38,23 +38,23 @@ static ExitCode printAndEnd(const std::string &text) {
 
 ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
                          const FindExecutors &find) {
-  ChosenBackend chosen;
-  std::string error;
   // Comes before processes connect, because that has a deadline if this hangs.
   Result<MakeExecutor> makeExecutor = find();
-  if (!makeBackend(program, options, chosen, error)) {
-    printStartError(error);
+  Result<ChosenBackend> chosen = makeBackend(program, options);
+  if (!chosen) {
+    printStartError(chosen.error());
     return ExitCode::Error;
   }
-  Result<std::string> agreed = chosen.backend->agree(
-      makeExecutor ? Result<std::string>(std::string()) : makeExecutor.error());
+  Backend &backend = *chosen->backend;
+  Result<std::string> agreed =
+      backend.agree(makeExecutor ? Result(std::string()) : makeExecutor.error());
   if (!agreed) {
-    if (chosen.backend->reportsErrors()) {
+    if (backend.reportsErrors()) {
       printError(agreed.error().message);
     }
     return ExitCode::Error;
   }
-  return train(program, kernels, options, *makeExecutor, *chosen.backend);
+  return train(program, kernels, options, *makeExecutor, backend);
 }
 
 /// Returns the device options among `options`.
@@ -96,19 +96,17 @@ static ExitCode perform(const Program &program, const KernelCode *kernels,
 int weft::rt::runExecutable(std::span<const char> bytes, const KernelCode *kernels,
                             std::span<const DeviceImage> images,
                             std::span<const char *const> arguments) {
-  Result<Program> loaded = deserialize(bytes);
-  if (!loaded) {
+  Result<Program> program = deserialize(bytes);
+  if (!program) {
     std::fprintf(stderr, "error: this executable cannot be run: %s\n",
-                 loaded.error().message.c_str());
+                 program.error().message.c_str());
     return int(ExitCode::Error);
   }
-  const Program &program = *loaded;
-  std::string error;
   std::string name = arguments.empty() ? "train" : arguments.front();
-  Options options;
-  if (!parseOptions(program, arguments.subspan(arguments.empty() ? 0 : 1), options, error)) {
-    printStartError(error);
+  Result<Options> options = parseOptions(*program, arguments.subspan(arguments.empty() ? 0 : 1));
+  if (!options) {
+    printStartError(options.error());
     return int(ExitCode::Error);
   }
-  return int(perform(program, kernels, images, options, name));
+  return int(perform(*program, kernels, images, *options, name));
 }

@@ -13,8 +13,7 @@
 
 namespace weft::rt {
 
-/// Finds the executors of a run; returns an empty function and an error if a library or a device is
-/// missing.
+/// Finds the executors of a run; fails if a library or a device is missing.
 using FindExecutors = std::function<Result<MakeExecutor>()>;
 
 /// Finds the executors and the backend that `options` choose, and trains. Processes connect first,

@@ -20,14 +20,15 @@
 using namespace weft::rt;
 
 ChosenBackend::ChosenBackend() = default;
+ChosenBackend::ChosenBackend(ChosenBackend &&) noexcept = default;
 ChosenBackend::~ChosenBackend() = default;
 
-/// The properties that the processes of one run share.
-static bool makeProcesses(const Program &program, const Options &options, MpiOptions mpi,
-                          ChosenBackend &chosen, std::string &error) {
+/// Connects the processes of the run. Those of one run share the properties in `mpi`.
+static Result<ChosenBackend> makeProcesses(const Program &program, const Options &options,
+                                           MpiOptions mpi) {
   Result<FileChecksum> file = checksumFile("/proc/self/exe");
   if (!file) {
-    return fail(error, file.error().message);
+    return file.error();
   }
   Checksum words;
   words.add(options.words);
@@ -35,39 +36,40 @@ static bool makeProcesses(const Program &program, const Options &options, MpiOpt
   mpi.arguments = digestText(words.digest());
   Result<std::unique_ptr<mpi::World>> world = mpi::World::start(mpi.timeout);
   if (!world) {
-    return fail(error, world.error().message);
+    return world.error();
   }
+  ChosenBackend chosen;
   chosen.world = std::move(*world);
   Result<std::unique_ptr<Backend>> backend = makeMpiBackend(*chosen.world, program.mesh, mpi);
   if (!backend) {
     chosen.world->abandon();
-    return fail(error, backend.error().message);
+    return backend.error();
   }
   chosen.backend = std::move(*backend);
-  return true;
+  return chosen;
 }
 
-/// Returns true if the launcher of this process allows one of `wanted`.
-static bool isPossible(const std::optional<mpi::Launcher> &launcher, Options::Backend wanted,
-                       Options::Backend natural, std::string &error) {
+/// Checks that the launcher of this process allows `wanted`.
+static Status checkLauncher(const std::optional<mpi::Launcher> &launcher, Options::Backend wanted,
+                            Options::Backend natural) {
   bool isTcp = wanted == Options::Backend::Tcp;
+  if (!launcher && !isTcp) {
+    return {}; // What is missing for MPI is said where it is started.
+  }
   if (!launcher) {
-    return !isTcp || // What is missing for MPI is said where it is started.
-           fail(error,
-                "--backend tcp needs a process for each rank: start the program by 'torchrun "
-                "--no-python --nproc-per-node RANKS', or set RANK, WORLD_SIZE, MASTER_ADDR "
-                "and MASTER_PORT for each");
+    return makeError("--backend tcp needs a process for each rank: start the program by 'torchrun "
+                     "--no-python --nproc-per-node RANKS', or set RANK, WORLD_SIZE, MASTER_ADDR "
+                     "and MASTER_PORT for each");
   }
   if (wanted != natural) {
-    return fail(error, launcher->name, " has started this process, but --backend ",
-                isTcp ? "tcp" : "mpi", " is given: expected --backend ", isTcp ? "mpi" : "tcp",
-                ", or none");
+    return makeError(launcher->name, " has started this process, but --backend ",
+                     isTcp ? "tcp" : "mpi", " is given: expected --backend ", isTcp ? "mpi" : "tcp",
+                     ", or none");
   }
-  return true;
+  return {};
 }
 
-bool weft::rt::makeBackend(const Program &program, const Options &options, ChosenBackend &chosen,
-                           std::string &error) {
+Result<ChosenBackend> weft::rt::makeBackend(const Program &program, const Options &options) {
   auto timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(options.timeoutSeconds));
   std::optional<mpi::Launcher> launcher = mpi::findLauncher();
@@ -77,15 +79,18 @@ bool weft::rt::makeBackend(const Program &program, const Options &options, Chose
                                                                            : Kind::Mpi;
   Kind wanted = options.backend.value_or(natural);
   if (wanted != Kind::Local) {
-    return isPossible(launcher, wanted, natural, error) &&
-           makeProcesses(program, options, {timeout, kGrace, "", ""}, chosen, error);
+    if (Status status = checkLauncher(launcher, wanted, natural); !status) {
+      return status.error();
+    }
+    return makeProcesses(program, options, {timeout, kGrace, "", ""});
   }
   if (launcher && launcher->size > 1) {
-    return fail(error, launcher->name, " has started ", launcher->size,
-                " processes, but --backend local runs all ranks in one");
+    return makeError(launcher->name, " has started ", launcher->size,
+                     " processes, but --backend local runs all ranks in one");
   }
+  ChosenBackend chosen;
   chosen.backend = makeLocalBackend(program.mesh, {timeout, kGrace});
-  return true;
+  return chosen;
 }
 
 bool weft::rt::isFirstProcess() {
@@ -93,11 +98,11 @@ bool weft::rt::isFirstProcess() {
   return !launcher || launcher->rank == 0;
 }
 
-void weft::rt::printStartError(const std::string &error) {
+void weft::rt::printStartError(const Error &error) {
   if (!isFirstProcess()) {
     std::this_thread::sleep_for(kGrace);
   }
-  if (!error.empty()) {
-    std::fprintf(stderr, "error: %s\n", error.c_str());
+  if (!error.message.empty()) {
+    std::fprintf(stderr, "error: %s\n", error.message.c_str());
   }
 }

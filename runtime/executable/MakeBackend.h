@@ -22,6 +22,7 @@ class World;
 /// A backend and the MPI world that it needs.
 struct ChosenBackend {
   ChosenBackend();
+  ChosenBackend(ChosenBackend &&) noexcept;
   ~ChosenBackend();
 
   std::unique_ptr<mpi::World> world;
@@ -31,13 +32,12 @@ struct ChosenBackend {
 /// Makes the backend that `options` choose or, without a choice, the one of this process's
 /// launcher. Fails if that backend is not available, or if the processes are not the ranks of this
 /// program.
-bool makeBackend(const Program &program, const Options &options, ChosenBackend &chosen,
-                 std::string &error);
+Result<ChosenBackend> makeBackend(const Program &program, const Options &options);
 
 /// Prints an error that all processes of a run probably have: only the first process prints at
-/// once, and the launcher then ends the others. An empty error is one that the first process
-/// reports.
-void printStartError(const std::string &error);
+/// once, and the launcher then ends the others. An empty message stands for an error that the first
+/// process reports.
+void printStartError(const Error &error);
 
 /// Returns true if this process prints the messages that all processes share.
 bool isFirstProcess();

@@ -23,89 +23,96 @@ Checkpoints::Checkpoints(const Program &program, const Options &options, RankRan
           program.sequenceLength, program.documentEnd, {}},
       readers(ranks.count), writers(size_t(program.rankCount())) {}
 
-bool Checkpoints::open(Backend &backend, std::string &error) {
+Status Checkpoints::open(Backend &backend) {
   if (options.checkpointDir.empty()) {
-    return true;
+    return {};
   }
-  std::string step;
-  if (!leads) {
+  Status looked;
+  if (leads) {
+    looked = look();
+  } else {
     folder.name(options.checkpointDir);
-  } else if (look(error)) {
-    error.clear(); // What is passed over is no error.
-    step = found ? std::to_string(first) : "";
   }
-  Result<std::string> agreed =
-      backend.agree(error.empty() ? Result<std::string>(step) : makeError(error));
+  std::string step = found ? std::to_string(first) : "";
+  Result<std::string> agreed = backend.agree(looked ? Result(step) : looked.error());
   if (!agreed) {
-    return fail(error, agreed.error().message);
+    return agreed.error();
   }
   if (!leads && !agreed->empty()) {
-    follow(*agreed, error);
+    if (Status status = follow(*agreed); !status) {
+      agreed = status.error();
+    }
   }
-  agreed = backend.agree(error.empty() ? agreed : makeError(error));
-  return agreed || fail(error, agreed.error().message);
+  agreed = backend.agree(agreed);
+  return agreed ? Status() : agreed.error();
 }
 
 /// Rank 0's process checks every byte; the others check only sizes and headers.
-bool Checkpoints::follow(const std::string &step, std::string &error) {
+Status Checkpoints::follow(const std::string &step) {
   first = std::stoll(step);
   found = true;
   reader = std::make_unique<CheckpointReader>();
-  return succeeds(reader->open(folder.pathOf(first), first, CheckpointReader::Check::Form),
-                  error) &&
-         succeeds(reader->checkFits(program), error);
+  if (Status status = reader->open(folder.pathOf(first), first, CheckpointReader::Check::Form);
+      !status) {
+    return status;
+  }
+  return reader->checkFits(program);
 }
 
-bool Checkpoints::look(std::string &error) {
-  if (!succeeds(folder.open(options.checkpointDir), error)) {
-    return false;
+Status Checkpoints::look() {
+  if (Status status = folder.open(options.checkpointDir); !status) {
+    return status;
   }
-  Result<std::vector<int64_t>> listed = folder.list();
-  if (!listed) {
-    return fail(error, listed.error().message);
+  Result<std::vector<int64_t>> steps = folder.list();
+  if (!steps) {
+    return steps.error();
   }
-  const std::vector<int64_t> &steps = *listed;
   std::optional<std::string> latest = folder.latest();
-  if (steps.empty() && !latest) {
-    return true;
+  if (steps->empty() && !latest) {
+    return {};
   }
   std::optional<int64_t> named = latest ? CheckpointFolder::stepOf(*latest) : std::nullopt;
   if (latest && !named) {
     warn(concat("'", options.checkpointDir, "/LATEST' does not name a checkpoint"));
-  } else if (named && std::find(steps.begin(), steps.end(), *named) == steps.end()) {
+  } else if (named && std::find(steps->begin(), steps->end(), *named) == steps->end()) {
     warn(concat("'", options.checkpointDir, "/LATEST' names '", *latest, "', which is not there"));
   }
-  found = findWhole(steps, error) && succeeds(reader->checkFits(program), error);
-  return found;
+  if (Status status = findWhole(*steps); !status) {
+    return status;
+  }
+  Status fits = reader->checkFits(program);
+  found = bool(fits);
+  return fits;
 }
 
-bool Checkpoints::findWhole(const std::vector<int64_t> &steps, std::string &error) {
+Status Checkpoints::findWhole(const std::vector<int64_t> &steps) {
   for (int64_t step : steps) {
     reader = std::make_unique<CheckpointReader>();
-    if (succeeds(reader->open(folder.pathOf(step), step, CheckpointReader::Check::Bytes), error)) {
+    Status status = reader->open(folder.pathOf(step), step, CheckpointReader::Check::Bytes);
+    if (status) {
       first = step;
-      return true;
+      return {};
     }
-    warn(concat("passed over a checkpoint: ", error));
+    warn(concat("passed over a checkpoint: ", status.error().message));
     damaged.push_back(step);
   }
   reader.reset();
-  return fail(error, "'", options.checkpointDir,
-              "' has had checkpoints, but none is whole; to start anew, name another folder");
+  return makeError("'", options.checkpointDir,
+                   "' has had checkpoints, but none is whole; to start anew, name another folder");
 }
 
-bool Checkpoints::begin(const std::optional<DataIdentity> &data, std::string &error) {
+Status Checkpoints::begin(const std::optional<DataIdentity> &data) {
   run.data = data;
   if (options.checkpointDir.empty()) {
-    return true;
+    return {};
   }
   if (!found) {
-    return !leads || succeeds(folder.create(), error);
+    return leads ? folder.create() : Status();
   }
   std::string changes = differences(reader->manifest().run, run);
   if (!changes.empty() && !options.allowChanges) {
-    return fail(error, "'", source(), "' was made by another run: ", changes,
-                "; --allow-changes goes on nevertheless");
+    return makeError("'", source(), "' was made by another run: ", changes,
+                     "; --allow-changes goes on nevertheless");
   }
   remark = concat("going on at step ", first, " from '", source(), "'");
   if (reader->manifest().planHash != program.planHash) {
@@ -113,7 +120,7 @@ bool Checkpoints::begin(const std::optional<DataIdentity> &data, std::string &er
   }
   remark += concat(changes.empty() ? "" : "; changed: ", changes,
                    options.load.empty() ? "" : "; --load is for the start and is not used", "\n");
-  return true;
+  return {};
 }
 
 void Checkpoints::prepareRank(Executor &executor) {
@@ -143,10 +150,8 @@ bool Checkpoints::write(Executor &executor, int64_t step) {
     return true;
   }
   std::erase(damaged, step); // It has been replaced.
-  std::string error;
   return !options.checkpointKeep ||
-         succeeds(folder.prune(step, *options.checkpointKeep, damaged), error) ||
-         executor.communicator().fail(error);
+         executor.communicator().check(folder.prune(step, *options.checkpointKeep, damaged));
 }
 
 std::string Checkpoints::writtenText(int64_t step) const {
@@ -154,8 +159,10 @@ std::string Checkpoints::writtenText(int64_t step) const {
 }
 
 void Checkpoints::cleanUp() {
-  std::string error;
-  if (leads && !options.checkpointDir.empty() && !succeeds(folder.removeLeftovers(), error)) {
-    warn(error);
+  if (!leads || options.checkpointDir.empty()) {
+    return;
+  }
+  if (Status status = folder.removeLeftovers(); !status) {
+    warn(status.error().message);
   }
 }

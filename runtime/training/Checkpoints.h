@@ -29,7 +29,7 @@ public:
   /// searches and tells the others. Warns of damaged checkpoints that it skips. Fails in all
   /// processes if all checkpoints are damaged, if the newest complete one is not of this program,
   /// or if another run uses the folder.
-  bool open(Backend &backend, std::string &error);
+  Status open(Backend &backend);
 
   /// Return whether the run resumes from a checkpoint and, if so, the step to continue with and the
   /// checkpoint's folder.
@@ -39,7 +39,7 @@ public:
 
   /// Makes the folder, and checks that this run continues the run that wrote the checkpoint. `data`
   /// describes the data that this run reads.
-  bool begin(const std::optional<DataIdentity> &data, std::string &error);
+  Status begin(const std::optional<DataIdentity> &data);
 
   /// Returns a note on that for the user; may be empty.
   const std::string &note() const { return remark; }
@@ -62,9 +62,9 @@ public:
   void cleanUp();
 
 private:
-  bool look(std::string &error);
-  bool findWhole(const std::vector<int64_t> &steps, std::string &error);
-  bool follow(const std::string &step, std::string &error);
+  Status look();
+  Status findWhole(const std::vector<int64_t> &steps);
+  Status follow(const std::string &step);
 
   const Program &program;
   const Options &options;

@@ -248,7 +248,7 @@ std::string nearest(std::string_view name) {
   return best && distance <= 4 ? concat("; the nearest is ", best->name) : "; --help lists all";
 }
 
-bool checkFiles(const Options &options, std::string &error) {
+Status checkFiles(const Options &options) {
   const std::pair<const char *, const std::string *> outputs[] = {
       {"--save", &options.save},
       {"--save-gradients", &options.saveGradients},
@@ -268,46 +268,46 @@ bool checkFiles(const Options &options, std::string &error) {
     for (size_t j = i + 1; j < std::size(outputs); ++j) {
       const auto &[otherName, other] = outputs[j];
       if (!file->empty() && !other->empty() && isSameFile(*file, *other)) {
-        return fail(error, name, " and ", otherName, " name the same file, '", *file, "'");
+        return makeError(name, " and ", otherName, " name the same file, '", *file, "'");
       }
     }
     for (const auto &[otherName, other] : inputs) {
       // --save may replace the file of --load: it does so only at the end.
       bool replaces = otherName == inputs[0].first && file == &options.save;
       if (!file->empty() && !other.empty() && !replaces && isSameFile(*file, other)) {
-        return fail(error, name, " would overwrite '", other, "', which ", otherName, " reads");
+        return makeError(name, " would overwrite '", other, "', which ", otherName, " reads");
       }
     }
   }
-  return true;
+  return {};
 }
 
-bool checkCheckpoints(const Options &options, std::string &error) {
+Status checkCheckpoints(const Options &options) {
   const std::pair<const char *, bool> companions[] = {
       {"--checkpoint-every", options.checkpointEvery.has_value()},
       {"--checkpoint-keep", options.checkpointKeep.has_value()},
       {"--allow-changes", options.allowChanges}};
   for (const auto &[name, given] : companions) {
     if (given && options.checkpointDir.empty()) {
-      return fail(error, name, " has no effect without --checkpoint-dir");
+      return makeError(name, " has no effect without --checkpoint-dir");
     }
   }
-  return true;
+  return {};
 }
 
-bool checkValidation(const Options &options, std::string &error) {
+Status checkValidation(const Options &options) {
   bool hasFile = !options.validationData.empty(), splits = options.validationSplit > 0;
   if (hasFile && splits) {
-    return fail(error, "--validation-data and --validation-split exclude each other");
+    return makeError("--validation-data and --validation-split exclude each other");
   }
   const char *needless = options.validationEvery       ? "--validation-every"
                          : options.validationSteps     ? "--validation-steps"
                          : !options.saveLogits.empty() ? "--save-logits"
                                                        : nullptr;
   if (needless && !hasFile && !splits) {
-    return fail(error, needless, " needs --validation-data or --validation-split");
+    return makeError(needless, " needs --validation-data or --validation-split");
   }
-  return true;
+  return {};
 }
 
 } // namespace
@@ -326,50 +326,55 @@ std::string weft::rt::meshText(const Program &program) {
   return axes.empty() ? text : text + " (" + axes + ")";
 }
 
-bool weft::rt::parseOptions(const Program &program, std::span<const char *const> arguments,
-                            Options &options, std::string &error) {
+Result<Options> weft::rt::parseOptions(const Program &program,
+                                       std::span<const char *const> arguments) {
+  Options options;
   options.steps = program.defaultSteps;
   options.seed = program.defaultSeed;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string_view argument = arguments[i];
     options.words += concat(argument, '\0');
     if (argument.substr(0, 2) != "--") {
-      return fail(error, "unexpected argument '", argument, "'; options begin with --");
+      return makeError("unexpected argument '", argument, "'; options begin with --");
     }
     size_t equals = argument.find('=');
     std::string_view name = argument.substr(0, equals);
     const Entry *entry = find(name);
     if (!entry) {
-      return fail(error, "unknown option ", name, nearest(name));
+      return makeError("unknown option ", name, nearest(name));
     }
     std::string_view value;
     if (!entry->value) {
       if (equals != std::string_view::npos) {
-        return fail(error, name, " takes no value, got '", argument.substr(equals + 1), "'");
+        return makeError(name, " takes no value, got '", argument.substr(equals + 1), "'");
       }
     } else if (equals != std::string_view::npos) {
       value = argument.substr(equals + 1);
     } else if (i + 1 == arguments.size()) {
-      return fail(error, name, " needs a value, ", entry->value);
+      return makeError(name, " needs a value, ", entry->value);
     } else {
       value = arguments[++i];
       options.words += concat(value, '\0');
     }
     if (const char *expected = entry->apply(options, value)) {
-      return fail(error, name, " is '", value, "', expected ", expected);
+      return makeError(name, " is '", value, "', expected ", expected);
     }
   }
   if (options.ranks && *options.ranks != program.rankCount()) {
-    return fail(error, "--ranks is ", *options.ranks, ", but the plan of this program is for ",
-                meshText(program), "; compile again for another number of ranks");
+    return makeError("--ranks is ", *options.ranks, ", but the plan of this program is for ",
+                     meshText(program), "; compile again for another number of ranks");
   }
   if (options.threads && *options.threads > program.threadsPerRank) {
-    return fail(error, "--threads is ", *options.threads, ", but the work of a rank is cut for ",
-                program.threadsPerRank, program.threadsPerRank == 1 ? " core" : " cores",
-                "; compile again for a machine whose devices have more");
+    return makeError("--threads is ", *options.threads, ", but the work of a rank is cut for ",
+                     program.threadsPerRank, program.threadsPerRank == 1 ? " core" : " cores",
+                     "; compile again for a machine whose devices have more");
   }
-  return checkFiles(options, error) && checkCheckpoints(options, error) &&
-         checkValidation(options, error);
+  for (auto check : {checkFiles, checkCheckpoints, checkValidation}) {
+    if (Status status = check(options); !status) {
+      return status.error();
+    }
+  }
+  return options;
 }
 
 /// Returns " sequences of 8 tokens" or " images".

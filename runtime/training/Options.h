@@ -48,8 +48,7 @@ struct Options : DataOptions, ReportOptions {
 
 /// Parses the arguments after the program's name. Defaults come from `program`. Fails on unknown
 /// options, invalid values, and options that contradict each other.
-bool parseOptions(const Program &program, std::span<const char *const> arguments, Options &options,
-                  std::string &error);
+Result<Options> parseOptions(const Program &program, std::span<const char *const> arguments);
 
 /// Returns the number of threads of each rank: the given number, else the cores of the rank's
 /// device, but at most this machine's processors divided by `ranksOnHost`.

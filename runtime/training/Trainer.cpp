@@ -87,10 +87,11 @@ public:
   void observe(int64_t rank, uint32_t observation, const void *data) override;
 
 private:
-  bool prepare(std::string &error);
-  bool prepareLoad(std::string &error);
-  bool prepareOutputs(std::string &error);
-  bool checkMemory(std::string &error);
+  Status prepare();
+  Status prepareHere();
+  Status prepareLoad();
+  Status prepareOutputs();
+  Status checkMemory();
 
   RankState &stateOf(int64_t rank) { return ranks[size_t(rank - here.first)]; }
   void runRank(RankState &state, Communicator &communicator);
@@ -134,44 +135,58 @@ private:
   std::optional<Overflow> overflow;
 };
 
-bool Trainer::prepare(std::string &error) {
-  // This fails on all processes or on none; the rest may fail on some.
-  if (!checkpoints.open(backend, error)) {
-    return false;
+Status Trainer::prepare() {
+  // This fails in all processes or in none.
+  if (Status status = checkpoints.open(backend); !status) {
+    return status;
   }
-  if (prepareLoad(error) && succeeds(data.open(program, options, firstStep, endStep), error) &&
-      checkMemory(error) && prepareOutputs(error)) {
-    succeeds(runLog.tell(data.note()), error);
-  }
-  Result<std::string> agreed =
-      backend.agree(error.empty() ? Result<std::string>(std::string()) : makeError(error));
-  return agreed || fail(error, agreed.error().message);
+  Status own = prepareHere();
+  Result<std::string> agreed = backend.agree(own ? Result(std::string()) : own.error());
+  return agreed ? Status() : agreed.error();
 }
 
-bool Trainer::prepareLoad(std::string &error) {
+/// May fail in some processes only.
+Status Trainer::prepareHere() {
+  if (Status status = prepareLoad(); !status) {
+    return status;
+  }
+  if (Status status = data.open(program, options, firstStep, endStep); !status) {
+    return status;
+  }
+  if (Status status = checkMemory(); !status) {
+    return status;
+  }
+  if (Status status = prepareOutputs(); !status) {
+    return status;
+  }
+  return runLog.tell(data.note());
+}
+
+Status Trainer::prepareLoad() {
   if (checkpoints.resumes()) {
     firstStep = checkpoints.firstStep();
   } else if (!options.load.empty()) {
-    if (!succeeds(checkpoint.open(options.load, program), error) ||
-        !succeeds(runLog.tell(checkpoint.note()), error)) {
-      return false;
+    if (Status status = checkpoint.open(options.load, program); !status) {
+      return status;
+    }
+    if (Status status = runLog.tell(checkpoint.note()); !status) {
+      return status;
     }
     firstStep = checkpoint.firstStep();
   }
   endStep = std::max(options.steps, firstStep);
   if (firstStep > options.steps) {
-    return fail(error, "'", checkpoints.resumes() ? checkpoints.source() : options.load,
-                "' has seen ", firstStep, " steps, --steps is ", options.steps);
+    return makeError("'", checkpoints.resumes() ? checkpoints.source() : options.load,
+                     "' has seen ", firstStep, " steps, --steps is ", options.steps);
   }
   uint64_t samples = saturatingMul(uint64_t(endStep), uint64_t(program.globalBatch));
   if (samples > uint64_t(std::numeric_limits<int64_t>::max())) {
-    return fail(error, "--steps is ", endStep,
-                ", too many for the samples to be counted in 64 bits");
+    return makeError("--steps is ", endStep, ", too many for the samples to be counted in 64 bits");
   }
-  return true;
+  return {};
 }
 
-bool Trainer::checkMemory(std::string &error) {
+Status Trainer::checkMemory() {
   int64_t onHost = backend.ranksOnHost(), processes = onHost / std::max<int64_t>(here.count, 1);
   uint64_t each = ranks.front().executor->hostBytes();
   uint64_t needed = saturatingAdd(saturatingMul(each, uint64_t(onHost)),
@@ -180,45 +195,51 @@ bool Trainer::checkMemory(std::string &error) {
   hasMemory = needed <= present;
   if (!hasMemory) {
     std::string some = onHost == program.rankCount() ? "" : concat(onHost, " of ");
-    return fail(error, some, meshText(program), " need ", bytesText(needed),
-                " of memory, this machine has ", bytesText(present));
+    return makeError(some, meshText(program), " need ", bytesText(needed),
+                     " of memory, this machine has ", bytesText(present));
   }
-  return true;
+  return {};
 }
 
-bool Trainer::prepareOutputs(std::string &error) {
+Status Trainer::prepareOutputs() {
   if (!options.saveGradients.empty()) {
     if (options.gradientsStep < firstStep || options.gradientsStep >= endStep) {
-      return fail(error, "--gradients-step is ", options.gradientsStep,
-                  ", expected a step of this run, from ", firstStep, " to before ", endStep);
+      return makeError("--gradients-step is ", options.gradientsStep,
+                       ", expected a step of this run, from ", firstStep, " to before ", endStep);
     }
     if (!ObservedTensors("gradient/").isAny(program)) {
-      return fail(error,
-                  "--save-gradients is given, but the program does not observe its gradients");
+      return makeError("--save-gradients is given, but the program does not observe its gradients");
     }
   }
   if (!options.profile.empty() && firstStep == endStep) {
-    return fail(error, "--profile has nothing to measure, since this run does no step");
+    return makeError("--profile has nothing to measure, since this run does no step");
   }
   if (!options.saveLogits.empty() && !ObservedTensors("logits").isAny(program)) {
-    return fail(error, "--save-logits is given, but the program was compiled without "
-                       "--observe-logits");
+    return makeError("--save-logits is given, but the program was compiled without "
+                     "--observe-logits");
   }
   for (const std::string *path :
        {&options.save, &options.saveGradients, &options.saveLogits, &options.profile}) {
-    if (here.has(0) && !path->empty() && !succeeds(checkWritable(*path), error)) {
-      return false;
+    if (!here.has(0) || path->empty()) {
+      continue;
+    }
+    if (Status status = checkWritable(*path); !status) {
+      return status;
     }
   }
   std::optional<DataIdentity> identity;
   if (const char *format = data.trainingFormat()) {
     identity = {format, data.trainingSamples()};
   }
-  return checkpoints.begin(identity, error) && succeeds(runLog.tell(checkpoints.note()), error) &&
-         succeeds(runLog.open(firstStep, endStep,
-                              checkpoints.resumes() ? RunLog::MetricsFile::Continued
-                                                    : RunLog::MetricsFile::Anew),
-                  error);
+  if (Status status = checkpoints.begin(identity); !status) {
+    return status;
+  }
+  if (Status status = runLog.tell(checkpoints.note()); !status) {
+    return status;
+  }
+  return runLog.open(firstStep, endStep,
+                     checkpoints.resumes() ? RunLog::MetricsFile::Continued
+                                           : RunLog::MetricsFile::Anew);
 }
 
 /// Ignores inputs that the program does not have.
@@ -300,8 +321,7 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (outcome != Outcome::Done) {
     return false;
   }
-  std::string error;
-  return !keepsRunLog || succeeds(runLog.endStep(), error) || communicator.fail(error);
+  return !keepsRunLog || communicator.check(runLog.endStep());
 }
 
 bool Trainer::validate(RankState &state, Communicator &communicator) {
@@ -321,22 +341,19 @@ bool Trainer::validate(RankState &state, Communicator &communicator) {
     }
   }
   state.validationBatch.reset();
-  std::string error;
-  return !keepsRunLog || succeeds(runLog.endValidation(), error) || communicator.fail(error);
+  return !keepsRunLog || communicator.check(runLog.endValidation());
 }
 
 bool Trainer::keepCheckpoint(RankState &state, Communicator &communicator) {
   bool keepsRunLog = communicator.rank() == 0;
-  std::string error;
   // A resumed run does not write the metrics of these steps again.
-  if (keepsRunLog && !succeeds(runLog.sync(), error)) {
-    return communicator.fail(error);
+  if (keepsRunLog && !communicator.check(runLog.sync())) {
+    return false;
   }
   if (!checkpoints.write(*state.executor, state.step)) {
     return false;
   }
-  return !keepsRunLog || succeeds(runLog.tell(checkpoints.writtenText(state.step)), error) ||
-         communicator.fail(error);
+  return !keepsRunLog || communicator.check(runLog.tell(checkpoints.writtenText(state.step)));
 }
 
 bool Trainer::keepsGradients(const RankState &state) const {
@@ -462,11 +479,9 @@ bool Trainer::writeProfile(RankState &state, std::string &told) {
   if (state.executor->rank() != 0) {
     return true;
   }
-  std::string error;
   Profile profile(program, times, threads, peaks);
   told += profile.table(state.executor->noteOfTimes()) + state.executor->noteOfMemory();
-  return options.profile.empty() || succeeds(writeFile(options.profile, profile.json()), error) ||
-         link.fail(error);
+  return options.profile.empty() || link.check(writeFile(options.profile, profile.json()));
 }
 
 /// Finishes the run on all ranks. Rank 0 writes files and prints messages.
@@ -474,9 +489,9 @@ bool Trainer::writeOutputs(RankState &state) {
   const Executor &executor = *state.executor;
   Communicator &link = executor.communicator();
   bool leads = executor.rank() == 0;
-  std::string error, told;
-  if (leads && !succeeds(runLog.close(), error)) {
-    return link.fail(error);
+  std::string told;
+  if (leads && !link.check(runLog.close())) {
+    return false;
   }
   if (endStep > firstStep && !writeProfile(state, told)) {
     return false;
@@ -500,7 +515,7 @@ bool Trainer::writeOutputs(RankState &state) {
     }
     told += concat("parameters and optimizer state are in '", options.save, "'\n");
   }
-  return !leads || succeeds(runLog.tell(runLog.summary() + told), error) || link.fail(error);
+  return !leads || link.check(runLog.tell(runLog.summary() + told));
 }
 
 ExitCode Trainer::endAfter(const RunResult &result) {
@@ -536,10 +551,9 @@ ExitCode Trainer::endAfter(const RunResult &result) {
 }
 
 ExitCode Trainer::run() {
-  std::string error;
-  if (!prepare(error)) {
+  if (Status status = prepare(); !status) {
     if (backend.reportsErrors()) {
-      printError(error);
+      printError(status.error().message);
     }
     return hasMemory ? ExitCode::Error : ExitCode::OutOfMemory;
   }

@@ -104,6 +104,9 @@ public:
   /// Stops all ranks with `message`, unless another failure came first. Returns false.
   virtual bool fail(std::string message, ExitCode code = ExitCode::Error) = 0;
 
+  /// Stops all ranks if `status` is an error, as `fail` does. Returns true for success.
+  bool check(const Status &status) { return status || fail(status.error().message); }
+
   /// Like `fail`, for a rank whose device has waited for `patience` in work that the ranks
   /// `others`, of other processes, take part in. Appends the progress that these report to
   /// `message`; their progress also decides whether the run ends as stuck or as slow.

@@ -162,10 +162,9 @@ private:
     for (const std::string &word : words) {
       arguments.push_back(word.c_str());
     }
-    Options options;
-    std::string error;
-    EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
-    return train(program, kernels.data(), options,
+    Result<Options> options = parseOptions(program, arguments);
+    EXPECT_EQ(errorOf(options), "");
+    return train(program, kernels.data(), *options,
                  [&] { return Result<MakeExecutor>(makeExecutor); });
   }
 

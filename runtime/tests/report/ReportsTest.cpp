@@ -33,9 +33,9 @@ namespace {
 class CommandLine : public testing::Test {
 protected:
   std::string errorOf(std::vector<const char *> arguments) {
-    std::string error;
-    options = Options();
-    return parseOptions(program, arguments, options, error) ? "" : error;
+    Result<Options> parsed = parseOptions(program, arguments);
+    options = parsed ? *parsed : Options();
+    return weft::rt::errorOf(parsed);
   }
 
   Program program = makeToy(2, 2);

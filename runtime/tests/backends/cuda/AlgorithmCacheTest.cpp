@@ -9,6 +9,7 @@
 #include "backends/cuda/CudaExecutor.h"
 #include "executable/Executable.h"
 #include "testing/Simulator.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -163,12 +164,11 @@ protected:
     };
     auto find = [&]() -> Result<MakeExecutor> { return MakeExecutor(make); };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", "1"};
-    Options options;
-    std::string error;
-    EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
+    Result<Options> options = parseOptions(program, arguments);
+    EXPECT_EQ(errorOf(options), "");
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    EXPECT_EQ(int(train(program, kToyKernels, options, find)), code);
+    EXPECT_EQ(int(train(program, kToyKernels, *options, find)), code);
     testing::internal::GetCapturedStdout();
     return testing::internal::GetCapturedStderr();
   }

@@ -14,6 +14,7 @@
 #include "executable/Executable.h"
 #include "support/Text.h"
 #include "testing/Simulator.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -49,12 +50,11 @@ protected:
     auto find = [&]() -> Result<MakeExecutor> { return MakeExecutor(make); };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
                                            "2",      "--timeout",  timeout};
-    Options options;
-    std::string error;
-    EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
+    Result<Options> options = parseOptions(program, arguments);
+    EXPECT_EQ(errorOf(options), "");
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    int code = int(train(program, kToyKernels, options, find));
+    int code = int(train(program, kToyKernels, *options, find));
     std::string output = testing::internal::GetCapturedStdout();
     return {code, testing::internal::GetCapturedStderr(), output};
   }

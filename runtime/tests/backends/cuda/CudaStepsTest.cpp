@@ -13,6 +13,7 @@
 #include "backends/cuda/CudaExecutor.h"
 #include "executable/Executable.h"
 #include "testing/Simulator.h"
+#include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
@@ -70,11 +71,10 @@ protected:
     auto find = [&]() -> Result<MakeExecutor> { return MakeExecutor(make); };
     std::string count = std::to_string(steps);
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", count.c_str()};
-    Options options;
-    std::string error;
-    EXPECT_TRUE(parseOptions(program, arguments, options, error)) << error;
+    Result<Options> options = parseOptions(program, arguments);
+    EXPECT_EQ(errorOf(options), "");
     testing::internal::CaptureStdout();
-    EXPECT_EQ(int(train(program, kToyKernels, options, find)), 0);
+    EXPECT_EQ(int(train(program, kToyKernels, *options, find)), 0);
     testing::internal::GetCapturedStdout();
     Counts counts;
     for (const char *function : kFunctions) {
