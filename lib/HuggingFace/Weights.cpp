@@ -82,9 +82,8 @@ void refusePickled(const std::string &folder, desc::Diagnostics &diagnostics) {
 void openFiles(const std::string &folder, Weights &weights, desc::Diagnostics &diagnostics) {
   for (const std::string &name : weights.fileNames) {
     auto file = std::make_unique<rt::SafetensorsFile>();
-    std::string error;
-    if (!rt::succeeds(file->open(inFolder(folder, name)), error)) {
-      diagnostics.push_back(inFile("", "", error));
+    if (rt::Status status = file->open(inFolder(folder, name)); !status) {
+      diagnostics.push_back(inFile("", "", status.error().message));
     }
     weights.files.push_back(std::move(file));
   }
@@ -169,9 +168,8 @@ desc::Diagnostic weft::hf::inFile(const std::string &file, const std::string &fi
 
 desc::Result<std::string> weft::hf::readText(const std::string &file) {
   rt::MappedFile mapped;
-  std::string error;
-  if (!rt::succeeds(mapped.open(file), error)) {
-    return desc::Diagnostics{inFile("", "", error)};
+  if (rt::Status status = mapped.open(file); !status) {
+    return desc::Diagnostics{inFile("", "", status.error().message)};
   }
   if (mapped.bytes().size() > kLargestText) {
     return desc::Diagnostics{

@@ -63,9 +63,8 @@ private:
 };
 
 bool LikeWriter::openSource() {
-  std::string error;
-  if (!rt::succeeds(parameters.open(source), error)) {
-    return refuse(inFile("", "", error));
+  if (rt::Status status = parameters.open(source); !status) {
+    return refuse(inFile("", "", status.error().message));
   }
   bool fits =
       llvm::all_of(folder.getSlots(), [&](const Slot &slot) { return checkParameter(slot); });
@@ -148,26 +147,25 @@ bool LikeWriter::writeFile(size_t number, const std::string &target) {
            std::pair(b.second->data.data(), b.second->data.size());
   });
   rt::OutputFile file;
-  std::string error;
-  bool ok = rt::succeeds(file.open(inFolder(target, like.fileNames[number])), error) &&
-            rt::succeeds(file.write(old.header()), error);
-  for (size_t i = 0; ok && i < tensors.size(); ++i) {
+  rt::Status status = file.open(inFolder(target, like.fileNames[number]));
+  status = status ? file.write(old.header()) : status;
+  for (size_t i = 0; status && i < tensors.size(); ++i) {
     auto [name, tensor] = tensors[i];
     std::vector<char> bytes(tensor->data.begin(), tensor->data.end());
     if (!fill(*name, *tensor, bytes)) {
       return false;
     }
-    ok = rt::succeeds(file.write(bytes), error);
+    status = file.write(bytes);
   }
-  return (ok && rt::succeeds(file.commit(), error)) || refuse(inFile("", "", error));
+  status = status ? file.commit() : status;
+  return status || refuse(inFile("", "", status.error().message));
 }
 
 bool LikeWriter::copy(const std::string &name, const std::string &target) {
   rt::MappedFile from;
-  std::string error;
-  return (rt::succeeds(from.open(inFolder(folder.getPath(), name)), error) &&
-          rt::succeeds(rt::writeFile(inFolder(target, name), from.bytes()), error)) ||
-         refuse(inFile("", "", error));
+  rt::Status status = from.open(inFolder(folder.getPath(), name));
+  status = status ? rt::writeFile(inFolder(target, name), from.bytes()) : status;
+  return status || refuse(inFile("", "", status.error().message));
 }
 
 /// Returns true for files of a checkpoint that do not depend on its weights: configs, tokenizers,

@@ -16,7 +16,7 @@ using namespace weft::hf;
 namespace {
 
 /// Writes one parameter or a part of it, row by row of its matrix.
-bool writeSlot(const Slot &slot, const Weights &weights, rt::OutputFile &file, std::string &error) {
+rt::Status writeSlot(const Slot &slot, const Weights &weights, rt::OutputFile &file) {
   const rt::SafetensorsFile::Tensor &tensor = weights.tensorOf(slot);
   rt::ElementType type = *rt::floatTypeOf(tensor.dtype);
   auto bytesOfOne = int64_t(rt::sizeOf(type));
@@ -31,18 +31,18 @@ bool writeSlot(const Slot &slot, const Weights &weights, rt::OutputFile &file, s
                slot.inputs, batch.data() + begin);
     if (int64_t(batch.size()) >= batchElements || row + 1 == slot.outputs) {
       auto bytes = std::as_bytes(std::span(batch));
-      if (!rt::succeeds(file.write({reinterpret_cast<const char *>(bytes.data()), bytes.size()}),
-                        error)) {
-        return false;
+      rt::Status status = file.write({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+      if (!status) {
+        return status;
       }
       batch.clear();
     }
   }
-  return true;
+  return {};
 }
 
-bool writeAll(const std::vector<Slot> &slots, const Weights &weights, const std::string &path,
-              std::string &error) {
+rt::Status writeAll(const std::vector<Slot> &slots, const Weights &weights,
+                    const std::string &path) {
   std::vector<rt::TensorHeader> headers;
   for (const Slot &slot : slots) {
     if (slot.skippedOutputs == 0) {
@@ -50,24 +50,19 @@ bool writeAll(const std::vector<Slot> &slots, const Weights &weights, const std:
     }
   }
   rt::OutputFile file;
-  if (!rt::succeeds(file.open(path), error) ||
-      !rt::succeeds(file.write(rt::safetensorsHeader(headers, {{"format", "weft"}})), error)) {
-    return false;
+  rt::Status status = file.open(path);
+  status = status ? file.write(rt::safetensorsHeader(headers, {{"format", "weft"}})) : status;
+  for (size_t i = 0; status && i < slots.size(); ++i) {
+    status = writeSlot(slots[i], weights, file);
   }
-  for (const Slot &slot : slots) {
-    if (!writeSlot(slot, weights, file, error)) {
-      return false;
-    }
-  }
-  return rt::succeeds(file.commit(), error);
+  return status ? file.commit() : status;
 }
 
 } // namespace
 
 desc::Diagnostics Folder::writeParameters(const std::string &path) const {
-  std::string error;
-  if (writeAll(slots, *weights, path, error)) {
-    return {};
+  if (rt::Status status = writeAll(slots, *weights, path); !status) {
+    return {inFile("", "", status.error().message)};
   }
-  return {inFile("", "", error)};
+  return {};
 }

@@ -9,6 +9,7 @@
 
 #include "FoldParts.h"
 
+#include "support/Text.h"
 #include "weft/Onnx/Slices.h"
 
 #include <algorithm>
@@ -69,66 +70,62 @@ const std::map<std::string, double (*)(double)> &unaries() {
   return table;
 }
 
-/// Evaluates one node. Functions return false after setting the error.
+/// Evaluates one node.
 class Folder {
 public:
-  Folder(const Node &node, const std::vector<const Constant *> &inputs, std::string &error)
-      : node(node), inputs(inputs), error(error) {}
+  Folder(const Node &node, const std::vector<const Constant *> &inputs)
+      : node(node), inputs(inputs) {}
 
-  std::optional<std::vector<Constant>> run();
+  rt::Result<std::vector<Constant>> run();
 
 private:
-  bool elementwise();
-  bool unary(double (*code)(double));
-  bool where();
-  bool cast();
-  bool constant();
-  bool constantOfShape();
-  bool expand();
-  bool range();
-  bool trilu();
-  bool einsum();
+  rt::Status elementwise();
+  rt::Status unary(double (*code)(double));
+  rt::Status where();
+  rt::Status cast();
+  rt::Status constant();
+  rt::Status constantOfShape();
+  rt::Status expand();
+  rt::Status range();
+  rt::Status trilu();
+  rt::Status einsum();
 
-  bool fail(std::string message) {
-    error = std::move(message);
-    return false;
-  }
-  bool allocate(ElementType type, const Shape &shape);
-  bool takes(size_t count);
+  rt::Status allocate(ElementType type, const Shape &shape);
+  rt::Status takes(size_t count);
 
   const Node &node;
   const std::vector<const Constant *> &inputs;
-  std::string &error;
   Constant result;
 };
 
-bool Folder::allocate(ElementType type, const Shape &shape) {
+rt::Status Folder::allocate(ElementType type, const Shape &shape) {
   result.type = type;
   result.shape = shape;
-  return allocateValues(result, error);
+  return allocateValues(result);
 }
 
-bool Folder::takes(size_t count) {
+rt::Status Folder::takes(size_t count) {
   if (inputs.size() < count || std::any_of(inputs.begin(), inputs.begin() + long(count),
                                            [](const Constant *input) { return !input; })) {
-    return fail("expected " + std::to_string(count) + " inputs");
+    return rt::makeError("expected " + std::to_string(count) + " inputs");
   }
-  return true;
+  return {};
 }
 
-bool Folder::elementwise() {
+rt::Status Folder::elementwise() {
   const Arithmetic &arithmetic = binaries().at(node.op);
-  if (!takes(2)) {
-    return false;
+  if (rt::Status status = takes(2); !status) {
+    return status;
   }
   const Constant &a = *inputs[0], &b = *inputs[1];
   Shape shape;
   if (!broadcastShapes({&a.shape, &b.shape}, shape)) {
-    return fail("shapes " + textOf(a.shape) + " and " + textOf(b.shape) + " do not go together");
+    return rt::makeError("shapes " + textOf(a.shape) + " and " + textOf(b.shape) +
+                         " do not go together");
   }
   ElementType type = arithmetic.gives == Gives::Truth ? ElementType::Bool : a.type;
-  if (!allocate(type, shape)) {
-    return false;
+  if (rt::Status status = allocate(type, shape); !status) {
+    return status;
   }
   bool isFine = true;
   double *next = result.values.data();
@@ -146,28 +143,29 @@ bool Folder::elementwise() {
     *next++ = value;
     isFine &= !mixes && !isOdd;
   });
-  return isFine || fail("only products can be taken of the batch, whose size is not known");
+  return isFine ? rt::Status()
+                : rt::makeError("only products can be taken of the batch, whose size is not known");
 }
 
-bool Folder::unary(double (*code)(double)) {
-  if (!takes(1)) {
-    return false;
+rt::Status Folder::unary(double (*code)(double)) {
+  if (rt::Status status = takes(1); !status) {
+    return status;
   }
   result = *inputs[0];
   std::transform(result.values.begin(), result.values.end(), result.values.begin(), code);
-  return true;
+  return {};
 }
 
-bool Folder::where() {
-  if (!takes(3)) {
-    return false;
+rt::Status Folder::where() {
+  if (rt::Status status = takes(3); !status) {
+    return status;
   }
   Shape shape;
   if (!broadcastShapes({&inputs[0]->shape, &inputs[1]->shape, &inputs[2]->shape}, shape)) {
-    return fail("the shapes of the inputs do not go together");
+    return rt::makeError("the shapes of the inputs do not go together");
   }
-  if (!allocate(inputs[1]->type, shape)) {
-    return false;
+  if (rt::Status status = allocate(inputs[1]->type, shape); !status) {
+    return status;
   }
   std::array<Shape, 3> strides;
   for (size_t i = 0; i < 3; ++i) {
@@ -178,18 +176,18 @@ bool Folder::where() {
     bool holds = inputs[0]->values[size_t(places[0])] != 0;
     *next++ = inputs[holds ? 1 : 2]->values[size_t(places[holds ? 1 : 2])];
   });
-  return true;
+  return {};
 }
 
-bool Folder::cast() {
-  if (!takes(node.op == "CastLike" ? 2 : 1)) {
-    return false;
+rt::Status Folder::cast() {
+  if (rt::Status status = takes(node.op == "CastLike" ? 2 : 1); !status) {
+    return status;
   }
   std::optional<ElementType> type = node.op == "CastLike"
                                         ? std::optional(inputs[1]->type)
                                         : elementTypeOfNumber(integerAttribute(node, "to", 0));
   if (!type) {
-    return fail("casts to an element type that is not supported");
+    return rt::makeError("casts to an element type that is not supported");
   }
   result = *inputs[0];
   result.type = *type;
@@ -202,10 +200,10 @@ bool Folder::cast() {
       value = static_cast<float>(value);
     }
   }
-  return true;
+  return {};
 }
 
-bool Folder::constant() {
+rt::Status Folder::constant() {
   for (const auto &[name, attribute] : node.attributes) {
     if (const auto *tensor = std::get_if<Constant>(&attribute)) {
       result = *tensor;
@@ -220,76 +218,84 @@ bool Folder::constant() {
     } else if (const auto *reals = std::get_if<std::vector<double>>(&attribute)) {
       result = {ElementType::F32, {static_cast<int64_t>(reals->size())}, *reals};
     } else {
-      return fail("attribute '" + name + "' is not supported");
+      return rt::makeError("attribute '" + name + "' is not supported");
     }
-    return true;
+    return {};
   }
-  return fail("has no value");
+  return rt::makeError("has no value");
 }
 
-bool Folder::constantOfShape() {
-  Shape shape;
-  if (!takes(1) || !lengthsOf(*inputs[0], shape, error)) {
-    return false;
+rt::Status Folder::constantOfShape() {
+  if (rt::Status status = takes(1); !status) {
+    return status;
+  }
+  rt::Result<Shape> shape = lengthsOf(*inputs[0]);
+  if (!shape) {
+    return shape.error();
   }
   Constant value{ElementType::F32, {1}, {0.0}};
   auto found = node.attributes.find("value");
   if (found != node.attributes.end() && std::holds_alternative<Constant>(found->second)) {
     value = std::get<Constant>(found->second);
   }
-  if (value.values.size() != 1 || !allocate(value.type, shape)) {
-    return !error.empty() ? false : fail("expected one value");
+  if (value.values.size() != 1) {
+    return rt::makeError("expected one value");
+  }
+  if (rt::Status status = allocate(value.type, *shape); !status) {
+    return status;
   }
   std::fill(result.values.begin(), result.values.end(), value.values.front());
-  return true;
+  return {};
 }
 
 /// A constant is the same for all samples: along the batch it keeps length 1.
-bool Folder::expand() {
-  if (!takes(2)) {
-    return false;
+rt::Status Folder::expand() {
+  if (rt::Status status = takes(2); !status) {
+    return status;
   }
   Constant target = *inputs[1];
   std::replace_if(target.values.begin(), target.values.end(), isPerSample, 1.0);
-  Shape asked, shape;
-  if (!lengthsOf(target, asked, error)) {
-    return false;
+  rt::Result<Shape> asked = lengthsOf(target);
+  if (!asked) {
+    return asked.error();
   }
-  if (!broadcastShapes({&inputs[0]->shape, &asked}, shape)) {
-    return fail("shape " + textOf(inputs[0]->shape) + " does not expand to " + textOf(asked));
+  Shape shape;
+  if (!broadcastShapes({&inputs[0]->shape, &*asked}, shape)) {
+    return rt::makeError("shape " + textOf(inputs[0]->shape) + " does not expand to " +
+                         textOf(*asked));
   }
-  if (!allocate(inputs[0]->type, shape)) {
-    return false;
+  if (rt::Status status = allocate(inputs[0]->type, shape); !status) {
+    return status;
   }
   double *next = result.values.data();
   std::array strides{spreadStrides(inputs[0]->shape, shape)};
   forEachPlace<1>(shape, strides, {0}, [&](const std::array<int64_t, 1> &places) {
     *next++ = inputs[0]->values[size_t(places[0])];
   });
-  return true;
+  return {};
 }
 
-bool Folder::range() {
+rt::Status Folder::range() {
   if (!takes(3) || !inputs[0]->isScalar() || !inputs[1]->isScalar() || !inputs[2]->isScalar()) {
-    return fail("expected three numbers");
+    return rt::makeError("expected three numbers");
   }
   double start = inputs[0]->values[0], limit = inputs[1]->values[0], step = inputs[2]->values[0];
   double count = step == 0 ? -1 : std::max(0.0, std::ceil((limit - start) / step));
   if (isPerSample(limit) || isPerSample(start) || !(count >= 0 && count < 0x1p40)) {
-    return fail("expected a range of known length");
+    return rt::makeError("expected a range of known length");
   }
-  if (!allocate(inputs[0]->type, {static_cast<int64_t>(count)})) {
-    return false;
+  if (rt::Status status = allocate(inputs[0]->type, {static_cast<int64_t>(count)}); !status) {
+    return status;
   }
   for (size_t i = 0; i < result.values.size(); ++i) {
     result.values[i] = start + static_cast<double>(i) * step;
   }
-  return true;
+  return {};
 }
 
-bool Folder::trilu() {
+rt::Status Folder::trilu() {
   if (!takes(1) || inputs[0]->rank() < 2) {
-    return fail("expected a tensor of at least two dimensions");
+    return rt::makeError("expected a tensor of at least two dimensions");
   }
   int64_t diagonal = inputs.size() > 1 && inputs[1] && inputs[1]->isScalar()
                          ? clampedInteger(inputs[1]->values[0])
@@ -303,24 +309,25 @@ bool Folder::trilu() {
     bool keeps = isUpper ? column - row >= diagonal : column - row <= diagonal;
     result.values[i] = keeps ? result.values[i] : 0.0;
   }
-  return true;
+  return {};
 }
 
 /// Computes the outer product of two vectors, as tables of positions need.
-bool Folder::einsum() {
+rt::Status Folder::einsum() {
   if (!takes(2) || inputs[0]->rank() != 1 || inputs[1]->rank() != 1) {
-    return fail("of constants, only the outer product of two vectors is taken");
+    return rt::makeError("of constants, only the outer product of two vectors is taken");
   }
   std::string equation = textAttribute(node, "equation", "");
   std::erase(equation, ' ');
   bool isOuter = equation.size() == 7 && equation[0] != equation[2] && equation[1] == ',' &&
                  equation.substr(3) == std::string("->") + equation[0] + equation[2];
   if (!isOuter) {
-    return fail("of constants, only the outer product of two vectors is taken, got '" + equation +
-                "'");
+    return rt::makeError("of constants, only the outer product of two vectors is taken, got '" +
+                         equation + "'");
   }
-  if (!allocate(inputs[0]->type, {inputs[0]->shape[0], inputs[1]->shape[0]})) {
-    return false;
+  if (rt::Status status = allocate(inputs[0]->type, {inputs[0]->shape[0], inputs[1]->shape[0]});
+      !status) {
+    return status;
   }
   size_t place = 0;
   for (double a : inputs[0]->values) {
@@ -328,28 +335,31 @@ bool Folder::einsum() {
       result.values[place++] = a * b;
     }
   }
-  return true;
+  return {};
 }
 
-std::optional<std::vector<Constant>> Folder::run() {
-  static const std::map<std::string, bool (Folder::*)()> others = {
+rt::Result<std::vector<Constant>> Folder::run() {
+  static const std::map<std::string, rt::Status (Folder::*)()> others = {
       {"Where", &Folder::where},   {"Cast", &Folder::cast},
       {"CastLike", &Folder::cast}, {"Constant", &Folder::constant},
       {"Expand", &Folder::expand}, {"ConstantOfShape", &Folder::constantOfShape},
       {"Range", &Folder::range},   {"Trilu", &Folder::trilu},
       {"Einsum", &Folder::einsum},
   };
-  bool isFine = false;
+  rt::Status status;
   if (binaries().contains(node.op)) {
-    isFine = elementwise();
+    status = elementwise();
   } else if (auto found = unaries().find(node.op); found != unaries().end()) {
-    isFine = unary(found->second);
+    status = unary(found->second);
   } else if (auto other = others.find(node.op); other != others.end()) {
-    isFine = (this->*other->second)();
+    status = (this->*other->second)();
   } else {
-    return foldMovement(node, inputs, error);
+    return foldMovement(node, inputs);
   }
-  return isFine ? std::optional(std::vector<Constant>{result}) : std::nullopt;
+  if (!status) {
+    return status.error();
+  }
+  return std::vector<Constant>{result};
 }
 
 } // namespace
@@ -362,9 +372,9 @@ bool canFold(const std::string &op) {
          canFoldMovement(op);
 }
 
-std::optional<std::vector<Constant>>
-fold(const Node &node, const std::vector<const Constant *> &inputs, std::string &error) {
-  return Folder(node, inputs, error).run();
+rt::Result<std::vector<Constant>> fold(const Node &node,
+                                       const std::vector<const Constant *> &inputs) {
+  return Folder(node, inputs).run();
 }
 
 } // namespace weft::onnx

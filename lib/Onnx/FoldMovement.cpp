@@ -7,6 +7,7 @@
 
 #include "FoldParts.h"
 
+#include "support/Text.h"
 #include "weft/Onnx/Slices.h"
 
 #include <algorithm>
@@ -32,53 +33,48 @@ std::optional<Shape> integersOf(const std::vector<const Constant *> &inputs, siz
 
 class Movement {
 public:
-  Movement(const Node &node, const std::vector<const Constant *> &inputs, std::string &error)
-      : node(node), inputs(inputs), error(error), input(*inputs.front()) {}
+  Movement(const Node &node, const std::vector<const Constant *> &inputs)
+      : node(node), inputs(inputs), input(*inputs.front()) {}
 
-  bool identity() { return give(input); }
-  bool shape();
-  bool reshape();
-  bool flatten();
-  bool unsqueeze();
-  bool squeeze();
-  bool transpose();
-  bool gather();
-  bool concat();
-  bool slice();
-  bool split();
+  rt::Status identity() { return give(input); }
+  rt::Status shape();
+  rt::Status reshape();
+  rt::Status flatten();
+  rt::Status unsqueeze();
+  rt::Status squeeze();
+  rt::Status transpose();
+  rt::Status gather();
+  rt::Status concat();
+  rt::Status slice();
+  rt::Status split();
 
   Outputs outputs;
 
 private:
-  bool fail(std::string message) {
-    error = std::move(message);
-    return false;
-  }
-  bool give(Constant constant) {
+  rt::Status give(Constant constant) {
     outputs.push_back(std::move(constant));
-    return true;
+    return {};
   }
   /// Gives a constant of `shape` whose element at `index` is the input's at
   /// `offset` + sum of index[d] * strides[d].
-  bool giveElements(const Shape &shape, int64_t offset, const Shape &strides);
-  bool giveReshaped(const Shape &shape);
+  rt::Status giveElements(const Shape &shape, int64_t offset, const Shape &strides);
+  rt::Status giveReshaped(const Shape &shape);
   /// `offsets[d] + i * strides[d]` of each dimension, `shape[d]` of them.
-  bool giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides);
+  rt::Status giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides);
 
   const Node &node;
   const std::vector<const Constant *> &inputs;
-  std::string &error;
   const Constant &input;
 };
 
-bool Movement::giveReshaped(const Shape &shape) {
+rt::Status Movement::giveReshaped(const Shape &shape) {
   if (!isReasonable(shape) || elementCount(shape) != static_cast<int64_t>(input.values.size())) {
-    return fail("shape " + textOf(input.shape) + " does not reshape to " + textOf(shape));
+    return rt::makeError("shape " + textOf(input.shape) + " does not reshape to " + textOf(shape));
   }
   return give({input.type, shape, input.values});
 }
 
-bool Movement::shape() {
+rt::Status Movement::shape() {
   ShapeRange range = shapeRange(node, input.rank());
   Constant result{ElementType::I64, {}, {}};
   for (int64_t i = range.begin; i < range.end; ++i) {
@@ -88,39 +84,39 @@ bool Movement::shape() {
   return give(result);
 }
 
-bool Movement::reshape() {
-  std::vector<double> asked;
+rt::Status Movement::reshape() {
   if (inputs.size() < 2 || !inputs[1]) {
-    return fail("expected a shape");
+    return rt::makeError("expected a shape");
   }
   std::vector<double> lengths(input.shape.begin(), input.shape.end());
-  if (!reshapedLengths(lengths, inputs[1]->values, integerAttribute(node, "allowzero", 0) != 0,
-                       asked, error)) {
-    return false;
+  rt::Result<std::vector<double>> asked =
+      reshapedLengths(lengths, inputs[1]->values, integerAttribute(node, "allowzero", 0) != 0);
+  if (!asked) {
+    return asked.error();
   }
-  return giveReshaped(Shape(asked.begin(), asked.end()));
+  return giveReshaped(Shape(asked->begin(), asked->end()));
 }
 
-bool Movement::flatten() {
+rt::Status Movement::flatten() {
   std::optional<int64_t> axis = integerAttribute(node, "axis", 1) == input.rank()
                                     ? std::optional(input.rank())
                                     : axisOf(integerAttribute(node, "axis", 1), input.rank());
   if (!axis) {
-    return fail("has an axis out of range");
+    return rt::makeError("has an axis out of range");
   }
   Shape outer(input.shape.begin(), input.shape.begin() + *axis);
   return giveReshaped({elementCount(outer), static_cast<int64_t>(input.values.size()) /
                                                 std::max<int64_t>(elementCount(outer), 1)});
 }
 
-bool Movement::unsqueeze() {
+rt::Status Movement::unsqueeze() {
   std::optional<Shape> axes = integersOf(inputs, 1);
   if (!axes) {
-    return fail("expected axes");
+    return rt::makeError("expected axes");
   }
   std::vector<bool> isNew;
   if (!newAxes(*axes, input.rank(), isNew)) {
-    return fail("has an axis out of range");
+    return rt::makeError("has an axis out of range");
   }
   Shape shape;
   auto old = input.shape.begin();
@@ -130,7 +126,7 @@ bool Movement::unsqueeze() {
   return giveReshaped(shape);
 }
 
-bool Movement::squeeze() {
+rt::Status Movement::squeeze() {
   std::optional<Shape> axes = integersOf(inputs, 1);
   Shape shape;
   for (int64_t i = 0; i < input.rank(); ++i) {
@@ -145,10 +141,10 @@ bool Movement::squeeze() {
   return giveReshaped(shape);
 }
 
-bool Movement::transpose() {
+rt::Status Movement::transpose() {
   Shape order;
   if (!permutationOf(node, input.rank(), order)) {
-    return fail("expected a permutation of the dimensions");
+    return rt::makeError("expected a permutation of the dimensions");
   }
   Shape shape, strides, from = stridesOf(input.shape);
   for (int64_t axis : order) {
@@ -158,11 +154,11 @@ bool Movement::transpose() {
   return giveElements(shape, 0, strides);
 }
 
-bool Movement::gather() {
+rt::Status Movement::gather() {
   std::optional<int64_t> axis = axisOf(integerAttribute(node, "axis", 0), input.rank());
   std::optional<Shape> indices = integersOf(inputs, 1);
   if (!axis || !indices) {
-    return fail("expected indices along an axis that there is");
+    return rt::makeError("expected indices along an axis that there is");
   }
   auto at = static_cast<size_t>(*axis);
   int64_t length = input.shape[at];
@@ -171,16 +167,16 @@ bool Movement::gather() {
   Constant result{input.type, Shape(input.shape.begin(), input.shape.begin() + *axis), {}};
   result.shape.insert(result.shape.end(), inputs[1]->shape.begin(), inputs[1]->shape.end());
   result.shape.insert(result.shape.end(), input.shape.begin() + *axis + 1, input.shape.end());
-  if (!allocateValues(result, error)) {
-    return false;
+  if (rt::Status status = allocateValues(result); !status) {
+    return status;
   }
   auto next = result.values.begin();
   for (int64_t i = 0; i < outer; ++i) {
     for (int64_t index : *indices) {
       int64_t row = index < 0 ? index + length : index;
       if (row < 0 || row >= length) {
-        return fail("index " + std::to_string(index) + " lies outside of " +
-                    std::to_string(length));
+        return rt::makeError("index " + std::to_string(index) + " lies outside of " +
+                             std::to_string(length));
       }
       auto begin = input.values.begin() + (i * length + row) * inner;
       next = std::copy_n(begin, inner, next);
@@ -189,10 +185,10 @@ bool Movement::gather() {
   return give(result);
 }
 
-bool Movement::concat() {
+rt::Status Movement::concat() {
   std::optional<int64_t> axis = axisOf(integerAttribute(node, "axis", 0), input.rank());
   if (!axis) {
-    return fail("has an axis out of range");
+    return rt::makeError("has an axis out of range");
   }
   auto at = static_cast<size_t>(*axis);
   Constant result{input.type, input.shape, {}};
@@ -200,16 +196,16 @@ bool Movement::concat() {
   for (const Constant *part : inputs) {
     Shape shape = part ? part->shape : Shape();
     if (shape.size() != input.shape.size()) {
-      return fail("expected inputs with equally many dimensions");
+      return rt::makeError("expected inputs with equally many dimensions");
     }
     result.shape[at] += shape[at];
     shape[at] = input.shape[at];
     if (shape != input.shape) {
-      return fail("expected inputs that differ only along the axis");
+      return rt::makeError("expected inputs that differ only along the axis");
     }
   }
-  if (!allocateValues(result, error)) {
-    return false;
+  if (rt::Status status = allocateValues(result); !status) {
+    return status;
   }
   auto next = result.values.begin();
   int64_t outer = elementCount(Shape(input.shape.begin(), input.shape.begin() + *axis));
@@ -223,10 +219,10 @@ bool Movement::concat() {
   return give(result);
 }
 
-bool Movement::giveElements(const Shape &shape, int64_t offset, const Shape &strides) {
+rt::Status Movement::giveElements(const Shape &shape, int64_t offset, const Shape &strides) {
   Constant result{input.type, shape, {}};
-  if (!allocateValues(result, error)) {
-    return false;
+  if (rt::Status status = allocateValues(result); !status) {
+    return status;
   }
   double *next = result.values.data();
   forEachPlace<1>(shape, {strides}, {offset}, [&](const std::array<int64_t, 1> &places) {
@@ -235,7 +231,7 @@ bool Movement::giveElements(const Shape &shape, int64_t offset, const Shape &str
   return give(std::move(result));
 }
 
-bool Movement::giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides) {
+rt::Status Movement::giveSlice(const Shape &shape, const Shape &offsets, const Shape &strides) {
   Shape from = stridesOf(input.shape);
   int64_t offset = 0;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -245,37 +241,42 @@ bool Movement::giveSlice(const Shape &shape, const Shape &offsets, const Shape &
   return giveElements(shape, offset, from);
 }
 
-bool Movement::slice() {
+rt::Status Movement::slice() {
   std::optional<Shape> starts = integersOf(inputs, 1), ends = integersOf(inputs, 2);
-  Slices slices;
-  if (!starts || !ends ||
-      !slicesOf(input.shape, *starts, *ends, integersOf(inputs, 3), integersOf(inputs, 4), slices,
-                error)) {
-    return fail(error.empty() ? "expected starts and ends" : error);
+  if (!starts || !ends) {
+    return rt::makeError("expected starts and ends");
   }
-  return giveSlice(slices.shape, slices.offsets, slices.strides);
+  rt::Result<Slices> slices =
+      slicesOf(input.shape, *starts, *ends, integersOf(inputs, 3), integersOf(inputs, 4));
+  if (!slices) {
+    return slices.error();
+  }
+  return giveSlice(slices->shape, slices->offsets, slices->strides);
 }
 
-bool Movement::split() {
+rt::Status Movement::split() {
   std::optional<int64_t> axis = axisOf(integerAttribute(node, "axis", 0), input.rank());
-  Shape lengths;
-  if (!axis || !splitLengths(node, integersOf(inputs, 1), input.shape[static_cast<size_t>(*axis)],
-                             lengths, error)) {
-    return fail(error.empty() ? "has an axis out of range" : error);
+  if (!axis) {
+    return rt::makeError("has an axis out of range");
+  }
+  rt::Result<Shape> lengths =
+      splitLengths(node, integersOf(inputs, 1), input.shape[static_cast<size_t>(*axis)]);
+  if (!lengths) {
+    return lengths.error();
   }
   Shape shape = input.shape, offsets(shape.size(), 0), strides(shape.size(), 1);
-  for (int64_t length : lengths) {
+  for (int64_t length : *lengths) {
     shape[static_cast<size_t>(*axis)] = length;
-    if (!giveSlice(shape, offsets, strides)) {
-      return false;
+    if (rt::Status status = giveSlice(shape, offsets, strides); !status) {
+      return status;
     }
     offsets[static_cast<size_t>(*axis)] += length;
   }
-  return true;
+  return {};
 }
 
-const std::map<std::string, bool (Movement::*)()> &movements() {
-  static const std::map<std::string, bool (Movement::*)()> table = {
+const std::map<std::string, rt::Status (Movement::*)()> &movements() {
+  static const std::map<std::string, rt::Status (Movement::*)()> table = {
       {"Identity", &Movement::identity}, {"Dropout", &Movement::identity},
       {"Shape", &Movement::shape},       {"Reshape", &Movement::reshape},
       {"Flatten", &Movement::flatten},   {"Unsqueeze", &Movement::unsqueeze},
@@ -290,15 +291,14 @@ const std::map<std::string, bool (Movement::*)()> &movements() {
 
 bool canFoldMovement(const std::string &op) { return movements().contains(op); }
 
-std::optional<std::vector<Constant>>
-foldMovement(const Node &node, const std::vector<const Constant *> &inputs, std::string &error) {
+rt::Result<std::vector<Constant>> foldMovement(const Node &node,
+                                               const std::vector<const Constant *> &inputs) {
   if (inputs.empty() || !inputs.front()) {
-    error = "expected an input";
-    return std::nullopt;
+    return rt::makeError("expected an input");
   }
-  Movement movement(node, inputs, error);
-  if (!(movement.*movements().at(node.op))()) {
-    return std::nullopt;
+  Movement movement(node, inputs);
+  if (rt::Status status = (movement.*movements().at(node.op))(); !status) {
+    return status.error();
   }
   return movement.outputs;
 }

@@ -21,14 +21,14 @@ inline constexpr int64_t kMostElements = int64_t(1) << 26;
 std::string textOf(const std::vector<int64_t> &shape);
 
 /// Allocates the elements of `constant` by its shape. Fails if there are too many.
-bool allocateValues(Constant &constant, std::string &error);
+rt::Status allocateValues(Constant &constant);
 
 /// Computes the shape to which all of `shapes` are broadcast; returns false if there is none.
 bool broadcastShapes(const std::vector<const std::vector<int64_t> *> &shapes,
                      std::vector<int64_t> &result);
 
 /// Converts the numbers of `constant` to lengths. Fails if one is negative, too large or unknown.
-bool lengthsOf(const Constant &constant, std::vector<int64_t> &lengths, std::string &error);
+rt::Result<std::vector<int64_t>> lengthsOf(const Constant &constant);
 
 /// Returns the distance, in elements, between neighbours along each dimension.
 std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape);
@@ -64,8 +64,8 @@ std::optional<ElementType> elementTypeOfNumber(int64_t number);
 /// Returns true for ops that only move elements, such as Reshape, Slice and Concat, which
 /// foldMovement evaluates as `fold` does.
 bool canFoldMovement(const std::string &op);
-std::optional<std::vector<Constant>>
-foldMovement(const Node &node, const std::vector<const Constant *> &inputs, std::string &error);
+rt::Result<std::vector<Constant>> foldMovement(const Node &node,
+                                               const std::vector<const Constant *> &inputs);
 
 } // namespace weft::onnx
 

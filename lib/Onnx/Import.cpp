@@ -84,8 +84,8 @@ int64_t Parting::run() {
 }
 
 /// Writes `tensors` of `graph` one after another, and records their places in their messages.
-bool writeWeights(const std::string &path, const std::vector<Proto *> &tensors, const Graph &graph,
-                  std::string &error) {
+rt::Status writeWeights(const std::string &path, const std::vector<Proto *> &tensors,
+                        const Graph &graph) {
   std::vector<rt::TensorHeader> headers;
   for (const Proto *tensor : tensors) {
     const Initializer &initializer = *graph.initializer(tensor->name());
@@ -96,15 +96,12 @@ bool writeWeights(const std::string &path, const std::vector<Proto *> &tensors, 
   }
   std::string header = rt::safetensorsHeader(headers, {{"format", "weft"}});
   rt::OutputFile file;
-  if (!rt::succeeds(file.open(path), error) || !rt::succeeds(file.write(header), error)) {
-    return false;
-  }
+  rt::Status status = file.open(path);
+  status = status ? file.write(header) : status;
   size_t offset = header.size();
   for (Proto *tensor : tensors) {
     std::span<const char> bytes = graph.initializer(tensor->name())->bytes;
-    if (!rt::succeeds(file.write({bytes.data(), bytes.size()}), error)) {
-      return false;
-    }
+    status = status ? file.write(bytes) : status;
     clearElements(*tensor);
     tensor->set_data_location(Proto::EXTERNAL);
     auto add = [&](const char *key, const std::string &value) {
@@ -117,7 +114,7 @@ bool writeWeights(const std::string &path, const std::vector<Proto *> &tensors, 
     add("length", std::to_string(bytes.size()));
     offset += bytes.size();
   }
-  return rt::succeeds(file.commit(), error);
+  return status ? file.commit() : status;
 }
 
 /// Moves the elements of `tensor` into the message itself.
@@ -128,13 +125,12 @@ void writeInside(Proto &tensor, const Initializer &initializer) {
   tensor.set_raw_data(std::move(bytes));
 }
 
-bool writeModel(const std::string &path, const ::onnx::ModelProto &model, std::string &error) {
+rt::Status writeModel(const std::string &path, const ::onnx::ModelProto &model) {
   std::string bytes;
   if (!model.SerializeToString(&bytes)) {
-    error = "the graph without its parameters is too large to be written";
-    return false;
+    return rt::makeError("the graph without its parameters is too large to be written");
   }
-  return rt::succeeds(rt::writeFile(path, bytes), error);
+  return rt::writeFile(path, bytes);
 }
 
 /// Finds the tensors for the safetensors file: parameters, and the statistics of batch norms.
@@ -175,14 +171,13 @@ desc::Result<Imported> importFile(const std::string &source, const std::string &
   if (merged->outputs.empty()) {
     return fail("has no output");
   }
-  auto model = std::make_shared<::onnx::ModelProto>();
-  std::string error;
-  if (!parseModel(source, *model, error)) {
-    return fail(error);
+  rt::Result<std::shared_ptr<::onnx::ModelProto>> model = parseModel(source);
+  if (!model) {
+    return fail(model.error().message);
   }
   Imported result;
-  result.parted = Parting(*model->mutable_graph(), *merged).run();
-  desc::Result<Graph> graph = readGraph(source, model);
+  result.parted = Parting(*(*model)->mutable_graph(), *merged).run();
+  desc::Result<Graph> graph = readGraph(source, *model);
   if (!graph) {
     return graph.diagnostics();
   }
@@ -190,16 +185,17 @@ desc::Result<Imported> importFile(const std::string &source, const std::string &
   result.nodes = static_cast<int64_t>(graph->nodes.size());
   result.opset = graph->opset;
   // The graph's tensors refer to the messages, which are changed below.
-  auto written = std::make_shared<::onnx::ModelProto>(*model);
+  auto written = std::make_shared<::onnx::ModelProto>(**model);
   std::vector<Proto *> tensors = keptTensors(*written->mutable_graph(), *graph, result.constants);
   for (const Proto *tensor : tensors) {
     ++result.tensors;
     result.elements += graph->initializer(tensor->name())->elementCount();
   }
   std::filesystem::path target(folder);
-  if (!writeWeights((target / "weights.safetensors").string(), tensors, *graph, error) ||
-      !writeModel((target / "model.onnx").string(), *written, error)) {
-    return fail(error);
+  rt::Status status = writeWeights((target / "weights.safetensors").string(), tensors, *graph);
+  status = status ? writeModel((target / "model.onnx").string(), *written) : status;
+  if (!status) {
+    return fail(status.error().message);
   }
   return result;
 }

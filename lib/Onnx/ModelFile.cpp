@@ -32,17 +32,18 @@ struct FirstError : google::protobuf::io::ErrorCollector {
 
 } // namespace
 
-bool parseModel(const std::string &path, ::onnx::ModelProto &model, std::string &error) {
+rt::Result<std::shared_ptr<::onnx::ModelProto>> parseModel(const std::string &path) {
   rt::MappedFile file;
-  if (!rt::succeeds(file.open(path), error)) {
-    return false;
+  if (rt::Status status = file.open(path); !status) {
+    return status.error();
   }
   std::span<const char> bytes = file.bytes();
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
-    error = "is larger than 2 GiB, which protobuf cannot hold; export the weights into files "
-            "beside it";
-    return false;
+    return rt::makeError(
+        "is larger than 2 GiB, which protobuf cannot hold; export the weights into "
+        "files beside it");
   }
+  auto model = std::make_shared<::onnx::ModelProto>();
   google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
   if (path.ends_with(".textproto")) {
     FirstError first;
@@ -51,19 +52,16 @@ bool parseModel(const std::string &path, ::onnx::ModelProto &model, std::string 
     // The limit of binary files. The parser recurses, so the limit protects its stack from deep
     // files.
     parser.SetRecursionLimit(100);
-    if (!parser.Parse(&stream, &model)) {
-      error = "is not the text of an ONNX model: " + first.text;
-      return false;
+    if (!parser.Parse(&stream, model.get())) {
+      return rt::makeError("is not the text of an ONNX model: ", first.text);
     }
-  } else if (!model.ParseFromZeroCopyStream(&stream)) {
-    error = "is not an ONNX model";
-    return false;
+  } else if (!model->ParseFromZeroCopyStream(&stream)) {
+    return rt::makeError("is not an ONNX model");
   }
-  if (!model.has_graph()) {
-    error = "is not an ONNX model: it has no graph";
-    return false;
+  if (!model->has_graph()) {
+    return rt::makeError("is not an ONNX model: it has no graph");
   }
-  return true;
+  return model;
 }
 
 void clearElements(::onnx::TensorProto &tensor) {

@@ -10,12 +10,13 @@
 
 #include "Schema.h"
 
+#include "weft-rt/Status.h"
 #include "weft/Onnx/Graph.h"
 
 namespace weft::onnx {
 
 /// Parses the file at `path`: as text if its name ends in .textproto, else as binary ONNX.
-bool parseModel(const std::string &path, ::onnx::ModelProto &model, std::string &error);
+rt::Result<std::shared_ptr<::onnx::ModelProto>> parseModel(const std::string &path);
 
 /// Reads the graph of `model`, which was parsed from `path`. The graph shares ownership of `model`.
 desc::Result<Graph> readGraph(const std::string &path,

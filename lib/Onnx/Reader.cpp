@@ -133,14 +133,11 @@ void Reader::readPorts(const ::onnx::GraphProto &from) {
 void Reader::readInitializers(const ::onnx::GraphProto &from) {
   TensorReader tensors(path, graph.storage);
   for (const ::onnx::TensorProto &tensor : from.initializer()) {
-    Initializer initializer;
-    initializer.name = tensor.name();
-    std::string message;
     if (tensor.name().empty()) {
       error("initializer " + std::to_string(graph.order.size()), "has no name");
-    } else if (!tensors.read(tensor, initializer, message)) {
-      error("initializer '" + tensor.name() + "'", message);
-    } else if (!graph.initializers.emplace(tensor.name(), initializer).second) {
+    } else if (rt::Result<Initializer> initializer = tensors.read(tensor); !initializer) {
+      error("initializer '" + tensor.name() + "'", initializer.error().message);
+    } else if (!graph.initializers.emplace(tensor.name(), *initializer).second) {
       error("initializer '" + tensor.name() + "'", "occurs twice in the file");
     } else {
       graph.order.push_back(tensor.name());
@@ -168,12 +165,11 @@ void Reader::readAttribute(const ::onnx::AttributeProto &from, Node &node) {
     attribute = std::vector<double>(from.floats().begin(), from.floats().end());
     return;
   case Proto::TENSOR: {
-    Initializer initializer;
-    std::string message;
-    if (TensorReader(path, graph.storage).read(from.t(), initializer, message)) {
-      attribute = initializer.read();
+    rt::Result<Initializer> initializer = TensorReader(path, graph.storage).read(from.t());
+    if (initializer) {
+      attribute = initializer->read();
     } else {
-      error(node.describe(), "attribute '" + from.name() + "': " + message);
+      error(node.describe(), "attribute '" + from.name() + "': " + initializer.error().message);
     }
     return;
   }
@@ -247,12 +243,11 @@ desc::Result<Graph> readGraph(const std::string &path,
 }
 
 desc::Result<Graph> loadGraph(const std::string &path) {
-  auto model = std::make_shared<::onnx::ModelProto>();
-  std::string error;
-  if (!parseModel(path, *model, error)) {
-    return desc::Diagnostics{problem(path, "", error)};
+  rt::Result<std::shared_ptr<::onnx::ModelProto>> model = parseModel(path);
+  if (!model) {
+    return desc::Diagnostics{problem(path, "", model.error().message)};
   }
-  return readGraph(path, model);
+  return readGraph(path, *model);
 }
 
 } // namespace weft::onnx

@@ -10,6 +10,8 @@
 #include "FoldParts.h"
 #include "Schema.h"
 
+#include "support/Text.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -28,13 +30,12 @@ std::string textOf(const std::vector<int64_t> &shape) {
   return "[" + text + "]";
 }
 
-bool allocateValues(Constant &constant, std::string &error) {
+rt::Status allocateValues(Constant &constant) {
   if (!isReasonable(constant.shape) || elementCount(constant.shape) > kMostElements) {
-    error = "makes a constant of more than 2^26 elements";
-    return false;
+    return rt::makeError("makes a constant of more than 2^26 elements");
   }
   constant.values.assign(static_cast<size_t>(elementCount(constant.shape)), 0.0);
-  return true;
+  return {};
 }
 
 bool broadcastShapes(const std::vector<const std::vector<int64_t> *> &shapes,
@@ -56,19 +57,18 @@ bool broadcastShapes(const std::vector<const std::vector<int64_t> *> &shapes,
   return true;
 }
 
-bool lengthsOf(const Constant &constant, std::vector<int64_t> &lengths, std::string &error) {
+rt::Result<std::vector<int64_t>> lengthsOf(const Constant &constant) {
+  std::vector<int64_t> lengths;
   for (double value : constant.values) {
     if (isPerSample(value)) {
-      error = "makes a constant as long as the batch, whose size is not known";
-      return false;
+      return rt::makeError("makes a constant as long as the batch, whose size is not known");
     }
     if (!(value >= 0 && value < 0x1p32) || value != std::trunc(value)) {
-      error = "expected lengths from 0 to 2^32, got " + std::to_string(value);
-      return false;
+      return rt::makeError("expected lengths from 0 to 2^32, got ", std::to_string(value));
     }
     lengths.push_back(static_cast<int64_t>(value));
   }
-  return true;
+  return lengths;
 }
 
 std::vector<int64_t> stridesOf(const std::vector<int64_t> &shape) {
@@ -135,8 +135,9 @@ ShapeRange shapeRange(const Node &node, int64_t rank) {
   return range;
 }
 
-bool reshapedLengths(const std::vector<double> &lengths, const std::vector<double> &asked,
-                     bool allowZero, std::vector<double> &result, std::string &error) {
+rt::Result<std::vector<double>> reshapedLengths(const std::vector<double> &lengths,
+                                                const std::vector<double> &asked, bool allowZero) {
+  std::vector<double> result;
   double all = 1, known = 1;
   for (double length : lengths) {
     all *= length;
@@ -150,8 +151,7 @@ bool reshapedLengths(const std::vector<double> &lengths, const std::vector<doubl
     } else if (length == 0 && !allowZero && i < lengths.size()) {
       length = lengths[i];
     } else if (!(length > 0 && (length <= 0x1p53 || isPerSample(length)))) {
-      error = "expected lengths above 0, and one that is -1 at most";
-      return false;
+      return rt::makeError("expected lengths above 0, and one that is -1 at most");
     }
     known *= length;
     result.push_back(length);
@@ -164,10 +164,9 @@ bool reshapedLengths(const std::vector<double> &lengths, const std::vector<doubl
     return isPerSample(length) ? std::fmod(length, kBatch) == 0 : length == std::trunc(length);
   });
   if (known != all || !isWhole) {
-    error = "the lengths of the result do not give the number of elements";
-    return false;
+    return rt::makeError("the lengths of the result do not give the number of elements");
   }
-  return true;
+  return result;
 }
 
 bool newAxes(const std::vector<int64_t> &axes, int64_t rank, std::vector<bool> &isNew) {
@@ -200,21 +199,26 @@ bool permutationOf(const Node &node, int64_t rank, std::vector<int64_t> &order) 
   return static_cast<int64_t>(order.size()) == rank;
 }
 
-bool slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &starts,
-              const std::vector<int64_t> &ends, const std::optional<std::vector<int64_t>> &axes,
-              const std::optional<std::vector<int64_t>> &steps, Slices &result,
-              std::string &error) {
-  result = {shape, std::vector<int64_t>(shape.size(), 0), std::vector<int64_t>(shape.size(), 1)};
+rt::Result<Slices> slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &starts,
+                            const std::vector<int64_t> &ends,
+                            const std::optional<std::vector<int64_t>> &axes,
+                            const std::optional<std::vector<int64_t>> &steps) {
+  Slices result = {shape, std::vector<int64_t>(shape.size(), 0),
+                   std::vector<int64_t>(shape.size(), 1)};
   bool isEven = starts.size() == ends.size() && (!axes || axes->size() == starts.size()) &&
                 (!steps || steps->size() == starts.size());
-  for (size_t i = 0; isEven && i < starts.size(); ++i) {
+  if (!isEven) {
+    return rt::makeError("expected equally many starts, ends, axes and steps");
+  }
+  for (size_t i = 0; i < starts.size(); ++i) {
     std::optional<int64_t> axis =
         axisOf(axes ? (*axes)[i] : static_cast<int64_t>(i), static_cast<int64_t>(shape.size()));
     int64_t step = steps ? (*steps)[i] : 1;
-    if (!axis || step < 1) {
-      error = axis ? "expected steps of at least 1, got " + std::to_string(step)
-                   : "has an axis out of range";
-      return false;
+    if (!axis) {
+      return rt::makeError("has an axis out of range");
+    }
+    if (step < 1) {
+      return rt::makeError("expected steps of at least 1, got ", step);
     }
     auto at = static_cast<size_t>(*axis);
     int64_t length = shape[at];
@@ -226,20 +230,17 @@ bool slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &sta
     result.strides[at] = step;
     result.shape[at] = end > begin ? (end - begin + step - 1) / step : 0;
   }
-  if (!isEven) {
-    error = "expected equally many starts, ends, axes and steps";
-  }
-  return isEven;
+  return result;
 }
 
-bool splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &given,
-                  int64_t length, std::vector<int64_t> &lengths, std::string &error) {
+rt::Result<std::vector<int64_t>>
+splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &given, int64_t length) {
   constexpr int64_t kMostParts = 1024;
   auto parts = integerAttribute(node, "num_outputs", static_cast<int64_t>(node.outputs.size()));
   if ((given ? static_cast<int64_t>(given->size()) : parts) > kMostParts) {
-    error = "makes more than 1024 parts";
-    return false;
+    return rt::makeError("makes more than 1024 parts");
   }
+  std::vector<int64_t> lengths;
   if (given) {
     lengths = *given;
   } else {
@@ -252,9 +253,9 @@ bool splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &g
   bool isFine = std::accumulate(lengths.begin(), lengths.end(), int64_t(0)) == length &&
                 std::all_of(lengths.begin(), lengths.end(), [](int64_t part) { return part > 0; });
   if (!isFine) {
-    error = "the parts do not make up the length " + std::to_string(length);
+    return rt::makeError("the parts do not make up the length ", length);
   }
-  return isFine;
+  return lengths;
 }
 
 } // namespace weft::onnx

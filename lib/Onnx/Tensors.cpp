@@ -52,36 +52,36 @@ static std::shared_ptr<std::vector<char>> pack(Field numbers) {
   return bytes;
 }
 
-bool TensorReader::read(const Proto &from, Initializer &to, std::string &error) {
+rt::Result<Initializer> TensorReader::read(const Proto &from) {
   std::optional<ElementType> type = elementTypeOf(from.data_type());
   if (!type) {
-    error = "expected elements of type FLOAT, DOUBLE, INT64, INT32 or BOOL, got " +
-            typeName(from.data_type());
-    return false;
+    return rt::makeError("expected elements of type FLOAT, DOUBLE, INT64, INT32 or BOOL, got ",
+                         typeName(from.data_type()));
   }
+  Initializer to;
+  to.name = from.name();
   to.type = *type;
   to.shape.assign(from.dims().begin(), from.dims().end());
   if (!isReasonable(to.shape)) {
-    error = "has an impossible shape";
-    return false;
+    return rt::makeError("has an impossible shape");
   }
   int64_t count = to.elementCount();
-  if (!(from.data_location() == Proto::EXTERNAL ? readExternal(from, to, error)
-                                                : readBytes(from, to, error))) {
-    return false;
+  if (from.data_location() != Proto::EXTERNAL) {
+    readBytes(from, to);
+  } else if (rt::Status status = readExternal(from, to); !status) {
+    return status.error();
   }
   if (static_cast<int64_t>(to.bytes.size()) != count * sizeOf(to.type)) {
-    error = "expected " + std::to_string(count) + " elements of " + nameOf(to.type) + ", got " +
-            std::to_string(to.bytes.size()) + " bytes";
-    return false;
+    return rt::makeError("expected ", count, " elements of ", nameOf(to.type), ", got ",
+                         to.bytes.size(), " bytes");
   }
-  return true;
+  return to;
 }
 
-bool TensorReader::readBytes(const Proto &from, Initializer &to, std::string &) {
+void TensorReader::readBytes(const Proto &from, Initializer &to) {
   if (from.has_raw_data()) {
     to.bytes = std::span<const char>(from.raw_data().data(), from.raw_data().size());
-    return true;
+    return;
   }
   std::shared_ptr<std::vector<char>> bytes;
   switch (to.type) {
@@ -103,7 +103,6 @@ bool TensorReader::readBytes(const Proto &from, Initializer &to, std::string &) 
   }
   to.bytes = *bytes;
   storage.push_back(bytes);
-  return true;
 }
 
 /// Parses `text` as a number of at least 0.
@@ -114,7 +113,7 @@ static std::optional<uint64_t> parseNumber(const std::string &text) {
                                                                  : std::nullopt;
 }
 
-bool TensorReader::readExternal(const Proto &from, Initializer &to, std::string &error) {
+rt::Status TensorReader::readExternal(const Proto &from, Initializer &to) {
   std::string location;
   std::optional<uint64_t> offset = 0;
   std::optional<uint64_t> length = static_cast<uint64_t>(to.elementCount() * sizeOf(to.type));
@@ -128,28 +127,24 @@ bool TensorReader::readExternal(const Proto &from, Initializer &to, std::string 
     }
   }
   if (!offset || !length) {
-    error = "expected offset and length of the external data as numbers";
-    return false;
+    return rt::makeError("expected offset and length of the external data as numbers");
   }
-  std::span<const char> bytes;
-  if (!openBeside(location, bytes, error)) {
-    return false;
+  rt::Result<std::span<const char>> bytes = openBeside(location);
+  if (!bytes) {
+    return bytes.error();
   }
-  if (*offset > bytes.size() || *length > bytes.size() - *offset) {
-    error = "expected " + std::to_string(*length) + " bytes from byte " + std::to_string(*offset) +
-            " of '" + location + "' on, which has " + std::to_string(bytes.size()) + " bytes";
-    return false;
+  if (*offset > bytes->size() || *length > bytes->size() - *offset) {
+    return rt::makeError("expected ", *length, " bytes from byte ", *offset, " of '", location,
+                         "' on, which has ", bytes->size(), " bytes");
   }
-  to.bytes = bytes.subspan(*offset, *length);
-  return true;
+  to.bytes = bytes->subspan(*offset, *length);
+  return {};
 }
 
-bool TensorReader::openBeside(const std::string &location, std::span<const char> &bytes,
-                              std::string &error) {
+rt::Result<std::span<const char>> TensorReader::openBeside(const std::string &location) {
   auto found = files.find(location);
   if (found != files.end()) {
-    bytes = found->second;
-    return true;
+    return found->second;
   }
   std::filesystem::path relative(location);
   bool isInside = !location.empty() && relative.is_relative();
@@ -157,17 +152,15 @@ bool TensorReader::openBeside(const std::string &location, std::span<const char>
     isInside &= part != "..";
   }
   if (!isInside) {
-    error = "expected external data in a file beside the model, got '" + location + "'";
-    return false;
+    return rt::makeError("expected external data in a file beside the model, got '", location, "'");
   }
   auto file = std::make_shared<rt::MappedFile>();
   std::string beside = (std::filesystem::path(path).parent_path() / relative).string();
-  if (!rt::succeeds(file->open(beside), error)) {
-    return false;
+  if (rt::Status status = file->open(beside); !status) {
+    return status.error();
   }
-  bytes = files[location] = file->bytes();
   storage.push_back(file);
-  return true;
+  return files[location] = file->bytes();
 }
 
 } // namespace weft::onnx

@@ -10,6 +10,7 @@
 
 #include "Schema.h"
 
+#include "weft-rt/Status.h"
 #include "weft/Onnx/Graph.h"
 
 namespace weft::onnx {
@@ -21,13 +22,13 @@ public:
   TensorReader(const std::string &path, std::vector<std::shared_ptr<const void>> &storage)
       : path(path), storage(storage) {}
 
-  /// Reads type, shape and bytes of `from`, which must outlive `to`. On failure sets `error`.
-  bool read(const ::onnx::TensorProto &from, Initializer &to, std::string &error);
+  /// Returns name, type, shape and bytes of `from`, which must outlive the result.
+  rt::Result<Initializer> read(const ::onnx::TensorProto &from);
 
 private:
-  bool readBytes(const ::onnx::TensorProto &from, Initializer &to, std::string &error);
-  bool readExternal(const ::onnx::TensorProto &from, Initializer &to, std::string &error);
-  bool openBeside(const std::string &location, std::span<const char> &bytes, std::string &error);
+  void readBytes(const ::onnx::TensorProto &from, Initializer &to);
+  rt::Status readExternal(const ::onnx::TensorProto &from, Initializer &to);
+  rt::Result<std::span<const char>> openBeside(const std::string &location);
 
   const std::string &path;
   std::vector<std::shared_ptr<const void>> &storage;

@@ -208,20 +208,19 @@ bool parseLine(const std::vector<std::string_view> &words, ArenaProblem &problem
 
 } // namespace
 
-bool weft::schedule::parseArenaProblem(std::string_view text, ArenaProblem &problem,
-                                       std::string &error) {
-  problem = ArenaProblem();
+weft::rt::Result<ArenaProblem> weft::schedule::parseArenaProblem(std::string_view text) {
+  ArenaProblem problem;
   for (int64_t number = 1; !text.empty(); ++number) {
     size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     std::vector<std::string_view> words = splitWords(line);
     if (!words.empty() && !parseLine(words, problem)) {
-      error = "line " + std::to_string(number) +
-              ": expected 'buffer BYTES FIRST LAST' or 'alignment' and a power of two, got '" +
-              std::string(line) + "'";
-      return false;
+      return rt::Error{
+          "line " + std::to_string(number) +
+          ": expected 'buffer BYTES FIRST LAST' or 'alignment' and a power of two, got '" +
+          std::string(line) + "'"};
     }
   }
-  return true;
+  return problem;
 }

@@ -42,10 +42,9 @@ inline std::vector<Constant> foldAll(const Node &node, const std::vector<Constan
   for (const Constant &input : inputs) {
     pointers.push_back(&input);
   }
-  std::string error;
-  auto results = fold(node, pointers, error);
-  EXPECT_TRUE(results) << node.op << ": " << error;
-  return results.value_or(std::vector<Constant>(1));
+  rt::Result<std::vector<Constant>> results = fold(node, pointers);
+  EXPECT_TRUE(results) << node.op << ": " << results.error().message;
+  return results ? *results : std::vector<Constant>(1);
 }
 
 inline Constant foldOne(const Node &node, const std::vector<Constant> &inputs) {
@@ -58,9 +57,9 @@ inline std::string errorOf(const Node &node, const std::vector<Constant> &inputs
   for (const Constant &input : inputs) {
     pointers.push_back(&input);
   }
-  std::string error;
-  EXPECT_FALSE(fold(node, pointers, error)) << node.op;
-  return error;
+  rt::Result<std::vector<Constant>> results = fold(node, pointers);
+  EXPECT_FALSE(results) << node.op;
+  return results ? "" : results.error().message;
 }
 
 } // namespace weft::onnx::test

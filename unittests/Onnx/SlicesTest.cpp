@@ -16,11 +16,8 @@ using namespace weft::onnx::test;
 
 static std::optional<Numbers> reshaped(const Numbers &lengths, const Numbers &asked,
                                        bool allowZero = false) {
-  Numbers result;
-  std::string error;
-  bool isFine = reshapedLengths(lengths, asked, allowZero, result, error);
-  EXPECT_EQ(isFine, error.empty());
-  return isFine ? std::optional(result) : std::nullopt;
+  weft::rt::Result<Numbers> result = reshapedLengths(lengths, asked, allowZero);
+  return result ? std::optional(*result) : std::nullopt;
 }
 
 TEST(Slices, ReshapeKeepsTheBatchASymbol) {
@@ -44,28 +41,29 @@ TEST(Slices, NoProductOfAReasonableShapeOverflows) {
 }
 
 TEST(Slices, BoundsAreCountedFromTheEndAndCut) {
-  Slices slices;
-  std::string error;
-  ASSERT_TRUE(slicesOf({10, 7}, {-4, 1}, {int64_t(1) << 53, -1}, std::nullopt, Shape({1, 2}),
-                       slices, error));
-  EXPECT_EQ(slices.shape, Shape({4, 3}));
-  EXPECT_EQ(slices.offsets, Shape({6, 1}));
-  EXPECT_EQ(slices.strides, Shape({1, 2}));
-  ASSERT_TRUE(slicesOf({10}, {5}, {2}, std::nullopt, std::nullopt, slices, error));
-  EXPECT_EQ(slices.shape, Shape({0}));
-  EXPECT_FALSE(slicesOf({10}, {0, 1}, {2}, std::nullopt, std::nullopt, slices, error));
-  EXPECT_EQ(error, "expected equally many starts, ends, axes and steps");
-  EXPECT_FALSE(slicesOf({10}, {0}, {2}, Shape({1}), std::nullopt, slices, error));
-  EXPECT_EQ(error, "has an axis out of range");
+  weft::rt::Result<Slices> slices =
+      slicesOf({10, 7}, {-4, 1}, {int64_t(1) << 53, -1}, std::nullopt, Shape({1, 2}));
+  ASSERT_TRUE(slices) << slices.error().message;
+  EXPECT_EQ(slices->shape, Shape({4, 3}));
+  EXPECT_EQ(slices->offsets, Shape({6, 1}));
+  EXPECT_EQ(slices->strides, Shape({1, 2}));
+  slices = slicesOf({10}, {5}, {2}, std::nullopt, std::nullopt);
+  ASSERT_TRUE(slices) << slices.error().message;
+  EXPECT_EQ(slices->shape, Shape({0}));
+  slices = slicesOf({10}, {0, 1}, {2}, std::nullopt, std::nullopt);
+  ASSERT_FALSE(slices);
+  EXPECT_EQ(slices.error().message, "expected equally many starts, ends, axes and steps");
+  slices = slicesOf({10}, {0}, {2}, Shape({1}), std::nullopt);
+  ASSERT_FALSE(slices);
+  EXPECT_EQ(slices.error().message, "has an axis out of range");
 }
 
 TEST(Slices, SplitsAreEvenButForTheLast) {
-  Shape lengths;
-  std::string error;
-  ASSERT_TRUE(splitLengths(makeNode("Split", {}, 3), std::nullopt, 8, lengths, error));
-  EXPECT_EQ(lengths, Shape({3, 3, 2}));
-  EXPECT_FALSE(splitLengths(makeNode("Split"), Shape({4, 5}), 8, lengths, error));
-  EXPECT_FALSE(splitLengths(makeNode("Split"), Shape({9, -1}), 8, lengths, error));
+  weft::rt::Result<Shape> lengths = splitLengths(makeNode("Split", {}, 3), std::nullopt, 8);
+  ASSERT_TRUE(lengths) << lengths.error().message;
+  EXPECT_EQ(*lengths, Shape({3, 3, 2}));
+  EXPECT_FALSE(splitLengths(makeNode("Split"), Shape({4, 5}), 8));
+  EXPECT_FALSE(splitLengths(makeNode("Split"), Shape({9, -1}), 8));
 }
 
 TEST(Slices, AxesAndPermutations) {

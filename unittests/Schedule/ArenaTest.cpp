@@ -19,17 +19,14 @@ namespace {
 
 /// A problem written by hand; the test fails if it cannot be read.
 ArenaProblem parse(const char *text) {
-  ArenaProblem problem;
-  std::string error;
-  EXPECT_TRUE(parseArenaProblem(text, problem, error)) << error;
-  return problem;
+  weft::rt::Result<ArenaProblem> problem = parseArenaProblem(text);
+  EXPECT_TRUE(problem) << problem.error().message;
+  return problem ? *problem : ArenaProblem();
 }
 
 std::string parseError(const char *text) {
-  ArenaProblem problem;
-  std::string error;
-  EXPECT_FALSE(parseArenaProblem(text, problem, error));
-  return error;
+  weft::rt::Result<ArenaProblem> problem = parseArenaProblem(text);
+  return problem ? "" : problem.error().message;
 }
 
 ArenaProblem randomProblem(std::mt19937_64 &random) {

@@ -16,6 +16,7 @@
 #ifndef WEFT_ONNX_FOLD_H
 #define WEFT_ONNX_FOLD_H
 
+#include "weft-rt/Status.h"
 #include "weft/Onnx/Graph.h"
 
 namespace weft::onnx {
@@ -23,11 +24,11 @@ namespace weft::onnx {
 /// Returns true if nodes of this op can be evaluated once all inputs are known.
 bool canFold(const std::string &op);
 
-/// Returns the outputs of `node`, one constant each; `inputs[i]` is null if input i is omitted. On
-/// failure returns nothing and sets `error`: the inputs are invalid for the op, the batch is added
-/// to something, or there are more than 2^26 elements. REQUIRES: `canFold(node.op)`.
-std::optional<std::vector<Constant>>
-fold(const Node &node, const std::vector<const Constant *> &inputs, std::string &error);
+/// Returns the outputs of `node`, one constant each; `inputs[i]` is null if input i is omitted.
+/// Fails if the inputs are invalid for the op, the batch is added to something, or there are more
+/// than 2^26 elements. REQUIRES: `canFold(node.op)`.
+rt::Result<std::vector<Constant>> fold(const Node &node,
+                                       const std::vector<const Constant *> &inputs);
 
 /// Each returns the attribute `name`, or `otherwise` if the node lacks it or it has another type.
 int64_t integerAttribute(const Node &node, const std::string &name, int64_t otherwise);

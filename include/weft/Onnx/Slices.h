@@ -13,6 +13,7 @@
 #ifndef WEFT_ONNX_SLICES_H
 #define WEFT_ONNX_SLICES_H
 
+#include "weft-rt/Status.h"
 #include "weft/Onnx/Graph.h"
 
 namespace weft::onnx {
@@ -29,8 +30,8 @@ ShapeRange shapeRange(const Node &node, int64_t rank);
 /// Computes the lengths after a Reshape of a tensor of `lengths` to `asked`: 0 keeps a length
 /// (unless `allowZero`), -1 stands for all remaining elements. Lengths may be multiples of the
 /// batch.
-bool reshapedLengths(const std::vector<double> &lengths, const std::vector<double> &asked,
-                     bool allowZero, std::vector<double> &result, std::string &error);
+rt::Result<std::vector<double>> reshapedLengths(const std::vector<double> &lengths,
+                                                const std::vector<double> &asked, bool allowZero);
 
 /// Finds the dimensions that an Unsqueeze adds, numbered in its result.
 bool newAxes(const std::vector<int64_t> &axes, int64_t rank, std::vector<bool> &isNew);
@@ -42,13 +43,14 @@ struct Slices {
   std::vector<int64_t> shape, offsets, strides;
 };
 /// Computes the elements that a Slice of a tensor of `shape` takes. Fails at steps below 1.
-bool slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &starts,
-              const std::vector<int64_t> &ends, const std::optional<std::vector<int64_t>> &axes,
-              const std::optional<std::vector<int64_t>> &steps, Slices &result, std::string &error);
+rt::Result<Slices> slicesOf(const std::vector<int64_t> &shape, const std::vector<int64_t> &starts,
+                            const std::vector<int64_t> &ends,
+                            const std::optional<std::vector<int64_t>> &axes,
+                            const std::optional<std::vector<int64_t>> &steps);
 
 /// Computes the lengths of the parts of a Split of `length`; `given` is its second input.
-bool splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &given,
-                  int64_t length, std::vector<int64_t> &lengths, std::string &error);
+rt::Result<std::vector<int64_t>>
+splitLengths(const Node &node, const std::optional<std::vector<int64_t>> &given, int64_t length);
 
 } // namespace weft::onnx
 

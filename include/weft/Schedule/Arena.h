@@ -23,6 +23,8 @@
 #ifndef WEFT_SCHEDULE_ARENA_H
 #define WEFT_SCHEDULE_ARENA_H
 
+#include "weft-rt/Status.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -110,9 +112,8 @@ std::string toText(const ArenaFault &fault);
 /// Returns `alignment BYTES`, then one line for each buffer, `buffer BYTES FIRST LAST`.
 std::string toText(const ArenaProblem &problem);
 
-/// Parses the form that `toText` writes; `#` begins a comment. On an error returns false and sets
-/// `error`, which names the line.
-bool parseArenaProblem(std::string_view text, ArenaProblem &problem, std::string &error);
+/// Parses the form that `toText` writes; `#` begins a comment. An error names the line.
+rt::Result<ArenaProblem> parseArenaProblem(std::string_view text);
 
 } // namespace weft::schedule
 

@@ -208,10 +208,9 @@ bool GraphBuilder::foldNode(const onnx::Node &node, bool &isFolded) {
   if (!isFolded) {
     return true;
   }
-  std::string error;
-  std::optional<std::vector<onnx::Constant>> results = onnx::fold(node, inputs, error);
+  rt::Result<std::vector<onnx::Constant>> results = onnx::fold(node, inputs);
   if (!results) {
-    return fail(node, error);
+    return fail(node, results.error().message);
   }
   for (auto [name, result] : llvm::zip(node.outputs, *results)) {
     if (!hold(node, result)) {

@@ -7,6 +7,8 @@
 
 #include "GraphBuilder.h"
 
+#include "llvm/Support/Error.h"
+
 using namespace mlir;
 using namespace weft;
 
@@ -19,8 +21,7 @@ struct Window {
 
 /// Reads the attributes that convolutions and pools share; `sizes` are the default of the kernel's
 /// shape.
-std::optional<Window> windowOf(const onnx::Node &node, std::vector<int64_t> sizes,
-                               std::string &error) {
+llvm::Expected<Window> windowOf(const onnx::Node &node, std::vector<int64_t> sizes) {
   Window window;
   window.sizes = onnx::integersAttribute(node, "kernel_shape").value_or(sizes);
   size_t places = window.sizes.size();
@@ -32,8 +33,7 @@ std::optional<Window> windowOf(const onnx::Node &node, std::vector<int64_t> size
   std::vector<int64_t> pads = numbers("pads", 0, 2 * places);
   std::string automatic = onnx::textAttribute(node, "auto_pad", "NOTSET");
   if (automatic != "NOTSET" && automatic != "VALID") {
-    error = "auto_pad " + automatic + " is not supported, only pads";
-    return std::nullopt;
+    return llvm::createStringError("auto_pad " + automatic + " is not supported, only pads");
   }
   bool isFine = places >= 1 && places <= 3 && window.strides.size() == places &&
                 window.dilations.size() == places && pads.size() == 2 * places;
@@ -41,8 +41,8 @@ std::optional<Window> windowOf(const onnx::Node &node, std::vector<int64_t> size
     isFine = isFine && llvm::all_of(*list, [](int64_t n) { return n >= 1 && n < (1 << 20); });
   }
   if (!isFine || llvm::any_of(pads, [](int64_t pad) { return pad < 0 || pad > (1 << 20); })) {
-    error = "expected sizes, strides, dilations and pads for each of one to three dimensions";
-    return std::nullopt;
+    return llvm::createStringError(
+        "expected sizes, strides, dilations and pads for each of one to three dimensions");
   }
   window.low.assign(pads.begin(), pads.begin() + long(places));
   window.high.assign(pads.begin() + long(places), pads.end());
@@ -83,13 +83,12 @@ bool GraphBuilder::convolution(const onnx::Node &node) {
     return fail(node, "expected images [sample, channel, place...] and a kernel of as many "
                       "dimensions");
   }
-  std::string error;
   llvm::ArrayRef<int64_t> ofInput = shapeOf(*images), ofKernel = shapeOf(*weights);
-  std::optional<Window> window = windowOf(node, ofKernel.drop_front(2).vec(), error);
-  int64_t groups = onnx::integerAttribute(node, "group", 1);
+  llvm::Expected<Window> window = windowOf(node, ofKernel.drop_front(2).vec());
   if (!window) {
-    return fail(node, error);
+    return fail(node, llvm::toString(window.takeError()));
   }
+  int64_t groups = onnx::integerAttribute(node, "group", 1);
   std::optional<llvm::SmallVector<int64_t>> shape;
   if (window->sizes == ofKernel.drop_front(2).vec() && groups >= 1 &&
       ofInput[1] == ofKernel[1] * groups && ofKernel[0] % groups == 0) {
@@ -151,10 +150,9 @@ bool GraphBuilder::pool(const onnx::Node &node) {
     return false;
   }
   std::optional<Value> images = views.materialize(nameOf(node), *view);
-  std::string error;
-  std::optional<Window> window = windowOf(node, {}, error);
+  llvm::Expected<Window> window = windowOf(node, {});
   if (!window) {
-    return fail(node, error);
+    return fail(node, llvm::toString(window.takeError()));
   }
   if (!images || view->rank() != static_cast<int64_t>(window->sizes.size()) + 2 ||
       ShapedType::isDynamicShape(shapeOf(*images).drop_front())) {

@@ -80,18 +80,17 @@ bool GraphBuilder::reshape(const onnx::Node &node) {
   if (!shape) {
     return false;
   }
-  std::vector<double> lengths;
-  std::string error;
-  if (!onnx::reshapedLengths(view->lengths(), shape->values,
-                             onnx::integerAttribute(node, "allowzero", 0) != 0, lengths, error)) {
-    return fail(node, error);
+  rt::Result<std::vector<double>> lengths = onnx::reshapedLengths(
+      view->lengths(), shape->values, onnx::integerAttribute(node, "allowzero", 0) != 0);
+  if (!lengths) {
+    return fail(node, lengths.error().message);
   }
-  std::optional<View> result = views.reshape(nameOf(node), *view, lengths);
+  std::optional<View> result = views.reshape(nameOf(node), *view, *lengths);
   if (!result) {
     // The new dimensions cut across the parts: materialize the tensor in the order of its elements,
     // and try again.
     std::optional<Value> tensor = views.materialize(nameOf(node), *view);
-    result = tensor ? views.reshape(nameOf(node), ViewBuilder::whole(*tensor), lengths) : result;
+    result = tensor ? views.reshape(nameOf(node), ViewBuilder::whole(*tensor), *lengths) : result;
   }
   if (result) {
     result->isInner = view->isInner;
@@ -232,23 +231,24 @@ bool GraphBuilder::slice(const onnx::Node &node) {
   }
   std::optional<std::vector<int64_t>> starts = integersOf(node, 1, "starts"),
                                       ends = integersOf(node, 2, "ends");
-  onnx::Slices slices;
-  std::string error = "expected constant starts and ends";
+  if (!starts || !ends) {
+    return fail(node, "expected constant starts and ends");
+  }
   std::vector<int64_t> counts = countsOf(*view);
-  if (!starts || !ends ||
-      !onnx::slicesOf(counts, *starts, *ends, integersOf(node, 3, "axes"),
-                      integersOf(node, 4, "steps"), slices, error)) {
-    return fail(node, error);
+  rt::Result<onnx::Slices> slices = onnx::slicesOf(
+      counts, *starts, *ends, integersOf(node, 3, "axes"), integersOf(node, 4, "steps"));
+  if (!slices) {
+    return fail(node, slices.error().message);
   }
   std::optional<View> result = *view;
   for (int64_t dim = 0; result && dim < view->rank(); ++dim) {
     auto at = static_cast<size_t>(dim);
-    if (slices.shape[at] < 1) {
+    if (slices->shape[at] < 1) {
       return fail(node, "selects no element of dimension " + std::to_string(dim));
     }
-    if (slices.shape[at] != counts[at]) {
+    if (slices->shape[at] != counts[at]) {
       result =
-          extract(node, *result, dim, slices.offsets[at], slices.shape[at], slices.strides[at]);
+          extract(node, *result, dim, slices->offsets[at], slices->shape[at], slices->strides[at]);
     }
   }
   return give(node, result, "takes a part of the batch, or of a dimension merged with it");
@@ -261,14 +261,16 @@ bool GraphBuilder::split(const onnx::Node &node) {
   }
   View view = *found;
   std::optional<int64_t> axis = onnx::axisOf(onnx::integerAttribute(node, "axis", 0), view.rank());
-  std::vector<int64_t> lengths;
-  std::string error = "has no such axis";
-  if (!axis || !onnx::splitLengths(node, integersOf(node, 1, "split"),
-                                   countsOf(view)[static_cast<size_t>(*axis)], lengths, error)) {
-    return fail(node, error);
+  if (!axis) {
+    return fail(node, "has no such axis");
+  }
+  rt::Result<std::vector<int64_t>> lengths = onnx::splitLengths(
+      node, integersOf(node, 1, "split"), countsOf(view)[static_cast<size_t>(*axis)]);
+  if (!lengths) {
+    return fail(node, lengths.error().message);
   }
   int64_t offset = 0;
-  for (auto [number, length] : llvm::enumerate(lengths)) {
+  for (auto [number, length] : llvm::enumerate(*lengths)) {
     std::optional<View> part = extract(node, view, *axis, offset, length);
     if (!part) {
       return fail(node, "splits the batch, or a dimension merged with it");
@@ -300,10 +302,8 @@ bool GraphBuilder::splitToSequence(const onnx::Node &node) {
   } else {
     lengths = *integersOf(node, 1, "");
   }
-  std::string error;
-  onnx::Node asSplit = node;
-  if (!onnx::splitLengths(asSplit, lengths, all, lengths, error)) {
-    return fail(node, error);
+  if (rt::Result<std::vector<int64_t>> checked = onnx::splitLengths(node, lengths, all); !checked) {
+    return fail(node, checked.error().message);
   }
   std::vector<View> parts;
   int64_t offset = 0;
