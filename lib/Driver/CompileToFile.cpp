@@ -16,9 +16,11 @@ using namespace weft;
 
 namespace {
 
-/// The output files of a compilation to a program; each is moved to its place at the end.
+/// The files of a compilation to a program; each output is moved to its place at the end.
 struct ProgramFiles {
-  OutputFile program, plan, archive;
+  OutputFile program, plan;
+  /// The object files between the compiler and the linker, no output.
+  FileBeside archive;
   /// Empty where no object file is kept.
   std::optional<OutputFile> object;
 
@@ -31,7 +33,7 @@ struct ProgramFiles {
     if (!plan) {
       return plan.takeError();
     }
-    auto archive = OutputFile::create(path + ".a");
+    auto archive = FileBeside::create(path + ".a");
     if (!archive) {
       return archive.takeError();
     }
@@ -58,7 +60,7 @@ llvm::Expected<CompileReport> weft::compileToProgram(const CompileOptions &optio
   }
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases()) ||
-      failed(compilation.emit(files->archive.getTemporaryPath(), files->program.getTemporaryPath(),
+      failed(compilation.emit(files->archive.getPath(), files->program.getTemporaryPath(),
                               files->object ? files->object->getTemporaryPath() : ""))) {
     return makeSilentError();
   }

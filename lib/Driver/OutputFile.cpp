@@ -26,9 +26,8 @@ llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
   return makeError("cannot write '" + path + "': " + code.message());
 }
 
-} // namespace
-
-std::error_code weft::syncToDisk(const std::string &path) {
+/// Flushes a file, or the entries of a folder, to the disk.
+std::error_code syncToDisk(const std::string &path) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     return {errno, std::generic_category()};
@@ -41,15 +40,9 @@ std::error_code weft::syncToDisk(const std::string &path) {
   return code;
 }
 
-llvm::Expected<OutputFile> OutputFile::create(llvm::StringRef path) {
-  if (llvm::sys::fs::is_directory(path)) {
-    return makeError("cannot write '" + path + "': it is a folder");
-  }
-  // A rename would put a plain file in the place of a device or pipe.
-  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path)) {
-    return makeError("cannot write '" + path + "': it is no regular file");
-  }
-  // The process number keeps apart compilations that write the same file at the same time.
+} // namespace
+
+llvm::Expected<FileBeside> FileBeside::create(llvm::StringRef path) {
   std::string temporaryPath = (path + "." + llvm::Twine(::getpid()) + ".tmp").str();
   int descriptor =
       ::open(temporaryPath.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -58,45 +51,52 @@ llvm::Expected<OutputFile> OutputFile::create(llvm::StringRef path) {
   }
   ::close(descriptor);
   llvm::sys::RemoveFileOnSignal(temporaryPath);
-  return OutputFile(path.str(), std::move(temporaryPath));
+  return FileBeside(std::move(temporaryPath));
 }
 
-OutputFile::OutputFile(OutputFile &&other) noexcept
-    : path(std::move(other.path)), temporaryPath(std::move(other.temporaryPath)) {
-  other.temporaryPath.clear();
+FileBeside::FileBeside(FileBeside &&other) noexcept : path(std::move(other.path)) {
+  other.path.clear();
 }
 
-OutputFile::~OutputFile() {
-  if (!temporaryPath.empty()) {
-    // A failure cannot be reported any more, and leaves only a temporary file.
-    (void)llvm::sys::fs::remove(temporaryPath);
-    llvm::sys::DontRemoveFileOnSignal(temporaryPath);
+FileBeside::~FileBeside() {
+  if (!path.empty()) {
+    // It may have been moved to its place. A failure cannot be reported any more.
+    (void)llvm::sys::fs::remove(path);
+    llvm::sys::DontRemoveFileOnSignal(path);
   }
+}
+
+llvm::Error weft::moveToPlace(const std::string &temporaryPath, const std::string &path) {
+  llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  std::error_code code = syncToDisk(temporaryPath);
+  code = code ? code : llvm::sys::fs::rename(temporaryPath, path);
+  code = code ? code : syncToDisk(folder.empty() ? "." : folder.str());
+  return code ? cannotWrite(path, code) : llvm::Error::success();
+}
+
+llvm::Expected<OutputFile> OutputFile::create(llvm::StringRef path) {
+  if (llvm::sys::fs::is_directory(path)) {
+    return makeError("cannot write '" + path + "': it is a folder");
+  }
+  // A rename would put a plain file in the place of a device or pipe.
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path)) {
+    return makeError("cannot write '" + path + "': it is no regular file");
+  }
+  llvm::Expected<FileBeside> temporary = FileBeside::create(path);
+  if (!temporary) {
+    return temporary.takeError();
+  }
+  return OutputFile(path.str(), std::move(*temporary));
 }
 
 llvm::Error OutputFile::write(llvm::StringRef text) {
   std::error_code code;
-  llvm::raw_fd_ostream stream(temporaryPath, code);
+  llvm::raw_fd_ostream stream(getTemporaryPath(), code);
   if (!code) {
     stream << text;
     stream.close();
     code = stream.error();
     stream.clear_error();
   }
-  return code ? cannotWrite(path, code) : llvm::Error::success();
-}
-
-llvm::Error OutputFile::commit() {
-  std::error_code code = syncToDisk(temporaryPath);
-  if (!code) {
-    code = llvm::sys::fs::rename(temporaryPath, path);
-  }
-  if (code) {
-    return cannotWrite(path, code);
-  }
-  llvm::sys::DontRemoveFileOnSignal(temporaryPath);
-  temporaryPath.clear();
-  llvm::StringRef folder = llvm::sys::path::parent_path(path);
-  code = syncToDisk(folder.empty() ? "." : folder.str());
   return code ? cannotWrite(path, code) : llvm::Error::success();
 }

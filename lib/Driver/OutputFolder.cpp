@@ -11,17 +11,12 @@
 #include "weft/Driver/OutputFile.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 
 #include <unistd.h>
 
 using namespace weft;
 
 namespace {
-
-llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
-  return makeError("cannot write '" + path + "': " + code.message());
-}
 
 /// "a/b/" and "a/b" are one folder, whose temporary name must not lie inside of it.
 llvm::StringRef withoutSlashes(llvm::StringRef path) {
@@ -46,7 +41,7 @@ llvm::Expected<OutputFolder> OutputFolder::create(llvm::StringRef path) {
   std::string temporaryPath = (path + "." + llvm::Twine(::getpid()) + ".tmp").str();
   if (std::error_code code =
           llvm::sys::fs::create_directory(temporaryPath, /*IgnoreExisting=*/false)) {
-    return cannotWrite(path, code);
+    return makeError("cannot write '" + path + "': " + code.message());
   }
   return OutputFolder(path.str(), std::move(temporaryPath));
 }
@@ -58,21 +53,9 @@ OutputFolder::OutputFolder(OutputFolder &&other) noexcept
 
 OutputFolder::~OutputFolder() {
   if (!temporaryPath.empty()) {
-    // A failure cannot be reported any more, and leaves only a temporary folder.
+    // It may have been moved to its place. A failure cannot be reported any more.
     (void)llvm::sys::fs::remove_directories(temporaryPath);
   }
 }
 
-llvm::Error OutputFolder::commit() {
-  std::error_code code = syncToDisk(temporaryPath);
-  if (!code) {
-    code = llvm::sys::fs::rename(temporaryPath, path);
-  }
-  if (code) {
-    return cannotWrite(path, code);
-  }
-  temporaryPath.clear();
-  llvm::StringRef parent = llvm::sys::path::parent_path(path);
-  code = syncToDisk(parent.empty() ? "." : parent.str());
-  return code ? cannotWrite(path, code) : llvm::Error::success();
-}
+llvm::Error OutputFolder::commit() { return moveToPlace(temporaryPath, path); }

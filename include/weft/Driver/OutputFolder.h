@@ -39,7 +39,7 @@ private:
       : path(std::move(path)), temporaryPath(std::move(temporaryPath)) {}
 
   std::string path;
-  /// Empty after `commit`.
+  /// Empty if the folder has been moved to another OutputFolder.
   std::string temporaryPath;
 };
 

@@ -24,28 +24,16 @@ using namespace llvm;
 
 namespace {
 
-/// Writes `bytes` to a neighboring file and renames that: the object is written whole or not at
-/// all.
-Error writeWhole(StringRef bytes, StringRef path) {
-  std::string temporary = (path + ".tmp").str();
+Error write(StringRef bytes, StringRef path) {
   std::error_code code;
-  {
-    raw_fd_ostream stream(temporary, code);
-    if (!code) {
-      stream << bytes;
-      stream.close();
-      code = stream.error();
-      stream.clear_error(); // Else the stream ends the process when it goes.
-    }
-  }
+  raw_fd_ostream stream(path, code);
   if (!code) {
-    code = sys::fs::rename(temporary, path);
+    stream << bytes;
+    stream.close();
+    code = stream.error();
+    stream.clear_error(); // Else the stream ends the process when it goes.
   }
-  if (code) {
-    (void)sys::fs::remove(temporary);
-    return createStringError(code.message());
-  }
-  return Error::success();
+  return code ? createStringError(code.message()) : Error::success();
 }
 
 /// Threads that a multiprocessor of any supported architecture runs.
@@ -255,7 +243,7 @@ Expected<EmitReport> Emission::run(StringRef path) {
   if (!bytes) {
     return bytes.takeError();
   }
-  if (Error unwritten = writeWhole(*bytes, path)) {
+  if (Error unwritten = write(*bytes, path)) {
     return unwritten;
   }
   cache.prune();

@@ -81,8 +81,7 @@ StringRef nameOf(Sanitizer sanitizer) {
   return names[static_cast<size_t>(sanitizer)];
 }
 
-/// Runs the C++ compiler for `sanitize` on `inputs`, with `arguments`. It writes a temporary file,
-/// which is renamed to `outputPath`.
+/// Runs the C++ compiler for `sanitize` on `inputs`, with `arguments`.
 static LogicalResult runCompiler(Sanitizer sanitize, ArrayRef<std::string> inputs,
                                  ArrayRef<std::string> arguments, StringRef outputPath,
                                  function_ref<mlir::InFlightDiagnostic()> emitError) {
@@ -95,11 +94,7 @@ static LogicalResult runCompiler(Sanitizer sanitize, ArrayRef<std::string> input
       return emitError() << "cannot link '" << outputPath << "': there is no '" << input << "'";
     }
   }
-  SmallString<128> target, log;
-  if (std::error_code code = sys::fs::createUniqueFile(outputPath + ".%%%%%%.tmp", target)) {
-    return emitError() << "cannot write '" << outputPath << "': " << code.message();
-  }
-  FileRemover removeTarget(target);
+  SmallString<128> log;
   if (std::error_code code = sys::fs::createTemporaryFile("weft-link", "log", log)) {
     return emitError() << "cannot write a temporary file: " << code.message();
   }
@@ -107,7 +102,7 @@ static LogicalResult runCompiler(Sanitizer sanitize, ArrayRef<std::string> input
 
   SmallVector<StringRef> command = {*compiler};
   append_range(command, arguments);
-  append_range(command, ArrayRef<StringRef>{"-o", target});
+  append_range(command, ArrayRef<StringRef>{"-o", outputPath});
   std::string error;
   int status = sys::ExecuteAndWait(*compiler, command, /*Env=*/std::nullopt,
                                    {std::nullopt, StringRef(log), StringRef(log)},
@@ -116,10 +111,6 @@ static LogicalResult runCompiler(Sanitizer sanitize, ArrayRef<std::string> input
     return emitError() << "cannot link '" << outputPath << "': '" << *compiler
                        << "' failed: " << (error.empty() ? firstLines(log) : error);
   }
-  if (std::error_code code = sys::fs::rename(target, outputPath)) {
-    return emitError() << "cannot write '" << outputPath << "': " << code.message();
-  }
-  removeTarget.releaseFile();
   return success();
 }
 

@@ -10,6 +10,9 @@
 // and the runtime library. Kernels with the same code share one object file, and a cache keeps
 // these files between compilations.
 //
+// Functions that write a file may leave a part of it if they fail: callers that need it whole or
+// not at all pass the temporary path of an OutputFile (Driver).
+//
 // The table defines
 //   weft_kernels        array of weft::rt::KernelFunction, in the order of Program::kernels
 //   weft_program        the bytes of weft::rt::serialize
@@ -92,9 +95,8 @@ void registerEmitTranslations(mlir::DialectRegistry &registry);
 /// Writes to `path` the archive of the object files of `module`, which the Lower phase has made
 /// from the kernels of `program`. The same input gives the same bytes. On errors emits a diagnostic
 /// at the module: a processor unknown to LLVM, a kernel without code or with other operands than an
-/// instruction has, a file that cannot be written. Warns if the cache cannot be used. The file is
-/// written whole or not at all. For devices, sets in `program` how much device memory its code and
-/// the stacks take.
+/// instruction has, a file that cannot be written. Warns if the cache cannot be used. For devices,
+/// sets in `program` how much device memory its code and the stacks take.
 llvm::FailureOr<EmitReport> emitArchive(mlir::ModuleOp module, rt::Program &program,
                                         const EmitOptions &options, llvm::StringRef path);
 
@@ -109,7 +111,6 @@ struct LinkOptions {
 
 /// Links an executable with the system's C++ compiler: the one that the environment variable CXX
 /// names, or the first of c++, clang++-22 and g++ found on the path. Reports errors by `emitError`.
-/// The executable is written whole or not at all.
 llvm::LogicalResult linkExecutable(const LinkOptions &options,
                                    llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
