@@ -58,7 +58,7 @@ namespace {
 class Receiver {
 public:
   void hear(std::span<const uint8_t> bytes) {
-    while (bytes.size() > 2 && inbox.failure().empty()) {
+    while (bytes.size() > 2 && inbox.status()) {
       uint8_t what = bytes[0], part = bytes[1];
       bytes = bytes.subspan(2);
       if (what % 8 == 0) {

@@ -7,6 +7,7 @@
 
 #include "backends/processes/transports/TransportTable.h"
 #include "backends/processes/transports/tcp/Outbox.h"
+#include "tests/ErrorOf.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +63,7 @@ TEST(InboxTest, ReceiptsBeforeAndAfterMessages) {
     inbox.expect({{1, 5, 3}, third, 14});
     EXPECT_THAT(arrivalsOf(inbox), ElementsAre(Arrived(12, 2), Arrived(13, 0), Arrived(14, 1)));
     EXPECT_EQ(std::string(first) + second + third, "abcdef");
-    EXPECT_EQ(inbox.failure(), "");
+    EXPECT_EQ(errorOf(inbox.status()), "");
   }
 }
 
@@ -134,7 +135,7 @@ TEST(InboxTest, WhatIsNoMessageIsAFailure) {
   for (Head head : {Head{1, -1, 0}, Head{1, mpi::kTags + 1, 0}, Head{1, 0, mpi::kMostBytes + 1}}) {
     Inbox inbox;
     feed(inbox, {reinterpret_cast<const char *>(&head), sizeof head});
-    EXPECT_EQ(inbox.failure(), "it sent an invalid message");
+    EXPECT_EQ(errorOf(inbox.status()), "it sent an invalid message");
     EXPECT_TRUE(inbox.room().empty());
   }
 }
@@ -148,7 +149,7 @@ TEST(InboxTest, AMessageThatIsTooLongIsAFailure) {
     }
     inbox.expect({{1, 5, 3}, target, 11});
     feed(inbox, message(1, 5, "abcd"));
-    EXPECT_EQ(inbox.failure(), "it sent a message of 4 bytes, expected at most 3");
+    EXPECT_EQ(errorOf(inbox.status()), "it sent a message of 4 bytes, expected at most 3");
     EXPECT_THAT(arrivalsOf(inbox), IsEmpty());
   }
 }

@@ -26,7 +26,7 @@ static std::span<char> wasteRoom() {
 static size_t costOf(const Head &head) { return size_t(head.bytes) + 64; }
 
 void Inbox::refuseLength(const Head &label) {
-  problem = concat("it sent a message of ", head.bytes, " bytes, expected at most ", label.bytes);
+  taken = makeError("it sent a message of ", head.bytes, " bytes, expected at most ", label.bytes);
 }
 
 void Inbox::forget(std::deque<Message>::iterator message) {
@@ -86,7 +86,7 @@ void Inbox::beginGroup(uint32_t next) {
 
 std::span<char> Inbox::room() {
   size_t rest = size_t(head.bytes) - bodyCount;
-  if (!problem.empty() || body == Body::Held) {
+  if (!taken || body == Body::Held) {
     return {};
   }
   switch (body) {
@@ -121,7 +121,7 @@ void Inbox::beginBody() {
   bodyCount = 0;
   // The last tag is for messages of the transport itself.
   if (head.bytes > mpi::kMostBytes || head.tag < 0 || head.tag > mpi::kTags) {
-    problem = "it sent an invalid message";
+    taken = makeError("it sent an invalid message");
     return;
   }
   auto receipt =

@@ -17,6 +17,8 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_INBOX_H
 #define WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_INBOX_H
 
+#include "weft-rt/Status.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -64,8 +66,8 @@ public:
   std::span<char> room();
   /// Takes `count` bytes that were received in `room()`.
   void take(size_t count);
-  /// Returns the error if the bytes were not valid messages; then nothing more is read. Else empty.
-  const std::string &failure() const { return problem; }
+  /// Fails if the bytes were not valid messages; then nothing more is read.
+  const Status &status() const { return taken; }
 
   /// The requests that are done; the caller clears it.
   std::vector<Arrival> arrivals;
@@ -93,7 +95,7 @@ private:
   size_t bodyCount = 0;
   /// The receipt of the message that is being read, if it was expected.
   Receipt current;
-  std::string problem;
+  Status taken;
 };
 
 } // namespace weft::rt::tcp

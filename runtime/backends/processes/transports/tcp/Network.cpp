@@ -157,8 +157,8 @@ void Network::read(int64_t rank) {
       }
       break;
     }
-    if (!peer.inbox.failure().empty()) {
-      lose(rank, peer.inbox.failure());
+    if (!peer.inbox.status()) {
+      lose(rank, peer.inbox.status().error().message);
     }
   }
   for (const Inbox::Arrival &arrival : peer.inbox.arrivals) {
@@ -236,8 +236,8 @@ Network::Result Network::receive(uint64_t group, void *bytes, size_t count, int6
     end(arrival.request, arrival.bytes);
   }
   peer.inbox.arrivals.clear();
-  if (!peer.inbox.failure().empty()) {
-    lose(from, peer.inbox.failure());
+  if (!peer.inbox.status()) {
+    lose(from, peer.inbox.status().error().message);
   }
   settle(from);
   return nullptr;
