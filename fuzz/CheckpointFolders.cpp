@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   CheckpointFolder checkpoints;
   Status opened = checkpoints.open(folder.path);
   Result<std::vector<int64_t>> listed = checkpoints.list();
-  std::vector<int64_t> steps;
+  std::vector<int64_t> steps = opened && listed ? *listed : std::vector<int64_t>();
   if (!opened || !listed) {
     const Error &error = opened ? listed.error() : opened.error();
     require(!error.message.empty(), "an error says something");
