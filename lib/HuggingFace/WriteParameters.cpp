@@ -8,7 +8,6 @@
 #include "Weights.h"
 #include "support/Elements.h"
 #include "support/OutputFile.h"
-#include "support/Text.h"
 
 using namespace weft;
 using namespace weft::hf;

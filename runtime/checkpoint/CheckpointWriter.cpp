@@ -9,7 +9,6 @@
 
 #include "support/CheckedMath.h"
 #include "support/Safetensors.h"
-#include "support/Text.h"
 
 #include <algorithm>
 #include <numeric>

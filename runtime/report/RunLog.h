@@ -17,7 +17,6 @@
 #include "report/Metrics.h"
 #include "report/ReportOptions.h"
 #include "support/OutputFile.h"
-#include "support/Text.h"
 #include "weft-rt/Program.h"
 
 #include <chrono>
