@@ -52,10 +52,14 @@ desc::MachineSpec machine(const std::string &name) {
   return loaded ? *loaded : desc::MachineSpec();
 }
 
-CollectiveKind kindOf(const std::string &name) {
-  return name == "ALL_REDUCE"   ? CollectiveKind::AllReduce
-         : name == "ALL_GATHER" ? CollectiveKind::AllGather
-                                : CollectiveKind::ReduceScatter;
+CollectiveKind kindOf(const std::string &word) {
+  for (const rt::CollectiveKindEntry &entry : rt::kCollectiveKinds) {
+    if (word == desc::wordOf(entry.kind)) {
+      return entry.kind;
+    }
+  }
+  ADD_FAILURE() << "there is no collective " << word;
+  return CollectiveKind::AllReduce;
 }
 
 /// Relative errors of predictions, |predicted / measured - 1|.
