@@ -42,9 +42,8 @@ private:
     if (auto call = llvm::dyn_cast<CallOp>(op)) {
       return count(module.lookupSymbol<func::FuncOp>(call.getCallee()));
     }
-    auto shardable = llvm::dyn_cast<ShardableOpInterface>(op);
-    bool isAsked = shardable && !op.hasAttr(kRecomputedAttrName);
-    return isAsked ? shardable.getCost().modelFlops.constant : 0;
+    bool isAsked = llvm::isa<ShardableOpInterface>(op) && !op.hasAttr(kRecomputedAttrName);
+    return isAsked ? costOf(&op).modelFlops.constant : 0;
   }
 
   ModuleOp module;

@@ -136,35 +136,29 @@ TEST(FactorRule, ValuesWithoutOperandsMayBeCut) {
             "a=8p b=2p ,, -> ab,");
 }
 
-/// The context that an op's rule needs.
-TEST(FactorRule, PositionFactors) {
-  auto positions = [](const std::string &arguments, const std::string &op) {
-    Parsed parsed(arguments, op);
-    return parsed.shardable().getPositionFactors();
-  };
-  using Factors = SmallVector<unsigned>;
-  EXPECT_EQ(positions("", "%0 = weft.iota : tensor<8xi32>"), Factors{0});
-  EXPECT_EQ(positions("", "%0 = weft.fill constant 1.0 : tensor<8xf32>"), Factors{});
-  EXPECT_EQ(positions("", "%0 = weft.rotary_table [1.0] : tensor<2x4x1xf32>"), Factors{1});
-  EXPECT_EQ(positions("%g: tensor<4x8xf32>, %i: tensor<4xi32>",
-                      "%0 = weft.embedding_grad %g[%i]"
-                      " : tensor<4x8xf32>[tensor<4xi32>] -> tensor<32x8xf32>"),
-            Factors{2});
-  const std::string types = " : tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>"
-                            " -> tensor<2x4x2x3x8xf32>, tensor<2x2x3x4xf32>";
-  auto attention = [&](const std::string &attributes) {
-    return positions(kAttentionArguments,
-                     "%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = " + attributes +
-                         types);
-  };
-  EXPECT_EQ(attention("0.0"), (Factors{1, 5})); // queries and keys
-  EXPECT_EQ(attention("0.0 bidirectional"), Factors{});
-  // In the order in which a weight's number counts them.
-  EXPECT_EQ(attention("0.5 key(%s, %s, %n : tensor<i64>, tensor<i64>)"), (Factors{0, 2, 3, 1, 5}));
-  EXPECT_EQ(positions("%x: tensor<2x8xf32>, %t: tensor<2xi32>",
-                      "%0:2 = weft.cross_entropy %x[%t]"
-                      " : tensor<2x8xf32>[tensor<2xi32>] -> tensor<2xf32>, tensor<2xf32>"),
-            Factors{1});
+TEST(FactorRule, PaddingFollowsFromIt) {
+  Parsed contract("%x: tensor<4x8xf32>, %w: tensor<16x8xf32>",
+                  R"(%0 = weft.contract "sk,nk->sn" (%x, %w)
+                     : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>)");
+  for (unsigned factor : {0, 1, 2}) {
+    EXPECT_TRUE(mayBePadded(contract.shardable(), factor)) << factor;
+  }
+  EXPECT_TRUE(isNothingBeyond(contract.shardable(), 1, {0}, 0)); // The sum is of zeros.
+  EXPECT_FALSE(isNothingBeyond(contract.shardable(), 1, {}, 0));
+  Parsed norm("%x: tensor<4x8xf32>, %s: tensor<8xf32>",
+              R"(%0 = weft.norm rms %x scale(%s : tensor<8xf32>) epsilon = 1.0e-5
+                 : tensor<4x8xf32> -> tensor<4x8xf32>)");
+  EXPECT_TRUE(mayBePadded(norm.shardable(), 0));
+  EXPECT_FALSE(mayBePadded(norm.shardable(), 1)); // It divides by the length of a row.
+  EXPECT_FALSE(isNothingBeyond(norm.shardable(), 0, {0}, 0));
+}
+
+TEST(FactorRule, AnOpMaySayMoreOfItsPadding) {
+  Parsed sums("%x: tensor<4x8xf32>",
+              "%0 = weft.cumulative_sum %x along 1 : tensor<4x8xf32> -> tensor<4x8xf32>");
+  EXPECT_TRUE(mayBePadded(sums.shardable(), 1)); // The padding comes after all summands.
+  EXPECT_TRUE(isNothingBeyond(sums.shardable(), 0, {0}, 0));
+  EXPECT_FALSE(isNothingBeyond(sums.shardable(), 1, {0}, 0)); // It has the sum of the row.
 }
 
 } // namespace

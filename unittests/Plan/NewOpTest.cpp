@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A dialect of this file has an op with a factor rule and a cost, and one with neither. The
-// search knows neither op: its results follow from the ops' interfaces alone.
+// A dialect of this file has an op with a factor rule and a cost, one with a rule alone, and one
+// with neither. The search knows none of them: its results follow from the ops' interfaces alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,17 +26,18 @@ using namespace weft;
 
 namespace {
 
-/// The answers of `new.blend`: the letters of "ij" that cannot be cut, and its operations; without
-/// a number it has the cost of ops that state none.
+/// The answers of the ops: the letters of "ij" that cannot be cut, and the operations of
+/// `new.blend`.
 struct Answers {
   std::string mustReplicate;
-  std::optional<double> flops;
+  double flops;
 };
 Answers answers;
 
 /// One tensor to another of the same shape.
-class BlendOp : public Op<BlendOp, OpTrait::OneResult, OpTrait::OneOperand, OpTrait::ZeroRegions,
-                          OpTrait::ZeroSuccessors, ShardableOpInterface::Trait> {
+class BlendOp
+    : public Op<BlendOp, OpTrait::OneResult, OpTrait::OneOperand, OpTrait::ZeroRegions,
+                OpTrait::ZeroSuccessors, ShardableOpInterface::Trait, CostOpInterface::Trait> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(BlendOp)
   using Op::Op;
@@ -48,12 +49,26 @@ public:
   }
   OpCost getCost() {
     OpCost cost = elementwiseCost(getOperation(), 1);
-    cost.flops.constant = answers.flops.value_or(cost.flops.constant);
+    cost.flops.constant = answers.flops;
     return cost;
   }
 };
 
-/// The same, but it does not say how it may be sharded.
+/// The same, but it does not say what it costs.
+class PlainOp : public Op<PlainOp, OpTrait::OneResult, OpTrait::OneOperand, OpTrait::ZeroRegions,
+                          OpTrait::ZeroSuccessors, ShardableOpInterface::Trait> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlainOp)
+  using Op::Op;
+  static StringRef getOperationName() { return "new.plain"; }
+  static ArrayRef<StringRef> getAttributeNames() { return {}; }
+
+  FactorRule getFactorRule() {
+    return makeFactorRule(getOperation(), {"ij"}, {"ij"}, answers.mustReplicate);
+  }
+};
+
+/// It does not say how it may be sharded either.
 class SilentOp : public Op<SilentOp, OpTrait::OneResult, OpTrait::OneOperand, OpTrait::ZeroRegions,
                            OpTrait::ZeroSuccessors> {
 public:
@@ -68,7 +83,7 @@ public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(NewDialect)
   explicit NewDialect(MLIRContext *context)
       : Dialect(getDialectNamespace(), context, TypeID::get<NewDialect>()) {
-    addOperations<BlendOp, SilentOp>();
+    addOperations<BlendOp, PlainOp, SilentOp>();
   }
   static StringRef getDialectNamespace() { return "new"; }
 };
@@ -111,9 +126,9 @@ std::string search(const std::string &op) {
     return error;
   }
   std::string found;
-  module->walk([&](BlendOp blend) {
+  module->walk([&](ShardableOpInterface op) {
     llvm::raw_string_ostream stream(found);
-    llvm::interleaveComma(getSharding(blend->getResult(0).getType()).getDims(), stream);
+    llvm::interleaveComma(getSharding(op->getResult(0).getType()).getDims(), stream);
   });
   return found;
 }
@@ -138,8 +153,7 @@ TEST(NewOp, IsCutWhereItsCostIsWorthIt) {
   answers = {"i", 1};
   EXPECT_EQ(search("new.blend"), "[], []");
   // The cost that the op states is all the search knows: without it, the op counts as cheap.
-  answers = {"i", std::nullopt};
-  EXPECT_EQ(search("new.blend"), "[], []");
+  EXPECT_EQ(search("new.plain"), "[], []");
 }
 
 TEST(NewOp, IsRefusedWhereItSaysNothing) {

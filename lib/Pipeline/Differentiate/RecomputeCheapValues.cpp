@@ -38,7 +38,7 @@ static bool isCheap(Operation &op) {
                    [](const Factor &factor) { return factor.kind == FactorKind::Reduction; })) {
     return false;
   }
-  OpCost cost = computes.getCost();
+  OpCost cost = costOf(&op);
   auto type = cast<RankedTensorType>(op.getResult(0).getType());
   return cost.flops.perSample <= kMostFlops * elementCount(type.getShape()).perSample &&
          cost.bytes.perSample <= (kMostBytes + 1) * bytesPerSample(op.getResult(0));

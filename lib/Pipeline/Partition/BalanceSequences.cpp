@@ -61,7 +61,7 @@ private:
   llvm::SmallDenseSet<uint32_t> sequence;
   /// Ops that compute positions from the order; values that come in by position; values that go
   /// out.
-  SmallVector<std::pair<ShardableOpInterface, unsigned>> ordered;
+  SmallVector<std::pair<OrderOpInterface, unsigned>> ordered;
   SmallVector<std::pair<Value, int64_t>> sources;
   SmallVector<std::pair<ObserveOp, int64_t>> observed;
 };
@@ -133,7 +133,8 @@ bool Balancing::canReorder(Operation *op) {
 /// Ops without tensor operands are computed by position, and their results reordered.
 bool Balancing::canReorder(ShardableOpInterface op) {
   FactorRule rule = op.getFactorRule();
-  SmallVector<unsigned> positions = op.getPositionFactors();
+  auto positional = dyn_cast<PositionOpInterface>(op.getOperation());
+  auto positions = positional ? positional.getPositionFactors() : SmallVector<unsigned>();
   bool reads = llvm::any_of(rule.operands, [](auto &dims) { return !dims.empty(); });
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {
     auto carriers = carriersOf(op, rule, unsigned(number));
@@ -148,10 +149,11 @@ bool Balancing::canReorder(ShardableOpInterface op) {
     } else if (factor.kind == FactorKind::MustReplicate || !factor.hasOneLength) {
       return false;
     } else if (llvm::is_contained(positions, number)) {
-      if (!op.setOrder(number, {})) {
+      auto orderable = dyn_cast<OrderOpInterface>(op.getOperation());
+      if (!orderable) {
         return false;
       }
-      ordered.push_back({op, number});
+      ordered.push_back({orderable, number});
     }
   }
   return true;

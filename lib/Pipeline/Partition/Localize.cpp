@@ -36,8 +36,8 @@ Value groupIndex(OpBuilder &builder, Location loc, MeshAttr mesh, ArrayAttr axes
   return index;
 }
 
-/// Gives an op the offsets of its shard if its results depend on them.
-void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
+/// Gives an op the offsets of its shard.
+void setPosition(PositionOpInterface op, MeshAttr mesh, const FactorRule &rule,
                  ArrayRef<ArrayAttr> axes) {
   SmallVector<unsigned> factors = op.getPositionFactors();
   if (llvm::all_of(factors, [&](unsigned factor) { return axes[factor].empty(); })) {
@@ -67,7 +67,9 @@ void setPosition(ShardableOpInterface op, MeshAttr mesh, const FactorRule &rule,
 void localize(ShardableOpInterface op, MeshAttr mesh) {
   FactorRule rule = op.getFactorRule();
   SmallVector<ArrayAttr> axes = axesOfFactors(op, rule);
-  setPosition(op, mesh, rule, axes);
+  if (auto positional = dyn_cast<PositionOpInterface>(op.getOperation())) {
+    setPosition(positional, mesh, rule, axes);
+  }
   if (auto permuted = findPermutation(rule); permuted && !axes[*permuted].empty()) {
     cast<PermutationOpInterface>(op.getOperation()).setPermutation(mesh, axes[*permuted]);
   }

@@ -45,7 +45,7 @@ public:
     auto consider = [&](ArrayRef<unsigned> masked) {
       SmallVector<unsigned> all(zeros);
       llvm::append_range(all, masked);
-      if (!op.isNothingBeyond(factor, all, result)) {
+      if (!isNothingBeyond(op, factor, all, result)) {
         return;
       }
       Masks sum;

@@ -321,22 +321,22 @@ namespace {
 
 /// Returns true if the result of `op` depends on the numbers of samples.
 bool numbersSamples(Operation *op) {
-  auto shardable = dyn_cast<ShardableOpInterface>(op);
-  if (!shardable) {
+  auto positional = dyn_cast<PositionOpInterface>(op);
+  if (!positional) {
     return false;
   }
-  FactorRule rule = shardable.getFactorRule();
-  return llvm::any_of(shardable.getPositionFactors(), [&](unsigned factor) {
+  FactorRule rule = cast<ShardableOpInterface>(op).getFactorRule();
+  return llvm::any_of(positional.getPositionFactors(), [&](unsigned factor) {
     return ShapedType::isDynamic(rule.factors[factor].size);
   });
 }
 
 /// Micro-batches have equal sizes: sample i of micro-batch m has the number m * samples / count +
 /// i.
-void setPosition(ShardableOpInterface op, Value number, int64_t count, int64_t samples) {
+void setPosition(PositionOpInterface op, Value number, int64_t count, int64_t samples) {
   OpBuilder builder(op);
   Location loc = op->getLoc();
-  FactorRule rule = op.getFactorRule();
+  FactorRule rule = cast<ShardableOpInterface>(op.getOperation()).getFactorRule();
   SmallVector<Value> offsets;
   SmallVector<int64_t> sizes;
   for (unsigned factor : op.getPositionFactors()) {
@@ -391,7 +391,7 @@ private:
       if (call && needs(symbols.lookup<func::FuncOp>(call.getCallee()))) {
         call.getOperandsMutable().append(number);
       } else if (numbersSamples(&op)) {
-        setPosition(cast<ShardableOpInterface>(op), number, count, samples);
+        setPosition(cast<PositionOpInterface>(op), number, count, samples);
       }
     }
   }

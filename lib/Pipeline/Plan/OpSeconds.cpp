@@ -51,7 +51,7 @@ OpSeconds::OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpac
   };
   operands = llvm::map_to_vector(op->getOperandTypes(), valueOf);
   results = llvm::map_to_vector(op->getResultTypes(), valueOf);
-  OpCost cost = op.getCost();
+  OpCost cost = costOf(op);
   flops = cost.flops.constant;
   bytesPerTouched = cost.bytes.constant / std::max(whole, 1.0);
   if (operands.size() == 2 && results.size() == 1 && operands[0] && operands[1]) {

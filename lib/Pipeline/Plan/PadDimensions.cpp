@@ -91,7 +91,7 @@ public:
     if (walk.wasInterrupted()) {
       return failure();
     }
-    module.walk([&](ShardableOpInterface op) { tellSizes(op); });
+    module.walk([&](UnpaddedSizesOpInterface op) { tellSizes(op); });
     module.walk([&](Operation *op) { pad(op); });
     return success();
   }
@@ -127,7 +127,7 @@ private:
   bool keepsPartners(ShardableOpInterface op) {
     FactorRule rule = op.getFactorRule();
     std::optional<unsigned> permuted = findPermutation(rule);
-    if (!permuted || !op.mayBePadded(*permuted)) {
+    if (!permuted || !mayBePadded(op, *permuted)) {
       return true;
     }
     llvm::SmallDenseMap<unsigned, int64_t> padded;
@@ -143,7 +143,7 @@ private:
     bool keeps = keepsPartners(op);
     return forEachFactor(op, [&](unsigned factor, const Enlarged &padding) -> LogicalResult {
       // A factor of another size contains groups, as of samples that share a mean.
-      if (op.mayBePadded(factor) && keeps && rule.factors[factor].size == padding.size) {
+      if (mayBePadded(op, factor) && keeps && rule.factors[factor].size == padding.size) {
         return success();
       }
       return op->emitError("pad-dimensions: ")
@@ -154,15 +154,16 @@ private:
 
   /// Gives the sizes without padding to an op whose result depends on them, unless accumulation did
   /// so.
-  void tellSizes(ShardableOpInterface op) {
-    FactorRule rule = op.getFactorRule();
+  void tellSizes(UnpaddedSizesOpInterface op) {
+    auto shardable = cast<ShardableOpInterface>(op.getOperation());
+    FactorRule rule = shardable.getFactorRule();
     llvm::SmallDenseMap<unsigned, int64_t> padded;
-    (void)forEachFactor(op, [&](unsigned factor, const Enlarged &padding) {
+    (void)forEachFactor(shardable, [&](unsigned factor, const Enlarged &padding) {
       padded[factor] = padding.size;
       return success();
     });
-    SmallVector<unsigned> factors = op.getPositionFactors();
-    if (op.getPosition().globalSizes.empty() &&
+    SmallVector<unsigned> factors = op.getSizedFactors();
+    if (op.getUnpaddedSizes().empty() &&
         llvm::any_of(factors, [&](unsigned factor) { return padded.contains(factor); })) {
       op.setUnpaddedSizes(
           llvm::map_to_vector(factors, [&](unsigned factor) { return rule.factors[factor].size; }));

@@ -84,8 +84,8 @@ bool Padding::stays(Value value, uint32_t dimension) {
 
 bool Padding::staysInResult(ShardableOpInterface op, Value result, uint32_t dimension) {
   return llvm::all_of(factorsOf(op, result, dimension), [&](unsigned factor) {
-    return op.isNothingBeyond(factor, zerosOf(op, factor, dimension),
-                              cast<OpResult>(result).getResultNumber());
+    return isNothingBeyond(op, factor, zerosOf(op, factor, dimension),
+                           cast<OpResult>(result).getResultNumber());
   });
 }
 
@@ -178,7 +178,7 @@ std::optional<PaddingFault> Padding::findFault(ShardableOpInterface op) {
       SmallVector<unsigned> zeros = zerosOf(op, factor, dimension);
       for (auto [result, kept] : llvm::enumerate(rule.results)) {
         if (!llvm::is_contained(kept, factor) &&
-            !op.isNothingBeyond(factor, zeros, unsigned(result))) {
+            !isNothingBeyond(op, factor, zeros, unsigned(result))) {
           return PaddingFault{op, dimension, Value(), factor, unsigned(result)};
         }
       }

@@ -161,7 +161,7 @@ private:
   }
 
   double seconds(ShardableOpInterface op, const FactorRule &rule, ArrayRef<ArrayAttr> axesOf) {
-    OpCost cost = op.getCost();
+    OpCost cost = costOf(op);
     double whole = 0, local = 0, parts = 1;
     for (Type type : llvm::to_vector(llvm::concat<const Type>(
              llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes())))) {

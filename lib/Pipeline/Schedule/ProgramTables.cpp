@@ -159,8 +159,8 @@ rt::Cost ProgramTables::costOf(Operation *op) const {
     return {kQuantizeFlops * elements,
             bytesOf(op->getOperandTypes()) + bytesOf(op->getResultTypes())};
   }
-  if (auto computes = dyn_cast<ShardableOpInterface>(op)) {
-    OpCost cost = computes.getCost();
+  if (isa<ShardableOpInterface>(op)) {
+    OpCost cost = weft::costOf(op);
     return {cost.flops.constant, cost.bytes.constant};
   }
   if (!isCommunication(op) && !isPure(op)) {

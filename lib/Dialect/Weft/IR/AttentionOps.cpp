@@ -219,7 +219,13 @@ void AttentionOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes)
   setGlobalShape(globalSizes);
 }
 
+SmallVector<unsigned> AttentionOp::getSizedFactors() { return getPositionFactors(); }
+
 void AttentionOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
+
+ArrayRef<int64_t> AttentionOp::getUnpaddedSizes() {
+  return getGlobalShape().value_or(ArrayRef<int64_t>());
+}
 
 bool AttentionOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
 
@@ -230,14 +236,9 @@ bool AttentionOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, uns
          llvm::is_contained(zeros, getValueMutable().getOperandNumber());
 }
 
-Position AttentionOp::getPosition() {
-  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
-}
+Position AttentionOp::getPosition() { return {getOffsets(), getUnpaddedSizes()}; }
 
-bool AttentionOp::setOrder(unsigned, ZigzagAttr order) {
-  setOrderAttr(order);
-  return true;
-}
+void AttentionOp::setOrder(unsigned, ZigzagAttr order) { setOrderAttr(order); }
 
 /// With a window all queries but the first see the same number of keys.
 bool AttentionOp::growsWithPosition() { return !getBidirectional() && !getWindow(); }
@@ -337,7 +338,13 @@ void AttentionGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSi
   setGlobalShape(globalSizes);
 }
 
+SmallVector<unsigned> AttentionGradOp::getSizedFactors() { return getPositionFactors(); }
+
 void AttentionGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setUnpadded(*this, sizes); }
+
+ArrayRef<int64_t> AttentionGradOp::getUnpaddedSizes() {
+  return getGlobalShape().value_or(ArrayRef<int64_t>());
+}
 
 bool AttentionGradOp::mayBePadded(unsigned factor) { return mayPadAttention(*this, factor); }
 
@@ -347,14 +354,9 @@ bool AttentionGradOp::isNothingBeyond(unsigned, ArrayRef<unsigned> zeros, unsign
   return llvm::is_contained(zeros, getGradientMutable().getOperandNumber());
 }
 
-Position AttentionGradOp::getPosition() {
-  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
-}
+Position AttentionGradOp::getPosition() { return {getOffsets(), getUnpaddedSizes()}; }
 
-bool AttentionGradOp::setOrder(unsigned, ZigzagAttr order) {
-  setOrderAttr(order);
-  return true;
-}
+void AttentionGradOp::setOrder(unsigned, ZigzagAttr order) { setOrderAttr(order); }
 
 /// With a window all queries but the first see the same number of keys.
 bool AttentionGradOp::growsWithPosition() { return !getBidirectional() && !getWindow(); }

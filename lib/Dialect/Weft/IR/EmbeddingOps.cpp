@@ -132,16 +132,20 @@ void CrossEntropyOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+SmallVector<unsigned> CrossEntropyOp::getSizedFactors() { return getPositionFactors(); }
+
 void CrossEntropyOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
+
+ArrayRef<int64_t> CrossEntropyOp::getUnpaddedSizes() {
+  return getColumns().value_or(ArrayRef<int64_t>());
+}
 
 /// Columns from `columns` on do not count. A token of padding has a loss like any other.
 bool CrossEntropyOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
   return factor == getPositionFactors()[0];
 }
 
-Position CrossEntropyOp::getPosition() {
-  return {OperandRange(getOffsetMutable()), getColumns().value_or(ArrayRef<int64_t>())};
-}
+Position CrossEntropyOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }
 
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                             SmallVectorImpl<Value> &operandGradients) {
@@ -181,7 +185,13 @@ void CrossEntropyGradOp::setPosition(ValueRange offsets, ArrayRef<int64_t>) {
   getOffsetMutable().assign(offsets);
 }
 
+SmallVector<unsigned> CrossEntropyGradOp::getSizedFactors() { return getPositionFactors(); }
+
 void CrossEntropyGradOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
+
+ArrayRef<int64_t> CrossEntropyGradOp::getUnpaddedSizes() {
+  return getColumns().value_or(ArrayRef<int64_t>());
+}
 
 /// The derivative has a term for each of the two incoming gradients.
 bool CrossEntropyGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
@@ -190,6 +200,4 @@ bool CrossEntropyGradOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zer
           llvm::is_contained(zeros, getPickedGradientMutable().getOperandNumber()));
 }
 
-Position CrossEntropyGradOp::getPosition() {
-  return {OperandRange(getOffsetMutable()), getColumns().value_or(ArrayRef<int64_t>())};
-}
+Position CrossEntropyGradOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; }

@@ -56,20 +56,17 @@ FactorRule TopKOp::getFactorRule() {
 
 OpCost TopKOp::getCost() { return elementwiseCost(*this, static_cast<double>(getCount())); }
 
-SmallVector<unsigned> TopKOp::getPositionFactors() { return {getFactorRule().operands[0].back()}; }
-
-/// Rows are whole.
-void TopKOp::setPosition(ValueRange, ArrayRef<int64_t>) {}
-
-Position TopKOp::getPosition() { return {{}, getColumns().value_or(ArrayRef<int64_t>())}; }
+SmallVector<unsigned> TopKOp::getSizedFactors() { return {getFactorRule().operands[0].back()}; }
 
 void TopKOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
+
+ArrayRef<int64_t> TopKOp::getUnpaddedSizes() { return getColumns().value_or(ArrayRef<int64_t>()); }
 
 bool TopKOp::mayBePadded(unsigned) { return true; }
 
 /// From a row of padding, the op picks as many elements as from any other.
 bool TopKOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
-  return factor == getPositionFactors()[0];
+  return factor == getSizedFactors()[0];
 }
 
 LogicalResult TopKOp::buildGradient(OpBuilder &, ValueRange, SmallVectorImpl<Value> &) {

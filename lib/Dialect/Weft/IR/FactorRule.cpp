@@ -151,57 +151,21 @@ bool isAdditiveInSome(Operation *op, ArrayRef<unsigned> operands) {
           }));
 }
 
-//===----------------------------------------------------------------------===//
-// Cost
-//===----------------------------------------------------------------------===//
-
-BatchPolynomial elementCount(ArrayRef<int64_t> shape, double scale) {
-  double known = scale;
-  bool batch = false;
-  for (int64_t size : shape) {
-    if (ShapedType::isDynamic(size)) {
-      batch = true;
-    } else {
-      known *= static_cast<double>(size);
-    }
-  }
-  return batch ? BatchPolynomial{0, known} : BatchPolynomial{known, 0};
+bool mayBePadded(Operation *op, unsigned factor) {
+  auto padding = dyn_cast<PaddingOpInterface>(op);
+  return padding ? padding.mayBePadded(factor) : mayBePaddedByRule(op, factor);
 }
 
-static BatchPolynomial memoryTraffic(Operation *op) {
-  BatchPolynomial bytes;
-  auto add = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-      bytes += elementCount(tensor.getShape(), tensor.getElementTypeBitWidth() / 8.0);
-    }
-  };
-  llvm::for_each(op->getOperandTypes(), add);
-  llvm::for_each(op->getResultTypes(), add);
-  return bytes;
+bool mayBePaddedByRule(Operation *op, unsigned factor) {
+  const FactorRule rule = cast<ShardableOpInterface>(op).getFactorRule();
+  const Factor &one = rule.factors[factor];
+  return one.hasOneLength &&
+         (one.kind == FactorKind::PassThrough || one.kind == FactorKind::Reduction);
 }
 
-OpCost elementwiseCost(Operation *op, double flopsPerElement) {
-  BatchPolynomial largest;
-  auto consider = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-      BatchPolynomial count = elementCount(tensor.getShape(), flopsPerElement);
-      // Sizes with and without the batch are compared at one sample, the smallest batch.
-      if (count.at(1) > largest.at(1)) {
-        largest = count;
-      }
-    }
-  };
-  llvm::for_each(op->getOperandTypes(), consider);
-  llvm::for_each(op->getResultTypes(), consider);
-  return {largest, memoryTraffic(op)};
-}
-
-OpCost iterationCost(Operation *op, double flopsPerPoint) {
-  SmallVector<int64_t> sizes;
-  for (const Factor &factor : cast<ShardableOpInterface>(op).getFactorRule().factors) {
-    sizes.push_back(factor.size);
-  }
-  return {elementCount(sizes, flopsPerPoint), memoryTraffic(op)};
+bool isNothingBeyond(Operation *op, unsigned factor, ArrayRef<unsigned> zeros, unsigned result) {
+  auto padding = dyn_cast<PaddingOpInterface>(op);
+  return padding ? padding.isNothingBeyond(factor, zeros, result) : isAdditiveInSome(op, zeros);
 }
 
 //===----------------------------------------------------------------------===//
@@ -467,36 +431,6 @@ LogicalResult verifyFactorRule(Operation *op) {
     return failure();
   }
   return RuleVerifier(op, rule).verify();
-}
-
-bool isOrderOf(ZigzagAttr order, int64_t stored, bool isWhole, int64_t unpadded) {
-  return isWhole ? order.getSize() == stored : order.getSize() >= unpadded;
-}
-
-LogicalResult verifyPosition(Operation *op, ValueRange offsets,
-                             std::optional<ArrayRef<int64_t>> globalSizes) {
-  size_t given = globalSizes ? globalSizes->size() : 0;
-  if (offsets.empty() && !globalSizes) {
-    return success();
-  }
-  size_t factors = cast<ShardableOpInterface>(op).getPositionFactors().size();
-  bool hasOffsets = offsets.empty() || offsets.size() == factors;
-  if (factors == 0 || !hasOffsets || given != factors) {
-    return op->emitOpError() << "has " << offsets.size() << " offsets and " << given
-                             << " sizes of the whole, expected none or " << factors << " of each";
-  }
-  return success();
-}
-
-LogicalResult verifyUnpaddedColumns(Operation *op, std::optional<ArrayRef<int64_t>> columns,
-                                    int64_t most) {
-  if (!columns || (columns->size() == 1 && columns->front() >= 1 && columns->front() <= most)) {
-    return success();
-  }
-  InFlightDiagnostic error = op->emitOpError("expected one number of columns, from 1 to ");
-  error << most << ", got [";
-  llvm::interleaveComma(*columns, error);
-  return error << "]";
 }
 
 } // namespace weft

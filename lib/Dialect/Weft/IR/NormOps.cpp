@@ -36,8 +36,6 @@ FactorRule NormOp::getFactorRule() {
   return makeFactorRule(*this, {row, "z", "z"}, {row}, "z");
 }
 
-bool NormOp::isAdditiveIn(ArrayRef<unsigned>) { return false; }
-
 OpCost NormOp::getCost() { return elementwiseCost(*this, 7); }
 
 LogicalResult NormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,

@@ -205,25 +205,20 @@ FactorRule SoftmaxOp::getFactorRule() {
   return makeFactorRule(*this, {dims}, {dims}, "z");
 }
 
-bool SoftmaxOp::isAdditiveIn(ArrayRef<unsigned>) { return false; }
-
 OpCost SoftmaxOp::getCost() { return elementwiseCost(*this, 4); }
 
-SmallVector<unsigned> SoftmaxOp::getPositionFactors() {
-  return {getFactorRule().operands[0].back()};
-}
-
-/// Rows are whole.
-void SoftmaxOp::setPosition(ValueRange, ArrayRef<int64_t>) {}
-
-Position SoftmaxOp::getPosition() { return {{}, getColumns().value_or(ArrayRef<int64_t>())}; }
+SmallVector<unsigned> SoftmaxOp::getSizedFactors() { return {getFactorRule().operands[0].back()}; }
 
 void SoftmaxOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setColumns(sizes); }
+
+ArrayRef<int64_t> SoftmaxOp::getUnpaddedSizes() {
+  return getColumns().value_or(ArrayRef<int64_t>());
+}
 
 bool SoftmaxOp::mayBePadded(unsigned) { return true; }
 
 bool SoftmaxOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned>, unsigned) {
-  return factor == getPositionFactors()[0];
+  return factor == getSizedFactors()[0];
 }
 
 /// With y the output and g its gradient: y * (g - sum of y * g).

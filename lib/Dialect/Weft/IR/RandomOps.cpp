@@ -70,15 +70,19 @@ void FillOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   setGlobalShape(globalSizes);
 }
 
+SmallVector<unsigned> FillOp::getSizedFactors() { return getPositionFactors(); }
+
 void FillOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
+
+ArrayRef<int64_t> FillOp::getUnpaddedSizes() {
+  return getGlobalShape().value_or(ArrayRef<int64_t>());
+}
 
 bool FillOp::isNothingBeyond(unsigned, ArrayRef<unsigned>, unsigned) {
   return getDistribution() == Distribution::Constant && getValue().isZero();
 }
 
-Position FillOp::getPosition() {
-  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
-}
+Position FillOp::getPosition() { return {getOffsets(), getUnpaddedSizes()}; }
 
 //===----------------------------------------------------------------------===//
 // Dropout
@@ -112,14 +116,9 @@ LogicalResult DropoutOp::verify() {
   return success();
 }
 
-bool DropoutOp::setOrder(unsigned factor, ZigzagAttr order) {
+void DropoutOp::setOrder(unsigned factor, ZigzagAttr order) {
   setOrderAttr(order);
-  if (order) {
-    setOrderedDim(factor);
-  } else {
-    removeOrderedDimAttr(); // Asked only whether it could be.
-  }
-  return true;
+  setOrderedDim(factor);
 }
 
 FactorRule DropoutOp::getFactorRule() {
@@ -141,11 +140,15 @@ void DropoutOp::setPosition(ValueRange offsets, ArrayRef<int64_t> globalSizes) {
   setGlobalShape(globalSizes);
 }
 
+SmallVector<unsigned> DropoutOp::getSizedFactors() { return getPositionFactors(); }
+
 void DropoutOp::setUnpaddedSizes(ArrayRef<int64_t> sizes) { setGlobalShape(sizes); }
 
-Position DropoutOp::getPosition() {
-  return {getOffsets(), getGlobalShape().value_or(ArrayRef<int64_t>())};
+ArrayRef<int64_t> DropoutOp::getUnpaddedSizes() {
+  return getGlobalShape().value_or(ArrayRef<int64_t>());
 }
+
+Position DropoutOp::getPosition() { return {getOffsets(), getUnpaddedSizes()}; }
 
 LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                        SmallVectorImpl<Value> &operandGradients) {

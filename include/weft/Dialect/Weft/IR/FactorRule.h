@@ -37,7 +37,6 @@
 #include "llvm/ADT/SmallVector.h"
 
 namespace weft {
-class ZigzagAttr;
 enum class ReductionKind : uint32_t;
 
 enum class FactorKind : uint8_t { PassThrough, Reduction, MustReplicate, Permutation };
@@ -98,64 +97,21 @@ bool isPermuted(const FactorRule &rule, llvm::ArrayRef<mlir::ArrayAttr> axesOf,
 /// Returns `rank` letters "ab...", beginning with `first`.
 std::string letters(int64_t rank, char first = 'a');
 
-/// The position of a shard in the whole tensor: the offset of each position factor, of type
-/// `index`, and the factor's size in the whole, empty for ops that need none. Both are empty for
-/// the whole.
-struct Position {
-  mlir::ValueRange offsets;
-  llvm::ArrayRef<int64_t> globalSizes;
-};
-
-/// constant + perSample * batch.
-struct BatchPolynomial {
-  double constant = 0, perSample = 0;
-  BatchPolynomial &operator+=(const BatchPolynomial &other) {
-    constant += other.constant;
-    perSample += other.perSample;
-    return *this;
-  }
-  double at(double batch) const { return constant + perSample * batch; }
-};
-
-/// The cost of an op on the whole (global) tensors.
-struct OpCost {
-  /// Floating-point operations; a multiply-add counts two.
-  BatchPolynomial flops;
-  /// Bytes read and written, each operand and result once.
-  BatchPolynomial bytes;
-  /// Operations of the model's matmuls, from which model FLOPs utilization is computed. Recomputed
-  /// operations count in `flops` alone.
-  BatchPolynomial modelFlops = {};
-};
-
-/// Returns `scale` times the number of elements of `shape`, linear in the batch if a dimension is
-/// unknown.
-BatchPolynomial elementCount(llvm::ArrayRef<int64_t> shape, double scale = 1);
-
-/// Returns the bytes of all operands and results, and `flopsPerElement` for each element of the
-/// largest of them.
-OpCost elementwiseCost(mlir::Operation *op, double flopsPerElement);
-/// Returns the bytes of all operands and results, and `flopsPerPoint` for each point of the op's
-/// iteration space, which all factors span.
-OpCost iterationCost(mlir::Operation *op, double flopsPerPoint);
 /// Verifies an op with a factor rule, see ShardableOpInterface.
 mlir::LogicalResult verifyFactorRule(mlir::Operation *op);
 /// Returns true if `op` is additive in the operands numbered `operands` together, or in one of
 /// them: then its results are zero if these operands are.
 bool isAdditiveInSome(mlir::Operation *op, llvm::ArrayRef<unsigned> operands);
-/// Returns true if `order` fits a whole of `unpadded` positions, of which an op has `stored`: all,
-/// with their padding (`isWhole`), or a shard, which does not know the length of the padding.
-bool isOrderOf(ZigzagAttr order, int64_t stored, bool isWhole, int64_t unpadded);
-/// Checks that `offsets` and `globalSizes` are as ShardableOpInterface::setPosition sets them: one
-/// for each position factor; neither if the op works on the whole; sizes alone if the whole is
-/// padded.
-mlir::LogicalResult verifyPosition(mlir::Operation *op, mlir::ValueRange offsets,
-                                   std::optional<llvm::ArrayRef<int64_t>> globalSizes);
-/// Checks that `columns`, if given, is one number from 1 to `most`: the elements of a row without
-/// its padding.
-mlir::LogicalResult verifyUnpaddedColumns(mlir::Operation *op,
-                                          std::optional<llvm::ArrayRef<int64_t>> columns,
-                                          int64_t most);
+
+/// Returns true if tensors of `op` may be padded along `factor`, see PaddingOpInterface.
+bool mayBePadded(mlir::Operation *op, unsigned factor);
+/// The answer of ops that do not say it: dimensions of one length that may be cut may be padded.
+bool mayBePaddedByRule(mlir::Operation *op, unsigned factor);
+/// Returns true if padding along `factor` adds nothing to a result of `op`, see PaddingOpInterface;
+/// of ops that do not say it, if the op is additive in some of `zeros`.
+bool isNothingBeyond(mlir::Operation *op, unsigned factor, llvm::ArrayRef<unsigned> zeros,
+                     unsigned result);
+
 } // namespace weft
 
 #endif // WEFT_DIALECT_WEFT_IR_FACTORRULE_H

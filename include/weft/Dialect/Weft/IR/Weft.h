@@ -24,6 +24,8 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "weft/Dialect/Weft/IR/FactorRule.h"
+#include "weft/Dialect/Weft/IR/OpCost.h"
+#include "weft/Dialect/Weft/IR/Position.h"
 
 #include "weft/Dialect/Weft/IR/WeftDialect.h.inc"
 #include "weft/Dialect/Weft/IR/WeftEnums.h.inc"

@@ -10,7 +10,7 @@
 
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
-def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Shardable<["isAdditiveIn", "getCost", "isNothingBeyond"]>,
+def Weft_MapOp : Weft_Op<"map", [Pure, Weft_Additive, Weft_Cost, Weft_Padding<["isNothingBeyond"]>,
     Weft_Differentiable,
     SingleBlockImplicitTerminator<"YieldOp">, IsolatedFromAbove]> {
   let summary = "elementwise function of tensors";
@@ -111,7 +111,7 @@ def Weft_MapSumOp : Weft_Op<"map_sum", [Pure,
   let hasRegionVerifier = 1;
 }
 
-def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_ContractOp : Weft_Op<"contract", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
   let summary = "einsum of one or two tensors: a sum of products";
   let description = [{
     `weft.contract "bsk,nk->bsn" (%x, %w)` multiplies elements that agree in the shared letters and
@@ -195,7 +195,7 @@ def Weft_MatmulOp : Weft_Op<"matmul", [Pure, AttrSizedOperandSegments,
   let hasVerifier = 1;
 }
 
-def Weft_IotaOp : Weft_Op<"iota", [Pure, Weft_Positional]> {
+def Weft_IotaOp : Weft_Op<"iota", [Pure, Weft_Shardable, Weft_Cost, Weft_Position]> {
   let summary = "the numbers 0, 1, 2, …";
   let arguments = (ins Optional<Index>:$offset);
   let results = (outs 1DTensorOf<[I32]>:$output);
@@ -203,8 +203,8 @@ def Weft_IotaOp : Weft_Op<"iota", [Pure, Weft_Positional]> {
 }
 
 def Weft_FillOp : Weft_Op<"fill", [Pure, AttrSizedOperandSegments,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "isNothingBeyond", "getCost"]>]> {
+    Weft_Shardable, Weft_Cost, Weft_Position, Weft_UnpaddedSizes,
+    Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "initial values of a variable";
   let description = [{
     `constant`: every element is `value`. `normal`: element i (row-major index in the

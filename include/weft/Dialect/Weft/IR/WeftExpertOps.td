@@ -26,13 +26,13 @@ include "weft/Dialect/Weft/IR/WeftOpBase.td"
 /// Type of masks, weights and scores of a routing.
 def Weft_RoutingTensor : RankedTensorOf<[F32, F64]>;
 
-/// Overrides for additive ops that count along a dimension, whose padding is at its end.
-def Weft_PaddedAdditive
-    : Weft_Shardable<["isAdditiveIn", "mayBePadded", "isNothingBeyond", "getCost"]>;
+/// Additive ops that count along a dimension, whose padding is at its end.
+def Weft_PaddedAdditive : TraitList<[Weft_Additive, Weft_Cost,
+    Weft_Padding<["mayBePadded", "isNothingBeyond"]>]>;
 
 def Weft_TopKOp : Weft_Op<"top_k", [Pure, Weft_Differentiable,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "mayBePadded", "isNothingBeyond", "getCost"]>]> {
+    Weft_Shardable, Weft_Cost, Weft_UnpaddedSizes,
+    Weft_Padding<["mayBePadded", "isNothingBeyond"]>]> {
   let summary = "1 at the greatest elements along the last dimension, 0 elsewhere";
   let description = [{
     Picks the `count` elements of each row with the greatest input + bias; of equal ones the one of

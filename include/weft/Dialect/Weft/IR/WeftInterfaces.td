@@ -1,4 +1,4 @@
-//===- WeftInterfaces.td - sharding, cost and derivative of an op ------===//
+//===- WeftInterfaces.td - what ops say of themselves, one thing each -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,8 +13,10 @@ include "mlir/IR/OpBase.td"
 def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
   let cppNamespace = "::weft";
   let description = [{
-    Says how an op may be sharded, what it costs, and how it depends on the position of its shard.
-    Verification, propagation, partitioning and the cost model use only this interface.
+    Says how an op may be sharded. Verification, propagation and partitioning ask every op by it.
+    The other interfaces of this file are for ops that have more to say: without them, an op has the
+    cost of `costOf` and the padding of its rule (`mayBePadded`, `isNothingBeyond`), and its result
+    depends neither on the position of its shard nor on its length.
   }];
   let methods = [
     InterfaceMethod<"The factors of the op and the dimensions that carry them.",
@@ -25,46 +27,67 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
       }], "bool", "isAdditiveIn", (ins "::llvm::ArrayRef<unsigned>":$operands), "", [{
         return false;
       }]>,
+  ];
+  let verify = [{ return ::weft::verifyFactorRule($_op); }];
+}
+
+def Weft_CostOpInterface : OpInterface<"CostOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = "Says what an op costs. Ask by `costOf`, which answers for all ops.";
+  let methods = [
     InterfaceMethod<"Operations and bytes of memory traffic, as functions of the batch.",
-      "::weft::OpCost", "getCost", (ins), "", [{
-        return ::weft::elementwiseCost($_op, /*flopsPerElement=*/1);
-      }]>,
-    InterfaceMethod<[{
-        The factors whose global offset the op needs when it works on a shard, because its result
-        depends on an element's position in the whole tensor.
-      }], "::llvm::SmallVector<unsigned>", "getPositionFactors", (ins), "", [{
-        return {};
-      }]>,
+      "::weft::OpCost", "getCost">,
+  ];
+}
+
+def Weft_PositionOpInterface : OpInterface<"PositionOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    An op whose result depends on an element's position in the whole tensor. When it works on a
+    shard, it needs the shard's position.
+  }];
+  let methods = [
+    InterfaceMethod<"The factors whose global offset the op needs when it works on a shard.",
+      "::llvm::SmallVector<unsigned>", "getPositionFactors">,
     InterfaceMethod<[{
         Sets the global offset (type `index`) and the global size of each factor of
         getPositionFactors. Called when the op has just been made local to a shard.
       }], "void", "setPosition", (ins "::mlir::ValueRange":$offsets,
-                                      "::llvm::ArrayRef<int64_t>":$globalSizes), "", [{
-        llvm_unreachable("the op has no position factors");
-      }]>,
+                                      "::llvm::ArrayRef<int64_t>":$globalSizes)>,
     InterfaceMethod<[{
         Returns the offsets and sizes that setPosition set, or sizes without offsets, which
         setUnpaddedSizes set. An op on a whole tensor has a position too if that tensor is part of a
         larger one, as that of a micro-batch.
-      }], "::weft::Position", "getPosition", (ins), "", [{
-        return {};
-      }]>,
+      }], "::weft::Position", "getPosition">,
+  ];
+}
+
+def Weft_OrderOpInterface : OpInterface<"OrderOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    An op that takes elements by their position even if its tensors are stored in another order.
+  }];
+  let methods = [
     InterfaceMethod<[{
-        Sets the size without padding of each factor of getPositionFactors. Called when tensors of
-        an op that is not local yet have just been padded. Ops keep the sizes if they number
-        elements by the sizes of the whole, or leave out the padding.
-      }], "void", "setUnpaddedSizes", (ins "::llvm::ArrayRef<int64_t>":$sizes), "", [{
-        return; // Does not depend on them.
-      }]>,
+        Sets the order in which the op's tensors are stored along `factor`, one of its position
+        factors.
+      }], "void", "setOrder", (ins "unsigned":$factor, "::weft::ZigzagAttr":$order)>,
+  ];
+}
+
+def Weft_PaddingOpInterface : OpInterface<"PaddingOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    Says more about padding than follows from an op's factor rule. Ask by `mayBePadded` and
+    `isNothingBeyond`, which answer for all ops.
+  }];
+  let methods = [
     InterfaceMethod<[{
         Returns true if tensors may be padded along `factor`: elements of results outside of the
         padding then do not depend on padding of operands. If a result lacks the factor,
         isNothingBeyond must hold as well.
       }], "bool", "mayBePadded", (ins "unsigned":$factor), "", [{
-        const ::weft::FactorRule rule = $_op.getFactorRule();
-        const ::weft::Factor &one = rule.factors[factor];
-        return one.hasOneLength && (one.kind == ::weft::FactorKind::PassThrough ||
-                                    one.kind == ::weft::FactorKind::Reduction);
+        return ::weft::mayBePaddedByRule($_op, factor);
       }]>,
     InterfaceMethod<[{
         Returns true if padding along `factor` adds nothing to result number `result`: the result is
@@ -75,15 +98,25 @@ def Weft_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
                                           "unsigned":$result), "", [{
         return ::weft::isAdditiveInSome($_op, zeros);
       }]>,
-    InterfaceMethod<[{
-        Sets the order in which the op's tensors are stored along `factor`, one of
-        getPositionFactors; null is the order of positions. Returns true if the op supports other
-        orders.
-      }], "bool", "setOrder", (ins "unsigned":$factor, "::weft::ZigzagAttr":$order), "", [{
-        return false;
-      }]>,
   ];
-  let verify = [{ return ::weft::verifyFactorRule($_op); }];
+}
+
+def Weft_UnpaddedSizesOpInterface : OpInterface<"UnpaddedSizesOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    An op that numbers elements by the sizes of the whole, or leaves out the padding: it needs the
+    sizes of padded tensors without their padding.
+  }];
+  let methods = [
+    InterfaceMethod<"The factors whose sizes without padding the op needs.",
+      "::llvm::SmallVector<unsigned>", "getSizedFactors">,
+    InterfaceMethod<[{
+        Sets the size without padding of each factor of getSizedFactors. Called when tensors of an
+        op that is not local yet have just been padded.
+      }], "void", "setUnpaddedSizes", (ins "::llvm::ArrayRef<int64_t>":$sizes)>,
+    InterfaceMethod<"Returns the sizes that the op has been given, or nothing.",
+      "::llvm::ArrayRef<int64_t>", "getUnpaddedSizes">,
+  ];
 }
 
 def Weft_PermutationOpInterface : OpInterface<"PermutationOpInterface"> {

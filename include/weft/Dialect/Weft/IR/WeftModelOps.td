@@ -10,7 +10,7 @@
 
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
-def Weft_NormOp : Weft_Op<"norm", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_NormOp : Weft_Op<"norm", [Pure, Weft_Shardable, Weft_Cost, Weft_Differentiable]> {
   let summary = "layer norm or RMS norm over the last dimension";
   let description = [{
     layer: (x - mean) / sqrt(variance + epsilon) * scale + bias, rms: x / sqrt(mean of
@@ -33,7 +33,7 @@ def Weft_NormOp : Weft_Op<"norm", [Pure, Weft_Additive, Weft_Differentiable]> {
   let hasVerifier = 1;
 }
 
-def Weft_NormGradOp : Weft_Op<"norm_grad", [Pure, Weft_Additive]> {
+def Weft_NormGradOp : Weft_Op<"norm_grad", [Pure, Weft_Additive, Weft_Cost]> {
   let summary = "derivative of a norm";
   let description = [{
     Gradients of the input, of the scale, and of the bias if there is one. The statistics are
@@ -57,7 +57,7 @@ def Weft_NormGradOp : Weft_Op<"norm_grad", [Pure, Weft_Additive]> {
   let hasVerifier = 1;
 }
 
-def Weft_RotaryTableOp : Weft_Op<"rotary_table", [Pure, Weft_Positional]> {
+def Weft_RotaryTableOp : Weft_Op<"rotary_table", [Pure, Weft_Shardable, Weft_Cost, Weft_Position]> {
   let summary = "cosines and sines of rotary position embeddings";
   let description = [{
     For position p, `output[0, p, i] = cos(p * frequencies[i])` and `output[1, p, i]` is the sine of
@@ -72,7 +72,7 @@ def Weft_RotaryTableOp : Weft_Op<"rotary_table", [Pure, Weft_Positional]> {
   let hasVerifier = 1;
 }
 
-def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
   let summary = "rotation of pairs of features by their position";
   let description = [{
     With m frequencies in the table, features i and i + m (i < m) of the last dimension
@@ -96,8 +96,7 @@ def Weft_RotaryOp : Weft_Op<"rotary", [Pure, Weft_Additive, Weft_Differentiable]
 }
 
 def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_Differentiable,
-    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "isNothingBeyond",
-                    "getCost"]>]> {
+    Weft_Additive, Weft_Cost, Weft_Position, Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "rows of a table by their numbers";
   let description = [{
     `output[i…, h] = table[ids[i…] - offset, h]`, and zero if that row lies outside of the table.
@@ -118,8 +117,7 @@ def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_Differentiable,
 }
 
 def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure,
-    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "isNothingBeyond",
-                    "getCost"]>]> {
+    Weft_Additive, Weft_Cost, Weft_Position, Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "gradient of an embedding's table";
   let description = [{
     Row r of the result is the sum of `gradient[i…]` over all i with ids[i…] = offset + r,
@@ -142,9 +140,8 @@ def Weft_EmbeddingGradOp : Weft_Op<"embedding_grad", [Pure,
 
 def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Permutation,
     AttrSizedOperandSegments,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "setOrder", "mayBePadded", "isNothingBeyond",
-                    "getCost"]>]> {
+    Weft_Shardable, Weft_Cost, Weft_Position, Weft_Order, Weft_UnpaddedSizes,
+    Weft_Padding<["mayBePadded", "isNothingBeyond"]>]> {
   let summary = "attention with grouped queries";
   let description = [{
     query is [batch, position, KV head, query head in the group, feature], key
@@ -217,9 +214,8 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
 
 def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
     AttrSizedOperandSegments,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "setOrder", "mayBePadded", "isNothingBeyond",
-                    "getCost"]>]> {
+    Weft_Shardable, Weft_Cost, Weft_Position, Weft_Order, Weft_UnpaddedSizes,
+    Weft_Padding<["mayBePadded", "isNothingBeyond"]>]> {
   let summary = "derivative of attention";
   let description = [{
     Gradients of query, key and value from the output's gradient. The weights are recomputed from
@@ -260,8 +256,8 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
 }
 
 def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "isNothingBeyond", "getCost"]>]> {
+    Weft_Shardable, Weft_Cost, Weft_Position, Weft_UnpaddedSizes,
+    Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "the two halves of a cross-entropy loss";
   let description = [{
     `lse[i…]` is the logarithm of the sum of exp(logits[i…, v]) over v, `picked[i…]` the logit of
@@ -288,8 +284,8 @@ def Weft_CrossEntropyOp : Weft_Op<"cross_entropy", [Pure, Weft_Differentiable,
 }
 
 def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
-    Weft_Shardable<["getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "isNothingBeyond", "getCost"]>]> {
+    Weft_Shardable, Weft_Cost, Weft_Position, Weft_UnpaddedSizes,
+    Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "gradient of the logits";
   let description = [{
     `output[i…, v] = exp(logits[i…, v] - lse[i…]) * lse_gradient[i…]`, and
@@ -316,8 +312,7 @@ def Weft_CrossEntropyGradOp : Weft_Op<"cross_entropy_grad", [Pure,
 }
 
 def Weft_ReorderOp : Weft_Op<"reorder", [Pure,
-    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "mayBePadded",
-                    "getCost"]>]> {
+    Weft_Additive, Weft_Cost, Weft_Position, Weft_Padding<["mayBePadded"]>]> {
   let summary = "change of the order in which positions are stored";
   let description = [{
     Along dimension `dim`, the input is stored by position, and the output in `order`; with
@@ -338,8 +333,7 @@ def Weft_ReorderOp : Weft_Op<"reorder", [Pure,
 }
 
 def Weft_DropoutOp : Weft_Op<"dropout", [Pure, Weft_Differentiable,
-    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "setUnpaddedSizes",
-                    "setOrder", "getCost"]>]> {
+    Weft_Additive, Weft_Cost, Weft_Position, Weft_Order, Weft_UnpaddedSizes]> {
   let summary = "drops elements at random, and scales the others";
   let description = [{
     Element i (row-major index in the whole tensor) is multiplied by 1 / (1 - rate), or becomes

@@ -19,18 +19,19 @@ include "weft/Dialect/Weft/IR/WeftInterfaces.td"
 class Weft_Op<string mnemonic, list<Trait> traits = []> : Op<Weft_Dialect, mnemonic, traits>;
 
 def Weft_Differentiable : DeclareOpInterfaceMethods<Weft_DifferentiableOpInterface>;
-def Weft_Additive
-    : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, ["isAdditiveIn", "getCost"]>;
+/// An op with a factor rule, that is additive in no operand.
+def Weft_Shardable : DeclareOpInterfaceMethods<Weft_ShardableOpInterface>;
+/// An op with a factor rule, that says which operands it is additive in.
+def Weft_Additive : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, ["isAdditiveIn"]>;
+def Weft_Cost : DeclareOpInterfaceMethods<Weft_CostOpInterface>;
+def Weft_Position : DeclareOpInterfaceMethods<Weft_PositionOpInterface>;
+def Weft_Order : DeclareOpInterfaceMethods<Weft_OrderOpInterface>;
+def Weft_UnpaddedSizes : DeclareOpInterfaceMethods<Weft_UnpaddedSizesOpInterface>;
 def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
-/// Overrides for ops whose results depend on the position of their shard in the whole tensor.
-def Weft_Positional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
-    ["getPositionFactors", "setPosition", "getPosition", "getCost"]>;
-def Weft_AdditivePositional : DeclareOpInterfaceMethods<Weft_ShardableOpInterface,
-    ["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition", "getCost"]>;
 
-/// An op that implements getFactorRule and the methods `overrides` of the interface.
-class Weft_Shardable<list<string> overrides>
-    : DeclareOpInterfaceMethods<Weft_ShardableOpInterface, overrides>;
+/// An op that implements the methods `overrides` of PaddingOpInterface.
+class Weft_Padding<list<string> overrides>
+    : DeclareOpInterfaceMethods<Weft_PaddingOpInterface, overrides>;
 
 /// Values of a narrow type, bf16 or f16, are computed in its wide type, f32. The wide type of any
 /// other float type is the type itself.

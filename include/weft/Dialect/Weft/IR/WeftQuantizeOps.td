@@ -10,7 +10,7 @@
 
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
-def Weft_AmaxOp : Weft_Op<"amax", [Pure, Weft_Shardable<["isNothingBeyond"]>]> {
+def Weft_AmaxOp : Weft_Op<"amax", [Pure, Weft_Shardable, Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "the greatest absolute value of a tensor";
   let description = [{
     0 for a tensor without elements; NaN if an element is NaN. If the tensor is cut, each rank has
@@ -29,7 +29,7 @@ def Weft_AmaxOp : Weft_Op<"amax", [Pure, Weft_Shardable<["isNothingBeyond"]>]> {
 }
 
 def Weft_QuantizeOp : Weft_Op<"quantize", [Pure, Weft_Differentiable,
-    Weft_Shardable<["getCost", "isNothingBeyond"]>]> {
+    Weft_Shardable, Weft_Cost, Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "rounding to the nearest numbers of an FP8 format";
   let description = [{
     `output = round(input * scale) / scale`. The scale is the greatest power of two for which `amax

@@ -16,7 +16,7 @@
 
 include "weft/Dialect/Weft/IR/WeftOpBase.td"
 
-def Weft_ReshapeOp : Weft_Op<"reshape", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_ReshapeOp : Weft_Op<"reshape", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
   let summary = "dimensions merged into one, or one split into several";
   let description = [{
     `groups` lists, for each dimension of the tensor with fewer dimensions, the dimensions of the
@@ -48,7 +48,7 @@ def Weft_ReshapeOp : Weft_Op<"reshape", [Pure, Weft_Additive, Weft_Differentiabl
   }];
 }
 
-def Weft_ConcatOp : Weft_Op<"concat", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_ConcatOp : Weft_Op<"concat", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
   let summary = "tensors joined along a dimension";
   let description = [{
     The operands follow one another along `dim`, which is whole on every rank.
@@ -64,7 +64,7 @@ def Weft_ConcatOp : Weft_Op<"concat", [Pure, Weft_Additive, Weft_Differentiable]
   let hasVerifier = 1;
 }
 
-def Weft_SplitOp : Weft_Op<"split", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_SplitOp : Weft_Op<"split", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
   let summary = "a tensor split along a dimension";
   let description = [{
     The reverse of `weft.concat`, and its derivative. The results follow one another along `dim`,
@@ -81,7 +81,7 @@ def Weft_SplitOp : Weft_Op<"split", [Pure, Weft_Additive, Weft_Differentiable]> 
   let hasVerifier = 1;
 }
 
-def Weft_ExtractOp : Weft_Op<"extract", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_ExtractOp : Weft_Op<"extract", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
   let summary = "a part of a tensor, by offsets and strides";
   let description = [{
     `output[i…] = input[offsets + i * strides…]`. Only dimensions that are extracted as a whole may
@@ -107,7 +107,7 @@ def Weft_ExtractOp : Weft_Op<"extract", [Pure, Weft_Additive, Weft_Differentiabl
   }];
 }
 
-def Weft_PadOp : Weft_Op<"pad", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_PadOp : Weft_Op<"pad", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
   let summary = "a tensor with a constant around and between its elements";
   let description = [{
     Adds `low` and `high` elements of `value` before and after a dimension, and `interior` between
@@ -134,7 +134,7 @@ def Weft_PadOp : Weft_Op<"pad", [Pure, Weft_Additive, Weft_Differentiable]> {
   }];
 }
 
-def Weft_SelectOp : Weft_Op<"select", [Pure, Weft_Additive]> {
+def Weft_SelectOp : Weft_Op<"select", [Pure, Weft_Additive, Weft_Cost]> {
   let summary = "the element of a tensor at one index of the first dimension";
   let description = [{
     `output[i…] = input[index, i…]`. The first dimension is whole on every rank. The op takes a

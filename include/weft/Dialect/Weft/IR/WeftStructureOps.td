@@ -137,7 +137,7 @@ def Weft_CallOp : Weft_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
 }
 
 def Weft_ConstrainOp : Weft_Op<"constrain", [Pure, AllTypesMatch<["input", "output"]>,
-    Weft_Differentiable, Weft_Additive]> {
+    Weft_Differentiable, Weft_Additive, Weft_Cost]> {
   let summary = "a pinned sharding of a value";
   let description = [{
     Returns its operand. `dims` has for each dimension the axes that cut it, major to minor, or

@@ -25,7 +25,7 @@ def Weft_WideTensor : RankedTensorOf<[F32, F64]>;
 /// input place p * strides[d] + k * dilations[d] - low[d]. The window may extend beyond the image
 /// by `low` places before it and `high` after it.
 class Weft_WindowOp<string mnemonic, list<Trait> traits = []>
-    : Weft_Op<mnemonic, [Pure, Weft_Additive] # traits> {
+    : Weft_Op<mnemonic, [Pure, Weft_Additive, Weft_Cost] # traits> {
   dag window = (ins DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
                     DenseI64ArrayAttr:$dilations);
   let hasVerifier = 1;
@@ -145,7 +145,8 @@ def Weft_PoolGradOp : Weft_WindowOp<"pool_grad"> {
   }];
 }
 
-def Weft_GroupMeanOp : Weft_Op<"group_mean", [Pure, Weft_Additive, Weft_Differentiable]> {
+def Weft_GroupMeanOp : Weft_Op<"group_mean",
+    [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
   let summary = "means over groups of neighbouring samples";
   let description = [{
     The first dimension is the sample. `count` neighbours are a group, and each of them gets the
@@ -164,8 +165,8 @@ def Weft_GroupMeanOp : Weft_Op<"group_mean", [Pure, Weft_Additive, Weft_Differen
 }
 
 def Weft_SoftmaxOp : Weft_Op<"softmax", [Pure, Weft_Differentiable,
-    Weft_Shardable<["isAdditiveIn", "getPositionFactors", "setPosition", "getPosition",
-                    "setUnpaddedSizes", "mayBePadded", "isNothingBeyond", "getCost"]>]> {
+    Weft_Shardable, Weft_Cost, Weft_UnpaddedSizes,
+    Weft_Padding<["mayBePadded", "isNothingBeyond"]>]> {
   let summary = "exponentials along the last dimension, divided by their sum";
   let description = [{
     The greatest element is subtracted first, so that no exponential overflows.

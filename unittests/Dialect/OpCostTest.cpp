@@ -1,4 +1,4 @@
-//===- CostTest.cpp - operations and bytes of ops --------------------------===//
+//===- OpCostTest.cpp - operations and bytes of ops ------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,20 +17,20 @@ namespace {
 void expectCost(const std::string &arguments, const std::string &op, BatchPolynomial flops,
                 BatchPolynomial bytes) {
   Parsed parsed(arguments, op);
-  OpCost cost = parsed.shardable().getCost();
+  OpCost cost = costOf(parsed.shardable());
   EXPECT_DOUBLE_EQ(cost.flops.constant, flops.constant) << op;
   EXPECT_DOUBLE_EQ(cost.flops.perSample, flops.perSample) << op;
   EXPECT_DOUBLE_EQ(cost.bytes.constant, bytes.constant) << op;
   EXPECT_DOUBLE_EQ(cost.bytes.perSample, bytes.perSample) << op;
 }
 
-TEST(Cost, ElementCountIsLinearInTheBatch) {
+TEST(OpCost, ElementCountIsLinearInTheBatch) {
   EXPECT_DOUBLE_EQ(elementCount({2, 3}).at(10), 6);
   EXPECT_DOUBLE_EQ(elementCount({mlir::ShapedType::kDynamic, 3}).at(10), 30);
   EXPECT_DOUBLE_EQ(elementCount({}, 4).at(10), 4);
 }
 
-TEST(Cost, Matmul) {
+TEST(OpCost, Matmul) {
   // A multiply-add for each of batch * 4 * 8 * 16 points; x and y grow with the batch, w does not.
   expectCost("%x: tensor<?x4x8xf32>, %w: tensor<16x8xf32>",
              R"(%0 = weft.contract "bsk,nk->bsn" (%x, %w)
@@ -38,7 +38,7 @@ TEST(Cost, Matmul) {
              {0, 2 * 4 * 8 * 16}, {4 * 16 * 8, 4 * (4 * 8 + 4 * 16)});
 }
 
-TEST(Cost, GradientOfAWeight) {
+TEST(OpCost, GradientOfAWeight) {
   // The batch is summed away, but each sample costs.
   expectCost("%x: tensor<?x8xf64>, %y: tensor<?x16xf64>",
              R"(%0 = weft.contract "bk,bn->nk" (%x, %y)
@@ -46,13 +46,13 @@ TEST(Cost, GradientOfAWeight) {
              {0, 2 * 8 * 16}, {8 * 16 * 8, 8 * (8 + 16)});
 }
 
-TEST(Cost, PlainSum) {
+TEST(OpCost, PlainSum) {
   expectCost("%x: tensor<4x8xf32>",
              R"(%0 = weft.contract "ab->b" (%x) : (tensor<4x8xf32>) -> tensor<8xf32>)", {32, 0},
              {4 * (32 + 8), 0});
 }
 
-TEST(Cost, MapCountsItsScalarOps) {
+TEST(OpCost, MapCountsItsScalarOps) {
   // An addition, an exponential of ten, and a constant for nothing.
   expectCost("%x: tensor<?x8xf32>",
              R"(%0 = weft.map ins(%x : tensor<?x8xf32>) maps [affine_map<(i, j) -> (i, j)>]
@@ -66,7 +66,7 @@ TEST(Cost, MapCountsItsScalarOps) {
              {0, 8 * 11}, {0, 4 * 2 * 8});
 }
 
-TEST(Cost, AttentionIsHalfOfTwoMatmuls) {
+TEST(OpCost, AttentionIsHalfOfTwoMatmuls) {
   // Each of 2 matmuls: 2 * queries * keys * features for each of 2 * 3 heads, halved by causality.
   expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
              R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
@@ -75,7 +75,7 @@ TEST(Cost, AttentionIsHalfOfTwoMatmuls) {
              {0, 2 * 2 * 4 * 4 * 8 * 2 * 3 / 2}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
 }
 
-TEST(Cost, AttentionInAWindowIsLess) {
+TEST(OpCost, AttentionInAWindowIsLess) {
   // Queries see 1, 2, 2 and 2 keys, of which half a key each is the diagonal's share: 2 * (4 - 1).
   expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
              R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0 window = 2
@@ -84,7 +84,7 @@ TEST(Cost, AttentionInAWindowIsLess) {
              {0, 2 * 2 * (4 * 4 - 2 * 2) * 8 * 2 * 3 / 2}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
 }
 
-TEST(Cost, BidirectionalAttentionIsTwoMatmuls) {
+TEST(OpCost, BidirectionalAttentionIsTwoMatmuls) {
   expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
              R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0 bidirectional
                 : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
@@ -95,13 +95,13 @@ TEST(Cost, BidirectionalAttentionIsTwoMatmuls) {
 /// Expects the costs that an op states, per sample.
 void expectFlops(const std::string &arguments, const std::string &op, double done, double asked) {
   Parsed parsed(arguments, op);
-  OpCost cost = parsed.shardable().getCost();
+  OpCost cost = costOf(parsed.shardable());
   EXPECT_DOUBLE_EQ(cost.flops.perSample, done) << op;
   EXPECT_DOUBLE_EQ(cost.modelFlops.perSample, asked) << op;
   EXPECT_DOUBLE_EQ(cost.modelFlops.constant, 0) << op;
 }
 
-TEST(Cost, ScoresThatAreComputedAgainAreNotAskedFor) {
+TEST(OpCost, ScoresThatAreComputedAgainAreNotAskedFor) {
   // Each matmul: 2 * queries * keys for each of 2 * 3 heads, halved by causality. Three of the
   // gradient's five, of which one gives scores, are by 8 elements of a key, two by 4 of a value.
   const double half = 2 * 4 * 4 * 2 * 3 / 2.0;
@@ -122,7 +122,7 @@ TEST(Cost, ScoresThatAreComputedAgainAreNotAskedFor) {
               half * (3 * 8 + 2 * 4), half * (2 * 8 + 2 * 4));
 }
 
-TEST(Cost, ModelsAskForMatmuls) {
+TEST(OpCost, ModelsAskForMatmuls) {
   std::string matmul = R"(%0 = weft.contract "bsk,nk->bsn" (%x, %w)
       : (tensor<?x4x8xf32>, tensor<16x8xf32>) -> tensor<?x4x16xf32>)";
   expectFlops("%x: tensor<?x4x8xf32>, %w: tensor<16x8xf32>", matmul, 2 * 4 * 8 * 16,
@@ -151,21 +151,26 @@ TEST(Cost, ModelsAskForMatmuls) {
               2 * (6 * 3 * 3) * (4 * 3 * 3), 2 * (6 * 3 * 3) * (4 * 3 * 3));
 }
 
-TEST(Cost, EmbeddingReadsOneRowForEachToken) {
+TEST(OpCost, OpsThatStateNoneTakeOneOperationForEachElement) {
+  expectCost("%x: tensor<?x8xf32>", "%0 = weft.amax %x : tensor<?x8xf32> -> tensor<f32>", {0, 8},
+             {4, 4 * 8});
+}
+
+TEST(OpCost, EmbeddingReadsOneRowForEachToken) {
   expectCost("%t: tensor<1000x8xf32>, %i: tensor<?x4xi32>",
              R"(%0 = weft.embedding %t[%i]
                 : tensor<1000x8xf32>[tensor<?x4xi32>] -> tensor<?x4x8xf32>)",
              {0, 0}, {0, 2 * 4 * 4 * 8});
 }
 
-TEST(Cost, NormsTakeAFewOperationsForEachElement) {
+TEST(OpCost, NormsTakeAFewOperationsForEachElement) {
   expectCost("%x: tensor<?x8xf32>, %s: tensor<8xf32>",
              R"(%0 = weft.norm rms %x scale(%s : tensor<8xf32>) epsilon = 1.0e-5
                 : tensor<?x8xf32> -> tensor<?x8xf32>)",
              {0, 7 * 8}, {4 * 8, 4 * 2 * 8});
 }
 
-TEST(Cost, ConvolutionsMultiplyTheKernelAtEachPlace) {
+TEST(OpCost, ConvolutionsMultiplyTheKernelAtEachPlace) {
   // 6 channels of 3 x 3 places, each of 2 channels of a group times 3 x 3 places of the kernel.
   BatchPolynomial flops = {0, 2.0 * (6 * 3 * 3) * (2 * 3 * 3)};
   double x = 4 * 5 * 5, w = 6 * 2 * 3 * 3, y = 6 * 3 * 3;
@@ -185,14 +190,14 @@ TEST(Cost, ConvolutionsMultiplyTheKernelAtEachPlace) {
              op("convolution_kernel_grad", image, output, kernel), flops, bytes);
 }
 
-TEST(Cost, PoolsLookAtEachPlaceOfTheWindow) {
+TEST(OpCost, PoolsLookAtEachPlaceOfTheWindow) {
   expectCost("%x: tensor<?x4x6x6xf32>",
              R"(%0 = weft.pool max %x sizes [2, 3] strides [2, 3] low [0, 0] high [0, 0]
                 dilations [1, 1] : tensor<?x4x6x6xf32> -> tensor<?x4x3x2xf32>)",
              {0, 4 * 3 * 2 * (2 * 3)}, {0, 4 * (4 * 6 * 6 + 4 * 3 * 2)});
 }
 
-TEST(Cost, MovementIsNoArithmetic) {
+TEST(OpCost, MovementIsNoArithmetic) {
   expectCost("%x: tensor<?x8xf32>",
              R"(%0 = weft.reshape %x [[0], [1, 2]] : tensor<?x8xf32> -> tensor<?x2x4xf32>)", {0, 0},
              {0, 0});
