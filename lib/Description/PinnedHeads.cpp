@@ -1,4 +1,4 @@
-//===- PinnedHeads.cpp - adapts pins to few key and value heads -----------===//
+//===- PinnedHeads.cpp - adapts plans to few key and value heads ----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,84 +8,154 @@
 #include "weft/Description/Pins.h"
 
 #include <algorithm>
+#include <map>
 
 namespace weft::desc {
 
 namespace {
 
-constexpr const char *axisName = "tp", *groupAxisName = "tp_group";
+using Axes = std::vector<std::string>;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Returns the part of `ways` that cuts key and value heads, such that a rank has the fewest query
-/// heads. Of several it is the greatest, because the remaining ranks compute the same keys and
-/// values.
-int64_t waysOfHeads(int64_t kvHeads, int64_t group, int64_t ways) {
-  int64_t best = ways, fewest = ceilDiv(kvHeads, ways) * group;
-  for (int64_t some = ways - 1; some >= 1; --some) {
-    int64_t heads = ceilDiv(kvHeads, some) * ceilDiv(group, ways / some);
-    if (ways % some == 0 && heads < fewest) {
-      best = some;
-      fewest = heads;
-    }
-  }
-  return best;
-}
+/// Decides how many of the ranks along each axis cut key and value heads; the others cut the query
+/// heads that share one.
+class HeadFitter {
+public:
+  HeadFitter(const PlanSpec &plan, const ModelSpec &model)
+      : plan(plan), kvHeads(model.kvHeads), group(model.group()) {}
 
-/// Replaces the axis by its two parts.
-void splitAxis(PlanSpec &plan, int64_t ways) {
-  auto axis = std::find_if(plan.mesh.begin(), plan.mesh.end(),
-                           [](const AxisSpec &one) { return one.name == axisName; });
-  AxisSpec minor = {groupAxisName, axis->size / ways, axis->location};
-  axis->size = ways;
-  plan.mesh.insert(axis + 1, minor);
-  for (auto *entries : {&plan.shardings, &plan.homes}) {
-    for (ShardingSpec &entry : *entries) {
-      auto found = std::find(entry.axes.begin(), entry.axes.end(), axisName);
-      if (found != entry.axes.end()) {
-        entry.axes.insert(found + 1, groupAxisName);
+  /// Decides it for axes that together cut the heads, such that a rank has the fewest query heads.
+  /// Of several numbers the greatest is best, because the remaining ranks compute the same keys and
+  /// values. What was decided for another list stays.
+  void decide(const Axes &axes) {
+    int64_t ranks = 1;
+    for (const std::string &name : axes) {
+      ranks *= sizeOf(name);
+    }
+    int64_t before = 1, best = 0, fewest = 0;
+    for (const std::string &name : axes) {
+      auto known = headWays.find(name);
+      if (known != headWays.end() && known->second < sizeOf(name)) {
+        return decideRest(axes, before * known->second);
+      }
+      for (int64_t ways = 1; ways <= sizeOf(name); ++ways) {
+        bool isOpen =
+            sizeOf(name) % ways == 0 && (known == headWays.end() || ways == known->second);
+        int64_t heads = queryHeads(before * ways, ranks);
+        if (isOpen && (best == 0 || heads <= fewest)) {
+          best = before * ways;
+          fewest = heads;
+        }
+      }
+      before *= sizeOf(name);
+    }
+    decideRest(axes, best);
+  }
+
+  /// Removes the axes behind those that cut heads from `axes`, and returns them.
+  Axes takeRest(Axes &axes) const {
+    Axes kept, rest;
+    for (const std::string &name : axes) {
+      int64_t ways = headWays.at(name), size = sizeOf(name);
+      bool isBehind = !rest.empty() || ways == 1;
+      if (!isBehind && ways == size) {
+        kept.push_back(name);
+      } else if (isBehind) {
+        rest.push_back(name);
+      } else {
+        kept.push_back(SubAxis{name, 1, ways}.name());
+        rest.push_back(SubAxis{name, ways, size / ways}.name());
       }
     }
+    axes = kept;
+    return rest;
   }
-}
 
-/// In entries that cut heads, moves the axes from `last` on to `group`.
-void giveToGroups(std::vector<ShardingSpec> &entries, const std::string &last) {
-  for (size_t i = 0; i < entries.size(); ++i) {
-    std::vector<std::string> &axes = entries[i].axes;
-    auto found = std::find(axes.begin(), axes.end(), last);
-    if (entries[i].dimension == "kv_heads" && found != axes.end()) {
-      ShardingSpec ofGroup = entries[i];
-      ofGroup.dimension = "group";
-      ofGroup.axes.assign(found, axes.end());
-      axes.erase(found, axes.end());
-      entries.insert(entries.begin() + std::ptrdiff_t(i) + 1, ofGroup);
-      ++i;
+private:
+  int64_t sizeOf(const std::string &name) const { return plan.axis(name)->size; }
+
+  /// The query heads of one of `ranks` ranks if `ways` cut key and value heads.
+  int64_t queryHeads(int64_t ways, int64_t ranks) const {
+    return ceilDiv(kvHeads, ways) * ceilDiv(group, ranks / ways);
+  }
+
+  /// Notes for each axis its part of the first `ways` ways.
+  void decideRest(const Axes &axes, int64_t ways) {
+    for (const std::string &name : axes) {
+      int64_t part = std::min(ways, sizeOf(name));
+      headWays.try_emplace(name, part);
+      ways /= part;
     }
   }
-  std::erase_if(entries, [](const ShardingSpec &entry) {
-    return entry.dimension == "kv_heads" && entry.axes.empty();
+
+  const PlanSpec &plan;
+  const int64_t kvHeads, group;
+  std::map<std::string, int64_t> headWays;
+};
+
+/// The entries that cut key and value heads, those by fewer axes first.
+std::vector<const ShardingSpec *> entriesOfHeads(const PlanSpec &plan) {
+  std::vector<const ShardingSpec *> entries;
+  for (const ShardingSpec &entry : plan.shardings) {
+    if (entry.dimension == "kv_heads") {
+      entries.push_back(&entry);
+    }
+  }
+  std::sort(entries.begin(), entries.end(), [](const auto *a, const auto *b) {
+    return a->axes.size() != b->axes.size() ? a->axes.size() < b->axes.size() : a < b;
   });
+  return entries;
 }
 
 } // namespace
 
-PlanSpec fitPins(PlanSpec plan, const ModelSpec &model) {
-  const AxisSpec *axis = plan.axis(axisName);
-  if (model.graph || !axis || model.kvHeads % axis->size == 0 || model.group() == 1) {
+PlanSpec fitPins(const PlanSpec &plan, const ModelSpec &model) {
+  if (model.graph) {
     return plan;
   }
-  int64_t ways = waysOfHeads(model.kvHeads, model.group(), axis->size);
-  if (ways == axis->size) {
-    return plan;
+  HeadFitter fitter(plan, model);
+  for (const ShardingSpec *entry : entriesOfHeads(plan)) {
+    fitter.decide(entry->axes);
   }
-  if (ways > 1) {
-    splitAxis(plan, ways);
+  PlanSpec fitted = plan;
+  fitted.shardings.clear();
+  bool cutsGroups = false;
+  for (ShardingSpec entry : plan.shardings) {
+    bool isOfHeads = entry.dimension == "kv_heads";
+    Axes rest = isOfHeads ? fitter.takeRest(entry.axes) : Axes();
+    if (rest.empty() || !entry.axes.empty()) {
+      fitted.shardings.push_back(entry);
+    }
+    if (!rest.empty()) {
+      entry.dimension = "group";
+      entry.axes = rest;
+      fitted.shardings.push_back(entry);
+      cutsGroups = true;
+    }
   }
-  giveToGroups(plan.shardings, ways > 1 ? groupAxisName : axisName);
-  // Between steps groups are cut as in matmuls: this removes the homes that leave them whole.
-  std::erase_if(plan.homes, [](const ShardingSpec &entry) { return entry.dimension == "group"; });
-  return plan;
+  if (cutsGroups) {
+    // Between steps groups are cut as in matmuls: this removes the homes that leave them whole.
+    std::erase_if(fitted.homes,
+                  [](const ShardingSpec &entry) { return entry.dimension == "group"; });
+  }
+  return splitAxes(std::move(fitted));
+}
+
+PlanSpec splitForHeads(const PlanSpec &plan, const ModelSpec &model) {
+  std::vector<SubAxis> subAxes;
+  for (const AxisSpec &axis : plan.mesh) {
+    if (model.graph || parseSubAxis(axis.name)) {
+      continue; // The user has split it already.
+    }
+    Axes heads = {axis.name};
+    HeadFitter fitter(plan, model);
+    fitter.decide(heads);
+    if (!fitter.takeRest(heads).empty() && parseSubAxis(heads[0])) {
+      subAxes.push_back(*parseSubAxis(heads[0]));
+    }
+  }
+  return splitAxes(plan, subAxes);
 }
 
 } // namespace weft::desc

@@ -7,6 +7,7 @@
 
 #include "weft/Description/Plan.h"
 
+#include "AxisBorders.h"
 #include "Reader.h"
 #include "Text.h"
 #include "weft/plan.pb.h"
@@ -14,11 +15,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <set>
 
 namespace weft::desc {
 
+using detail::AxisBorders;
 using detail::Fields;
+
+/// The axes of a mesh by name.
+using Borders = std::map<std::string, AxisBorders>;
 
 static constexpr int64_t maximumRanks = 1 << 20;
 
@@ -34,6 +40,16 @@ const AxisSpec *PlanSpec::axis(std::string_view name) const {
   auto found = std::find_if(mesh.begin(), mesh.end(),
                             [&](const AxisSpec &axis) { return axis.name == name; });
   return found == mesh.end() ? nullptr : &*found;
+}
+
+MeshParts PlanSpec::parts() const {
+  std::vector<std::string> names;
+  std::vector<int64_t> sizes;
+  for (const AxisSpec &axis : mesh) {
+    names.push_back(axis.name);
+    sizes.push_back(axis.size);
+  }
+  return {std::move(names), std::move(sizes)};
 }
 
 bool operator==(const PlanSpec &a, const PlanSpec &b) {
@@ -117,6 +133,27 @@ std::optional<std::vector<std::string>> axesFor(const std::vector<ShardingSpec> 
   return entry ? std::optional(entry->axes) : std::nullopt;
 }
 
+/// Checks the sub-axes that an axis of legal size lists.
+static void checkParts(const proto::Axis &axis, Fields &fields) {
+  AxisBorders borders(axis.size());
+  int64_t before = 1;
+  for (int i = 0; i < axis.sub_axes_size(); before *= axis.sub_axes(i++)) {
+    int64_t size = axis.sub_axes(i);
+    std::string problem = size <= maximumRanks ? borders.add(before, size)
+                                               : "expected at most " + detail::text(maximumRanks) +
+                                                     ", got " + detail::text(size);
+    if (!problem.empty()) { // plan_r11
+      fields.error("sub_axes", "plan_r11", problem, i);
+      return;
+    }
+  }
+  if (axis.sub_axes_size() > 0 && before != axis.size()) { // plan_r11
+    fields.error("sub_axes", "plan_r11",
+                 "expected sizes whose product is the axis's size " + detail::text(axis.size()) +
+                     ", got " + detail::text(before));
+  }
+}
+
 static void checkMesh(const proto::Mesh &mesh, Fields fields) {
   std::set<std::string> names;
   int64_t ranks = 1;
@@ -141,6 +178,7 @@ static void checkMesh(const proto::Mesh &mesh, Fields fields) {
     if (!inner.integer("size", "plan_r3", 2, maximumRanks)) {
       continue;
     }
+    checkParts(axis, inner);
     // plan_r4
     if (ranks <= maximumRanks && (ranks *= axis.size()) > maximumRanks) {
       inner.error("size", "plan_r4",
@@ -150,27 +188,50 @@ static void checkMesh(const proto::Mesh &mesh, Fields fields) {
   }
 }
 
-/// Checks plan_r7 for a sharding or a home.
+/// Returns the whole axis or the sub-axis that `name` spells.
+static SubAxis readAxis(const std::string &name) {
+  return parseSubAxis(name).value_or(SubAxis{name, 1, maximumRanks});
+}
+
+static bool overlap(const SubAxis &a, const SubAxis &b) {
+  return a.axis == b.axis && a.before < b.before * b.size && b.before < a.before * a.size;
+}
+
+/// Checks plan_r7 and plan_r12 for a sharding or a home.
 template <typename Entry>
-static void checkAxes(const Entry &sharding, Fields &fields,
-                      const std::vector<std::string> &known) {
-  std::set<std::string> seen;
+static void checkAxes(const Entry &sharding, Fields &fields, Borders &known) {
+  std::vector<SubAxis> seen;
   for (int i = 0; i < sharding.axes_size(); ++i) {
     const std::string &name = sharding.axes(i);
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
+    SubAxis axis = readAxis(name);
+    auto error = [&](const char *rule, const std::string &text) {
+      fields.error("axes", rule, text, i);
+    };
+    auto found = known.find(axis.axis);
+    if (found == known.end()) {
+      std::vector<std::string> names;
+      for (const auto &[other, borders] : known) {
+        names.push_back(other);
+      }
       std::string help = known.empty() ? "; the mesh has no axes"
-                                       : detail::suggestion(name, known, "the mesh's axes");
-      fields.error("axes", "plan_r7", "unknown axis " + detail::quote(name) + help, i);
-    } else if (!seen.insert(name).second) {
-      fields.error("axes", "plan_r7",
-                   "expected an axis at most once, got " + detail::quote(name) + " again", i);
+                                       : detail::suggestion(axis.axis, names, "the mesh's axes");
+      error("plan_r7", "unknown axis " + detail::quote(name) + help);
+    } else if (std::any_of(seen.begin(), seen.end(),
+                           [&](const SubAxis &other) { return overlap(axis, other); })) {
+      error("plan_r7", "expected an axis at most once, got " + detail::quote(name) + " again");
+    } else if (axis.axis != name) { // plan_r12
+      std::string problem = found->second.add(axis.before, axis.size);
+      if (!problem.empty()) {
+        error("plan_r12", "no sub-axis " + detail::quote(name) + ": " + problem);
+      }
     }
+    seen.push_back(axis);
   }
 }
 
 template <typename Entries>
 static void checkEntries(const Entries &shardings, const char *field, Fields &fields,
-                         const std::vector<std::string> &axes) {
+                         Borders &axes) {
   std::vector<std::string> dimensions(dimensionNames().begin(), dimensionNames().end());
   std::set<std::pair<std::string, std::string>> entries;
   for (int i = 0; i < shardings.size(); ++i) {
@@ -202,9 +263,9 @@ static void checkPlan(const proto::Plan &plan, Fields &fields) {
   if (plan.has_mesh()) {
     checkMesh(plan.mesh(), fields.nested("mesh"));
   }
-  std::vector<std::string> axes;
+  Borders axes;
   for (const proto::Axis &axis : plan.mesh().axis()) {
-    axes.push_back(axis.name());
+    axes.try_emplace(axis.name(), std::clamp<int64_t>(axis.size(), 1, maximumRanks));
   }
   checkEntries(plan.sharding(), "sharding", fields, axes);
   checkEntries(plan.home(), "home", fields, axes);
@@ -213,10 +274,16 @@ static void checkPlan(const proto::Plan &plan, Fields &fields) {
 
 static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
   PlanSpec spec;
+  std::vector<SubAxis> subAxes;
   for (int i = 0; i < plan.mesh().axis_size(); ++i) {
     const proto::Axis &axis = plan.mesh().axis(i);
     spec.mesh.push_back(
         {axis.name(), axis.size(), fields.nested("mesh").nested("axis", i).location()});
+    int64_t before = 1;
+    for (int64_t size : axis.sub_axes()) {
+      subAxes.push_back({axis.name(), before, size});
+      before *= size;
+    }
   }
   auto resolveEntries = [&](const auto &entries, const char *field) {
     std::vector<ShardingSpec> specs;
@@ -234,7 +301,7 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
   spec.mayPad = plan.padding();
   spec.accumulation = plan.accumulation();
   spec.accumulationLocation = fields.locationOf("accumulation");
-  return spec;
+  return splitAxes(std::move(spec), subAxes);
 }
 
 Result<PlanSpec> parsePlan(std::string_view text, const std::string &file) {
@@ -245,26 +312,49 @@ Result<PlanSpec> loadPlan(const std::string &path) {
   return detail::loadDescription<PlanSpec>(path, parsePlan);
 }
 
+/// Returns the field's text of one axis, "dp=2" or "tp=2x4"; nothing if it has another form.
+static std::optional<std::string> axisField(std::string_view axis) {
+  auto isNamed = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  auto isDigit = [](unsigned char c) { return std::isdigit(c); };
+  size_t equals = std::min(axis.find('='), axis.size());
+  std::string_view name = axis.substr(0, equals);
+  if (equals == axis.size() || !std::all_of(name.begin(), name.end(), isNamed)) {
+    return std::nullopt;
+  }
+  std::string parts;
+  int64_t product = 1;
+  for (size_t begin = equals + 1; begin <= axis.size();) {
+    size_t end = std::min(axis.find('x', begin), axis.size());
+    std::string_view digits = axis.substr(begin, end - begin);
+    if (digits.empty() || digits.size() > 18 ||
+        !std::all_of(digits.begin(), digits.end(), isDigit)) {
+      return std::nullopt;
+    }
+    int64_t size = std::stoll(std::string(digits));
+    // Beyond the bounds of plan_r3, which reports it, only the order counts.
+    product = size > maximumRanks || product > maximumRanks ? 2 * maximumRanks : product * size;
+    parts += (parts.empty() ? "" : ", ") + std::to_string(size);
+    begin = end + 1;
+  }
+  bool isSplit = parts.find(',') != std::string::npos;
+  int64_t size = isSplit ? product : std::stoll(parts);
+  return " axis { name: \"" + std::string(name) + "\" size: " + std::to_string(size) +
+         (isSplit ? " sub_axes: [" + parts + "]" : "") + " }";
+}
+
 Result<PlanSpec> parseMesh(std::string_view text) {
   std::string plan = "version: 1 mesh {";
   for (size_t begin = 0; begin <= text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
     std::string_view axis = text.substr(begin, end - begin);
-    size_t equals = std::min(axis.find('='), axis.size());
-    std::string_view name = axis.substr(0, equals);
-    std::string_view size = axis.substr(std::min(equals + 1, axis.size()));
-    auto isNamed = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
-    auto isDigit = [](unsigned char c) { return std::isdigit(c); };
-    if (!std::all_of(name.begin(), name.end(), isNamed) || size.empty() || size.size() > 18 ||
-        !std::all_of(size.begin(), size.end(), isDigit)) {
+    std::optional<std::string> field = axisField(axis);
+    if (!field) {
       return Diagnostics{{{"--mesh", 0, 0},
                           "",
                           "plan_r2",
                           "expected name=size as in dp=2,tp=4, got " + detail::quote(axis)}};
     }
-    // A leading 0 would make it octal.
-    size.remove_prefix(std::min(size.find_first_not_of('0'), size.size() - 1));
-    plan += " axis { name: \"" + std::string(name) + "\" size: " + std::string(size) + " }";
+    plan += *field;
     begin = end + 1;
   }
   return parsePlan(plan + " }", "--mesh");
@@ -287,16 +377,22 @@ std::string describeEntry(const ShardingSpec &entry) {
 }
 
 std::string printPlan(const PlanSpec &plan) {
+  const MeshParts parts = plan.parts();
   std::string text = "version: 1\n";
   if (!plan.mesh.empty()) {
     text += "mesh {\n";
-    for (const AxisSpec &axis : plan.mesh) {
-      text += "  axis { name: \"" + axis.name + "\" size: " + std::to_string(axis.size) + " }\n";
+    for (const SplitAxis &axis : parts.axes()) {
+      text += "  axis { name: \"" + axis.name + "\" size: " + std::to_string(axis.size());
+      for (size_t i = 0; i < axis.parts.size() && axis.parts.size() > 1; ++i) {
+        text += (i == 0 ? " sub_axes: [" : ", ") + std::to_string(axis.parts[i]);
+      }
+      text += axis.parts.size() > 1 ? "] }\n" : " }\n";
     }
     text += "}\n";
   }
   auto print = [&](const char *field, const std::vector<ShardingSpec> &entries) {
-    for (const ShardingSpec &entry : entries) {
+    for (ShardingSpec entry : entries) {
+      entry.axes = parts.join(entry.axes);
       text += std::string(field) + " " + textOf(entry) + "\n";
     }
   };

@@ -82,13 +82,7 @@ private:
   }
 
   /// "dp=64" or "dp=8, cp=2".
-  std::string sized(const Axes &axes) const {
-    std::string text;
-    for (const std::string &axis : axes) {
-      text += (text.empty() ? "" : ", ") + axis + "=" + std::to_string(plan.axis(axis)->size);
-    }
-    return text;
-  }
+  std::string sized(const Axes &axes) const { return plan.parts().sized(axes, ", "); }
 
   void nameData() {
     if (!batch.empty()) {
@@ -232,13 +226,21 @@ private:
   std::vector<std::string> lines;
 };
 
+/// Returns a plan without entries on the mesh of `plan`, with axes that are not split.
+PlanSpec withoutEntries(const PlanSpec &plan) {
+  PlanSpec open;
+  const MeshParts parts = plan.parts();
+  for (const SplitAxis &axis : parts.axes()) {
+    open.mesh.push_back({axis.name, axis.size(), {}});
+  }
+  open.accumulation = plan.accumulation;
+  return open;
+}
+
 /// FSDP over all ranks: every axis cuts the batch, and variables between steps.
-PlanSpec shardedData(const PlanSpec &plan) {
-  PlanSpec all;
-  all.mesh = plan.mesh;
-  all.accumulation = plan.accumulation;
+PlanSpec shardedData(PlanSpec all) {
   Axes axes;
-  for (const AxisSpec &axis : plan.mesh) {
+  for (const AxisSpec &axis : all.mesh) {
     axes.push_back(axis.name);
   }
   for (std::string_view dimension : dimensionNames()) {
@@ -261,21 +263,22 @@ std::vector<std::string> recognize(const PlanSpec &plan,
 }
 
 std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
+  const PlanSpec open = withoutEntries(plan);
   std::vector<std::string> axes;
-  for (const AxisSpec &axis : plan.mesh) {
+  for (const AxisSpec &axis : open.mesh) {
     static constexpr std::string_view known[] = {"dp", "fsdp", "ep", "cp", "tp"};
     if (std::find(std::begin(known), std::end(known), axis.name) == std::end(known)) {
       return {};
     }
     axes.push_back(axis.name + "=" + std::to_string(axis.size));
   }
-  bool hasData = plan.axis("dp") || plan.axis("fsdp") || plan.axis("cp"),
-       hasTensor = plan.axis("tp");
+  bool hasData = open.axis("dp") || open.axis("fsdp") || open.axis("cp"),
+       hasTensor = open.axis("tp");
   std::vector<Strategy> strategies;
   auto addPins = [&](std::string name, std::vector<std::string> pins) {
     pins.insert(pins.begin(), axes.begin(), axes.end());
     if (Result<PlanSpec> pinned = applyPins(pins)) {
-      pinned->mesh = plan.mesh; // Which may number its ranks in another order.
+      pinned->mesh = open.mesh; // Which may number its ranks in another order.
       pinned->accumulation = plan.accumulation;
       strategies.push_back({std::move(name), *pinned});
     }
@@ -299,8 +302,8 @@ std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
       }
     }
   }
-  if (!plan.mesh.empty()) {
-    strategies.push_back({"ZeRO-3 (FSDP) over all ranks", shardedData(plan)});
+  if (!open.mesh.empty()) {
+    strategies.push_back({"ZeRO-3 (FSDP) over all ranks", shardedData(open)});
   }
   return strategies;
 }

@@ -187,7 +187,6 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
   }
   // parsePlan refuses unknown axes and products beyond a mesh, but code may build plans that have
   // them.
-  std::string product;
   int64_t ways = 1;
   for (const std::string &name : sharding.axes) {
     const AxisSpec *axis = plan.axis(name);
@@ -197,7 +196,6 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
       return;
     }
     ways *= axis->size;
-    product += (product.empty() ? "" : " * ") + name + "=" + detail::text(axis->size);
   }
   auto size =
       std::find_if(sizes.begin(), sizes.end(), [&](int64_t length) { return length % ways != 0; });
@@ -205,8 +203,9 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
     return;
   }
   std::string total = sharding.axes.size() > 1 ? " = " + detail::text(ways) : "";
-  error("legal_r2", product + total + " does not divide " + sharding.dimension + "=" +
-                        detail::text(*size) + ", use one of " + divisors(*size, machine.devices()));
+  error("legal_r2", plan.parts().sized(sharding.axes, " * ") + total + " does not divide " +
+                        sharding.dimension + "=" + detail::text(*size) + ", use one of " +
+                        divisors(*size, machine.devices()));
 }
 
 Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
@@ -224,12 +223,10 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
   }
   // legal_r3
   if (plan.ranks() > machine.devices()) {
-    std::string sizes;
-    for (const AxisSpec &axis : plan.mesh) {
-      sizes += (sizes.empty() ? "" : " * ") + axis.name + "=" + detail::text(axis.size);
-    }
+    const MeshParts parts = plan.parts();
     diagnostics.push_back({plan.mesh.front().location, "", "legal_r3",
-                           sizes + (plan.mesh.size() > 1 ? " need " : " needs ") +
+                           parts.sized(parts.partNames(), " * ") +
+                               (plan.mesh.size() > 1 ? " need " : " needs ") +
                                detail::text(plan.ranks()) + " devices, machine " + machine.name +
                                " has " + detail::text(machine.devices())});
   }

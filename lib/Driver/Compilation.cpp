@@ -60,15 +60,8 @@ std::string ownRuntimeLibrary() {
 }
 
 /// "the mesh dp=2 tp=4" or "one rank".
-std::string meshText(llvm::ArrayRef<StringAttr> names, llvm::ArrayRef<int64_t> sizes) {
-  if (names.empty()) {
-    return "one rank";
-  }
-  std::string text = "the mesh";
-  for (auto [name, size] : llvm::zip_equal(names, sizes)) {
-    text += " " + name.str() + "=" + std::to_string(size);
-  }
-  return text;
+std::string meshText(const MeshParts &parts) {
+  return parts.axes().empty() ? "one rank" : "the mesh " + parts.text();
 }
 
 void printDiagnostic(llvm::raw_ostream &os, Diagnostic &diagnostic, llvm::StringRef kind) {
@@ -218,15 +211,10 @@ LogicalResult Compilation::checkModule() {
     return fail("'" + options.input + "' has " + llvm::Twine(sizes.microBatches) +
                 " micro-batches, but the plan says " + llvm::Twine(descriptions.plan.accumulation));
   }
-  llvm::SmallVector<StringAttr> names;
-  llvm::SmallVector<int64_t> axisSizes;
-  for (const desc::AxisSpec &axis : descriptions.plan.mesh) {
-    names.push_back(StringAttr::get(&context, axis.name));
-    axisSizes.push_back(axis.size);
-  }
-  if (mesh != MeshAttr::get(&context, names, axisSizes)) {
-    return fail("'" + options.input + "' is for " + meshText(mesh.getNames(), mesh.getSizes()) +
-                ", but the plan is for " + meshText(names, axisSizes));
+  MeshParts got = mesh.getParts(), expected = descriptions.plan.parts();
+  if (got.partNames() != expected.partNames() || got.partSizes() != expected.partSizes()) {
+    return fail("'" + options.input + "' is for " + meshText(got) + ", but the plan is for " +
+                meshText(expected));
   }
   return success();
 }

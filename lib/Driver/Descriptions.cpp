@@ -70,8 +70,9 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   if (!valid) {
     return std::nullopt;
   }
-  if (model && options.plan.empty() && options.mesh.empty()) {
-    plan = desc::fitPins(*plan, **model);
+  if (model && options.plan.empty()) {
+    plan =
+        options.mesh.empty() ? desc::fitPins(*plan, **model) : desc::splitForHeads(*plan, **model);
   }
   Descriptions descriptions{std::nullopt, std::nullopt, *machine, *recipe, *plan};
   if (!model) {

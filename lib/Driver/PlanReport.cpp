@@ -8,6 +8,7 @@
 #include "weft/Driver/PlanReport.h"
 
 #include "weft/Driver/CommandLine.h"
+#include "weft/Driver/Report.h"
 
 #include "report/MemoryReport.h"
 #include "support/Text.h"
@@ -64,10 +65,8 @@ void printHeader(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Progra
   int64_t ranks = program.rankCount();
   os << program.modelName << " on " << ranks << (ranks == 1 ? " rank" : " ranks") << " of "
      << machine.name;
-  const char *separator = ", mesh ";
-  for (const rt::Axis &axis : program.mesh) {
-    os << separator << axis.name << '=' << axis.size;
-    separator = " ";
+  if (!program.mesh.empty()) {
+    os << ", mesh " << meshText(program);
   }
   os << ", plan " << program.planHash << '\n';
   for (const std::string &line : desc::recognize(facts.plan, facts.variables)) {

@@ -10,6 +10,7 @@
 #include "report/MemoryReport.h"
 #include "support/Text.h"
 #include "weft/Cost/PredictProgram.h"
+#include "weft/Mesh/MeshParts.h"
 #include "weft/Schedule/Lifetimes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -17,16 +18,24 @@
 
 using namespace weft;
 
+std::string weft::meshText(const rt::Program &program) {
+  std::vector<std::string> names;
+  std::vector<int64_t> sizes;
+  for (const rt::Axis &axis : program.mesh) {
+    names.push_back(axis.name);
+    sizes.push_back(axis.size);
+  }
+  return MeshParts(std::move(names), std::move(sizes)).text();
+}
+
 namespace {
 
 /// "4 ranks, mesh dp=2 tp=2" or "1 rank".
 void printRanks(llvm::raw_ostream &os, const rt::Program &program) {
   int64_t ranks = program.rankCount();
   os << ranks << (ranks == 1 ? " rank" : " ranks");
-  const char *separator = ", mesh ";
-  for (const rt::Axis &axis : program.mesh) {
-    os << separator << axis.name << '=' << axis.size;
-    separator = " ";
+  if (!program.mesh.empty()) {
+    os << ", mesh " << meshText(program);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "support/Text.h"
 #include "weft/Cost/PredictProgram.h"
+#include "weft/Description/Pins.h"
 #include "weft/Planner/ReviewPlan.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -27,7 +28,7 @@ static desc::MachineSpec withoutMemoryLimit(const desc::MachineSpec &machine) {
 Rival weft::priceRival(const CompileOptions &options, Descriptions descriptions,
                        const desc::Strategy &strategy) {
   Rival rival{strategy.name, "", {}};
-  descriptions.plan = strategy.plan;
+  descriptions.plan = desc::fitPins(strategy.plan, *descriptions.model);
   planner::PlanReview review = planner::reviewPlan(*descriptions.model, descriptions.recipe,
                                                    descriptions.machine, descriptions.plan);
   if (!review.errors.empty()) {

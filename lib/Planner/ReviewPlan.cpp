@@ -111,11 +111,7 @@ std::vector<std::string> Review::batchAxes() const {
 }
 
 std::string Review::product(const std::vector<std::string> &axes) const {
-  std::string all;
-  for (const std::string &name : axes) {
-    all += (all.empty() ? "" : " * ") + name + "=" + text(plan.axis(name)->size);
-  }
-  return all;
+  return plan.parts().sized(axes, " * ");
 }
 
 std::vector<std::string> Review::allAxes() const {
@@ -146,6 +142,9 @@ void Review::checkRanks() {
   }
   std::vector<std::string> fitting;
   for (size_t i = 0; i < plan.mesh.size(); ++i) {
+    if (parseSubAxis(plan.mesh[i].name)) {
+      continue; // Another size would be another split of its axis.
+    }
     int64_t others = *ranks / plan.mesh[i].size;
     PlanSpec changed = plan;
     changed.mayPad = false; // Suggests no sizes that need padding.

@@ -69,6 +69,7 @@ public:
       shrinkRest();
     }
     small.recipe.globalBatch = microBatch * small.plan.accumulation;
+    small.plan = desc::renameParts(std::move(small.plan));
     return std::move(small);
   }
 

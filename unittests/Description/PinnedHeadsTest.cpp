@@ -42,19 +42,18 @@ TEST(PinnedHeads, AreLeftToPaddingWithoutGroups) {
   EXPECT_TRUE(fitted("tp=4", 7, 2) == *applyPins({"tp=4"}));
 }
 
-TEST(PinnedHeads, TwoAxesForFewHeads) {
+TEST(PinnedHeads, SubAxesForFewHeads) {
   PlanSpec plan = fitted("dp=2,tp=4", 2, 4);
   EXPECT_EQ(printPlan(plan), R"(version: 1
 mesh {
   axis { name: "dp" size: 2 }
-  axis { name: "tp" size: 2 }
-  axis { name: "tp_group" size: 2 }
+  axis { name: "tp" size: 4 sub_axes: [2, 2] }
 }
 sharding { value: "*" dimension: "batch" axes: ["dp"] }
-sharding { value: "*" dimension: "kv_heads" axes: ["tp"] }
-sharding { value: "*" dimension: "group" axes: ["tp_group"] }
-sharding { value: "*" dimension: "ffn" axes: ["tp", "tp_group"] }
-sharding { value: "*" dimension: "vocab" axes: ["tp", "tp_group"] }
+sharding { value: "*" dimension: "kv_heads" axes: ["tp:(1)2"] }
+sharding { value: "*" dimension: "group" axes: ["tp:(2)2"] }
+sharding { value: "*" dimension: "ffn" axes: ["tp"] }
+sharding { value: "*" dimension: "vocab" axes: ["tp"] }
 )");
 }
 
@@ -68,11 +67,38 @@ TEST(PinnedHeads, GroupsAloneWhereHeadsHaveNoCommonFactor) {
 
 TEST(PinnedHeads, OtherPinsGoAlong) {
   PlanSpec plan = fitted("dp=2,tp=4,cp=2:all-to-all,sp=true,zero=1", 2, 4);
-  EXPECT_EQ(axesOf(plan, "sequence", "mlp_norm"), (Axes{"cp", "tp", "tp_group"}));
+  EXPECT_EQ(axesOf(plan, "sequence", "mlp_norm"), (Axes{"cp", "tp:(1)2", "tp:(2)2"}));
   // An axis that exchanges the sequence for heads cuts query heads too.
-  EXPECT_EQ(axesOf(plan, "kv_heads", "attention"), Axes{"tp"});
-  EXPECT_EQ(axesOf(plan, "group", "attention"), (Axes{"tp_group", "cp"}));
+  EXPECT_EQ(axesOf(plan, "kv_heads", "attention"), Axes{"tp:(1)2"});
+  EXPECT_EQ(axesOf(plan, "group", "attention"), (Axes{"tp:(2)2", "cp"}));
   // A weight that matmuls cut lies cut so.
   EXPECT_EQ(axesFor(plan.homes, "adam_m/w", "group"), std::nullopt);
   EXPECT_EQ(axesFor(plan.homes, "adam_m/w", "hidden"), (Axes{"dp", "cp"}));
+}
+
+TEST(PinnedHeads, AnyAxisThatCutsHeads) {
+  // Here cp alone exchanges the sequence for heads, of which there are two.
+  PlanSpec plan = fitted("cp=4:all-to-all", 2, 2);
+  EXPECT_EQ(axesOf(plan, "kv_heads", "attention"), Axes{"cp:(1)2"});
+  EXPECT_EQ(axesOf(plan, "group", "attention"), Axes{"cp:(2)2"});
+  EXPECT_EQ(axesOf(plan, "sequence"), (Axes{"cp:(1)2", "cp:(2)2"}));
+  // What tp leaves of the heads, cp cuts in part.
+  plan = fitted("tp=2,cp=4:all-to-all", 4, 2);
+  EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"tp"});
+  EXPECT_EQ(axesOf(plan, "kv_heads", "attention"), (Axes{"tp", "cp:(1)2"}));
+  EXPECT_EQ(axesOf(plan, "group", "attention"), Axes{"cp:(2)2"});
+}
+
+TEST(PinnedHeads, SplitMeshForTheSearch) {
+  ModelSpec model;
+  model.kvHeads = 2;
+  model.heads = 8;
+  PlanSpec plan = splitForHeads(*parseMesh("x=2,y=8"), model);
+  EXPECT_EQ(plan.parts().partNames(), (Axes{"x", "y:(1)2", "y:(2)4"}));
+  EXPECT_EQ(printPlan(plan), R"(version: 1
+mesh {
+  axis { name: "x" size: 2 }
+  axis { name: "y" size: 8 sub_axes: [2, 4] }
+}
+)");
 }

@@ -56,12 +56,17 @@ std::string_view pinsHelp();
 /// Safe to call from any thread.
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh = {});
 
-/// Adapts `plan`, which applyPins made, to a model whose number of key and value heads tp does not
-/// divide. If that means less computation, tp cuts the query heads that share a key and value head
-/// (`group`) instead, or becomes two axes, "tp", which cuts kv_heads, and "tp_group", which cuts
-/// group. Example: with tp=4 and two key and value heads of two query heads each, every rank has
-/// one query head, and each key and value head is on two ranks.
-PlanSpec fitPins(PlanSpec plan, const ModelSpec &model);
+/// Adapts `plan`, which applyPins made, to a model whose number of key and value heads the axes
+/// that cut them do not divide. If that means less computation, these axes cut the query heads that
+/// share a key and value head (`group`) instead, or a sub-axis cuts kv_heads and the rest cuts
+/// group. Example: with tp=4 and two key and value heads of two query heads each, tp:(1)2 cuts
+/// kv_heads and tp:(2)2 cuts group; every rank has one query head, and each key and value head is
+/// on two ranks.
+PlanSpec fitPins(const PlanSpec &plan, const ModelSpec &model);
+
+/// Splits the axes of a plan without entries where fitPins would, so that the search may cut
+/// kv_heads by one part and group by the other.
+PlanSpec splitForHeads(const PlanSpec &plan, const ModelSpec &model);
 
 } // namespace weft::desc
 

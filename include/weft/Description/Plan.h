@@ -18,6 +18,7 @@
 #define WEFT_DESCRIPTION_PLAN_H
 
 #include "weft/Description/Diagnostic.h"
+#include "weft/Mesh/MeshParts.h"
 
 #include <cstdint>
 #include <optional>
@@ -28,8 +29,9 @@
 
 namespace weft::desc {
 
-/// One mesh axis; its size is at least 2.
+/// One mesh axis, or one part of an axis that is split; its size is at least 2.
 struct AxisSpec {
+  /// A part is called as in weft/Mesh/MeshParts.h.
   std::string name;
   int64_t size = 0;
   /// Where it was written; not part of the plan's identity.
@@ -42,7 +44,8 @@ struct ShardingSpec {
   std::string value = "*";
   /// A name that isDimensionName or isOpDimension accepts.
   std::string dimension;
-  /// Axes that split the dimension, major to minor. With none, it is whole.
+  /// Axes of the mesh, or parts of axes, that split the dimension, major to minor. With none, it is
+  /// whole.
   std::vector<std::string> axes;
   /// Where it was written; not part of the plan's identity.
   Location location;
@@ -50,10 +53,10 @@ struct ShardingSpec {
   int64_t priority = 0;
 };
 
-/// Mesh axes are major to minor: ranks are numbered row-major, the last axis varies fastest. No
-/// axis means one rank. If several shardings match a value and dimension, the one of the lowest
-/// priority holds, and of equal ones the last. The same rule applies to homes, which take
-/// precedence over shardings.
+/// Mesh axes are major to minor, and so are the parts of an axis: ranks are numbered row-major, the
+/// last axis varies fastest. No axis means one rank. If several shardings match a value and
+/// dimension, the one of the lowest priority holds, and of equal ones the last. The same rule
+/// applies to homes, which take precedence over shardings.
 struct PlanSpec {
   std::vector<AxisSpec> mesh;
   /// For operations, and for variables of these names.
@@ -69,8 +72,10 @@ struct PlanSpec {
 
   /// Number of ranks: the product of the axis sizes.
   int64_t ranks() const;
-  /// Returns the axis of that name, or null.
+  /// Returns the axis or part of that name, or null.
   const AxisSpec *axis(std::string_view name) const;
+  /// Returns the parts of the mesh's axes.
+  MeshParts parts() const;
 };
 
 /// Returns true if both are equal in everything but locations.
@@ -108,9 +113,18 @@ Result<PlanSpec> loadPlan(const std::string &path);
 /// As loadPlan, but reads `text`; `file` is only for diagnostics.
 Result<PlanSpec> parsePlan(std::string_view text, const std::string &file = "plan");
 
-/// Parses a mesh such as "dp=2,tp=4" and returns its plan without shardings. Fails as parsePlan
-/// does.
+/// Parses a mesh such as "dp=2,tp=4", or "dp=2,tp=2x2" to split an axis, and returns its plan
+/// without shardings. Fails as parsePlan does.
 Result<PlanSpec> parseMesh(std::string_view text);
+
+/// Splits the axes of `plan` at the borders of `subAxes` and of all sub-axes that its entries name,
+/// and names the parts in its entries. REQUIRES: these are sub-axes of the mesh's axes, and of two
+/// borders of an axis one divides the other.
+PlanSpec splitAxes(PlanSpec plan, const std::vector<SubAxis> &subAxes = {});
+
+/// Gives the parts of split axes, in the mesh and in entries, the names that belong to their sizes,
+/// which may have changed.
+PlanSpec renameParts(PlanSpec plan);
 
 /// Returns an entry's place, if known, and its text, for messages.
 std::string describeEntry(const ShardingSpec &entry);

@@ -39,7 +39,8 @@ struct Strategy {
   PlanSpec plan;
 };
 
-/// Returns the common strategies on the mesh of `plan`; none if it has axes that no pin makes.
+/// Returns the common strategies on the mesh of `plan`, whose axes they do not split (fitPins
+/// does); none if it has axes that no pin makes.
 std::vector<Strategy> knownStrategies(const PlanSpec &plan);
 
 } // namespace weft::desc

@@ -27,6 +27,9 @@ struct CompileReport {
 /// Prints ranks, memory, kernels and times of a compilation whose result is in the file `path`.
 void printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path);
 
+/// Returns the mesh of `program`, "dp=2 tp=2x4" with a split axis; empty for one rank.
+std::string meshText(const rt::Program &program);
+
 } // namespace weft
 
 #endif // WEFT_DRIVER_REPORT_H

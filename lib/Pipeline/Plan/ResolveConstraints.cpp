@@ -144,12 +144,24 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
           "resolve-constraints: expected a module with a mesh, see apply-plan");
       return signalPassFailure();
     }
+    for (ConstrainOp op : constraints) {
+      splitNames(op, mesh);
+    }
     for (size_t i = 0; i < constraints.size(); ++i) {
       if (failed(check(constraints[i], mesh)) || failed(overruleOthers(i, constraints))) {
         return signalPassFailure();
       }
       pin(constraints[i]);
     }
+  }
+
+  /// Lists the parts of the axes and sub-axes that the constraint names.
+  static void splitNames(ConstrainOp op, MeshAttr mesh) {
+    auto dims = llvm::map_to_vector(op.getDims(), [&](Attribute dim) -> Attribute {
+      auto axes = dyn_cast<ArrayAttr>(dim);
+      return axes ? Attribute(mesh.splitNames(axes)) : dim;
+    });
+    op.setDimsAttr(ArrayAttr::get(op.getContext(), dims));
   }
 
   /// Checks that the mesh has the axes and that they divide the dimensions.

@@ -11,6 +11,7 @@
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -69,37 +70,93 @@ int64_t MeshAttr::getSize(ArrayAttr axes) const {
   return size;
 }
 
+static std::vector<std::string> toStrings(ArrayRef<StringAttr> names) {
+  std::vector<std::string> texts;
+  for (StringAttr name : names) {
+    texts.push_back(name.str());
+  }
+  return texts;
+}
+
+static SmallVector<StringAttr> toAttrs(MLIRContext *context,
+                                       const std::vector<std::string> &texts) {
+  return llvm::map_to_vector(
+      texts, [&](const std::string &text) { return StringAttr::get(context, text); });
+}
+
+MeshParts MeshAttr::getParts() const {
+  return {toStrings(getNames()), {getSizes().begin(), getSizes().end()}};
+}
+
+ArrayAttr MeshAttr::splitNames(ArrayAttr names) const {
+  const MeshParts parts = getParts();
+  SmallVector<Attribute> split;
+  for (Attribute name : names) {
+    auto text = dyn_cast<StringAttr>(name);
+    if (auto named = text ? parts.partsOf(text.getValue()) : std::nullopt) {
+      llvm::append_range(split, toAttrs(getContext(), *named));
+    } else {
+      split.push_back(name);
+    }
+  }
+  return ArrayAttr::get(getContext(), split);
+}
+
+ArrayAttr MeshAttr::joinNames(ArrayAttr names) const {
+  auto parts = llvm::to_vector(names.getAsRange<StringAttr>());
+  SmallVector<Attribute> joined;
+  llvm::append_range(joined, toAttrs(getContext(), getParts().join(toStrings(parts))));
+  return ArrayAttr::get(getContext(), joined);
+}
+
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes) {
-  for (auto [i, name] : llvm::enumerate(names)) {
-    if (llvm::is_contained(names.take_front(i), name)) {
-      return emitError() << "mesh axis " << name << " occurs twice"; // mesh_c1
+  for (auto [name, size] : llvm::zip_equal(names, sizes)) {
+    if (size < 2) { // mesh_c2
+      return emitError() << "mesh axis " << name << " must have a size of at least 2, got " << size;
     }
-    if (sizes[i] < 2) { // mesh_c2
-      return emitError() << "mesh axis " << name << " must have a size of at least 2, got "
-                         << sizes[i];
+  }
+  const MeshParts parts(toStrings(names), {sizes.begin(), sizes.end()});
+  llvm::StringSet<> seen;
+  for (const SplitAxis &axis : parts.axes()) {
+    if (!seen.insert(axis.name).second) { // mesh_c1
+      return emitError() << "mesh axis \"" << axis.name << "\" occurs twice";
+    }
+  }
+  for (auto [name, expected] : llvm::zip_equal(names, parts.partNames())) {
+    if (name.getValue() != expected) { // mesh_c3
+      return emitError() << "mesh axis " << name << " has the name of a sub-axis, expected \""
+                         << expected << "\"";
     }
   }
   return success();
 }
 
 Attribute MeshAttr::parse(AsmParser &parser, Type) {
-  SmallVector<StringAttr> names;
-  SmallVector<int64_t> sizes;
+  std::vector<SplitAxis> axes;
   auto parseAxis = [&]() -> ParseResult {
-    return failure(parser.parseAttribute(names.emplace_back()) || parser.parseEqual() ||
-                   parser.parseInteger(sizes.emplace_back()));
+    StringAttr name;
+    SmallVector<int64_t> sizes;
+    if (parser.parseAttribute(name) || parser.parseEqual() ||
+        parser.parseDimensionList(sizes, /*allowDynamic=*/false, /*withTrailingX=*/false)) {
+      return failure();
+    }
+    axes.push_back({name.str(), {sizes.begin(), sizes.end()}});
+    return success();
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseAxis)) {
     return {};
   }
-  return parser.getChecked<MeshAttr>(parser.getContext(), names, sizes);
+  const MeshParts parts(std::move(axes));
+  return parser.getChecked<MeshAttr>(
+      parser.getContext(), toAttrs(parser.getContext(), parts.partNames()), parts.partSizes());
 }
 
 void MeshAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  llvm::interleaveComma(llvm::zip(getNames(), getSizes()), printer, [&](auto axis) {
-    printer << std::get<0>(axis) << "=" << std::get<1>(axis);
+  llvm::interleaveComma(getParts().axes(), printer, [&](const SplitAxis &axis) {
+    printer << StringAttr::get(getContext(), axis.name) << "=";
+    llvm::interleave(axis.parts, printer, "x");
   });
   printer << ">";
 }
@@ -108,7 +165,7 @@ void MeshAttr::print(AsmPrinter &printer) const {
 // ShardingAttr
 //===----------------------------------------------------------------------===//
 
-static ParseResult parseAxes(AsmParser &parser, ArrayAttr &axes) {
+static ParseResult parseAxes(AsmParser &parser, MeshAttr mesh, ArrayAttr &axes) {
   SmallVector<Attribute> names;
   auto parseName = [&]() -> ParseResult {
     StringAttr name;
@@ -121,13 +178,13 @@ static ParseResult parseAxes(AsmParser &parser, ArrayAttr &axes) {
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseName)) {
     return failure();
   }
-  axes = ArrayAttr::get(parser.getContext(), names);
+  axes = mesh.splitNames(ArrayAttr::get(parser.getContext(), names));
   return success();
 }
 
-static void printAxes(AsmPrinter &printer, ArrayAttr axes) {
+static void printAxes(AsmPrinter &printer, MeshAttr mesh, ArrayAttr axes) {
   printer << "{";
-  llvm::interleaveComma(axes, printer, [&](Attribute axis) { printer << axis; });
+  llvm::interleaveComma(mesh.joinNames(axes), printer, [&](Attribute axis) { printer << axis; });
   printer << "}";
 }
 
@@ -136,7 +193,7 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   SmallVector<ArrayAttr> dims;
   ArrayAttr unreduced = ArrayAttr::get(parser.getContext(), {});
   ReductionKind reduction = ReductionKind::Sum;
-  auto parseDim = [&] { return parseAxes(parser, dims.emplace_back()); };
+  auto parseDim = [&] { return parseAxes(parser, mesh, dims.emplace_back()); };
   if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim)) {
     return {};
@@ -144,7 +201,8 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   if (succeeded(parser.parseOptionalComma())) {
     FailureOr<ReductionKind> kind = failure();
     if (parser.parseKeyword("unreduced") || parser.parseEqual() ||
-        failed(kind = FieldParser<ReductionKind>::parse(parser)) || parseAxes(parser, unreduced)) {
+        failed(kind = FieldParser<ReductionKind>::parse(parser)) ||
+        parseAxes(parser, mesh, unreduced)) {
       return {};
     }
     reduction = *kind;
@@ -162,11 +220,12 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
 
 void ShardingAttr::print(AsmPrinter &printer) const {
   printer << "<" << getMesh() << ", [";
-  llvm::interleaveComma(getDims(), printer, [&](ArrayAttr dim) { printAxes(printer, dim); });
+  llvm::interleaveComma(getDims(), printer,
+                        [&](ArrayAttr dim) { printAxes(printer, getMesh(), dim); });
   printer << "]";
   if (!isReduced()) {
     printer << ", unreduced = " << stringifyReductionKind(getReduction());
-    printAxes(printer, getUnreduced());
+    printAxes(printer, getMesh(), getUnreduced());
   }
   printer << ">";
 }
@@ -316,6 +375,20 @@ ShardingAttr withUnreduced(ShardingAttr sharding, ArrayRef<Attribute> axes,
                            ReductionKind reduction) {
   return ShardingAttr::get(sharding.getMesh(), sharding.getDims(),
                            sortByMesh(sharding.getMesh(), axes), reduction);
+}
+
+ParseResult parseGroupAxes(OpAsmParser &parser, ArrayAttr &axes, MeshAttr &mesh) {
+  if (parser.parseAttribute(axes) || parser.parseKeyword("of") ||
+      parser.parseCustomAttributeWithFallback(mesh)) {
+    return failure();
+  }
+  axes = mesh.splitNames(axes);
+  return success();
+}
+
+void printGroupAxes(OpAsmPrinter &printer, Operation *, ArrayAttr axes, MeshAttr mesh) {
+  printer << mesh.joinNames(axes) << " of ";
+  printer.printStrippedAttrOrType(mesh);
 }
 
 } // namespace weft

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Dialect/Weft/IR/Fp8Ops.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
 
 using namespace mlir;
 using namespace weft;

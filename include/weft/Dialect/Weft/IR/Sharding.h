@@ -23,9 +23,11 @@
 // A dimension may use several axes; the first cuts first (major), the next cuts each shard.
 //
 // A dimension may be too small for an axis, such as two key heads for eight ranks of "tp". The axis
-// is then split in two: <"tp"=2, "tp_group"=4> has the same ranks in the same order. A dimension
-// that all eight ranks cut has ["tp","tp_group"]; the heads have ["tp"] and are replicated over
-// "tp_group". (For pins, desc::fitPins splits the axis.)
+// is then split into sub-axes: <"tp"=2x4> has the same ranks in the same order. A dimension that
+// all eight ranks cut has {"tp"}; the heads have {"tp:(1)2"} and are replicated over "tp:(2)4", or
+// another dimension has {"tp:(2)4"}. To every algorithm, "tp:(1)2" and "tp:(2)4" are two axes, the
+// parts of "tp" (weft/Mesh/MeshParts.h); only texts join them. desc::fitPins and
+// desc::splitForHeads split axes.
 //
 // The third state of an axis is unreduced, also called pending. With `unreduced = sum{"tp"}`, each
 // rank holds one term, and the value is the sum of the terms over tp. The result of a matmul whose
@@ -84,6 +86,12 @@ ShardingAttr withDim(ShardingAttr sharding, int64_t dim, mlir::ArrayAttr axes);
 /// Returns `sharding` with other unreduced axes, sorted by the mesh.
 ShardingAttr withUnreduced(ShardingAttr sharding, llvm::ArrayRef<mlir::Attribute> axes,
                            ReductionKind reduction);
+
+/// Parses and prints `["dp", "tp"] of #mesh` in the assembly of ops; for GroupAxes in their
+/// definitions. The text may join the parts of an axis.
+mlir::ParseResult parseGroupAxes(mlir::OpAsmParser &parser, mlir::ArrayAttr &axes, MeshAttr &mesh);
+void printGroupAxes(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::ArrayAttr axes,
+                    MeshAttr mesh);
 
 } // namespace weft
 

@@ -26,6 +26,7 @@
 #include "weft/Dialect/Weft/IR/FactorRule.h"
 #include "weft/Dialect/Weft/IR/OpCost.h"
 #include "weft/Dialect/Weft/IR/Position.h"
+#include "weft/Mesh/MeshParts.h"
 
 #include "weft/Dialect/Weft/IR/WeftDialect.h.inc"
 #include "weft/Dialect/Weft/IR/WeftEnums.h.inc"

@@ -125,10 +125,15 @@ def Weft_MeshAttr : Weft_Attr<"Mesh", "mesh"> {
     `#weft.mesh<"dp"=2, "tp"=4>` is eight ranks in two rows of four. `#weft.mesh<>`
     is one rank.
 
+    An axis may be split into sub-axes: `#weft.mesh<"dp"=2, "tp"=2x4>` has an axis "tp" of eight
+    ranks with the parts "tp:(1)2" and "tp:(2)4" (`weft/Mesh/MeshParts.h`). The mesh lists parts: an
+    axis that is not split is one part.
+
     **Constraints:**
     - mesh_c1: axis names are unique.
-    - mesh_c2: every axis has a size of at least 2 (a size of 1 would be a second
+    - mesh_c2: every part has a size of at least 2 (a size of 1 would be a second
       spelling of no axis).
+    - mesh_c3: an axis's name is not that of a sub-axis.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names,
                         ArrayRefParameter<"int64_t">:$sizes);
@@ -137,14 +142,21 @@ def Weft_MeshAttr : Weft_Attr<"Mesh", "mesh"> {
   let extraClassDeclaration = [{
     /// Number of ranks: the product of all sizes.
     int64_t getRankCount() const;
-    /// Size of the axis called `name`, or 0 if there is none.
+    /// Size of the part called `name`, or 0 if there is none.
     int64_t getSize(::mlir::StringAttr name) const;
-    /// Product of the sizes of `axes`, which must all exist.
+    /// Product of the sizes of the parts `axes`, which must all exist.
     int64_t getSize(::mlir::ArrayAttr axes) const;
-    /// Position of the axis called `name`, or -1.
+    /// Position of the part called `name`, or -1.
     int64_t getIndex(::mlir::StringAttr name) const;
-    /// Coordinates of rank `rank`, one for each axis.
+    /// Coordinates of rank `rank`, one for each part.
     ::llvm::SmallVector<int64_t> getCoordinates(int64_t rank) const;
+    /// The axes and their parts.
+    MeshParts getParts() const;
+    /// Returns the parts of the axes and sub-axes that `names` lists; leaves unknown names as they
+    /// are.
+    ::mlir::ArrayAttr splitNames(::mlir::ArrayAttr names) const;
+    /// The reverse of splitNames: the fewest names for the parts that `names` lists.
+    ::mlir::ArrayAttr joinNames(::mlir::ArrayAttr names) const;
   }];
 }
 
@@ -157,6 +169,9 @@ def Weft_ShardingAttr : Weft_Attr<"Sharding", "sharding",
     explains the algebra with examples.
 
     `tensor<8x512xf32, #weft.sharding<#mesh, [{"dp"}, {} ], unreduced = sum{"tp"}>>`
+
+    The text names axes, or sub-axes such as "tp:(2)4" whose borders are borders of the mesh's
+    parts. The attribute lists parts.
 
     **Constraints:**
     - sharding_c1: every axis exists in the mesh.

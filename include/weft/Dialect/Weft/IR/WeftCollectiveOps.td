@@ -48,7 +48,7 @@ def Weft_AllReduceOp : Weft_GroupOp<"all_reduce"> {
   let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
                        Weft_ReductionKindAttr:$reduction);
   let assemblyFormat = [{
-    `` $reduction $input `over` $axes `of` $mesh attr-dict `:` type($input) `->` type($output)
+    `` $reduction $input `over` custom<GroupAxes>($axes, $mesh) attr-dict `:` type($input) `->` type($output)
   }];
 }
 
@@ -64,7 +64,7 @@ def Weft_AllGatherOp : Weft_GroupOp<"all_gather"> {
   let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
                        I64Attr:$dim);
   let assemblyFormat = [{
-    $input `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($input) `->` type($output)
+    $input `dim` $dim `over` custom<GroupAxes>($axes, $mesh) attr-dict `:` type($input) `->` type($output)
   }];
 }
 
@@ -82,7 +82,7 @@ def Weft_ReduceScatterOp : Weft_GroupOp<"reduce_scatter"> {
   let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
                        I64Attr:$dim, Weft_ReductionKindAttr:$reduction);
   let assemblyFormat = [{
-    `` $reduction $input `dim` $dim `over` $axes `of` $mesh attr-dict
+    `` $reduction $input `dim` $dim `over` custom<GroupAxes>($axes, $mesh) attr-dict
     `:` type($input) `->` type($output)
   }];
 }
@@ -102,7 +102,7 @@ def Weft_AllToAllOp : Weft_GroupOp<"all_to_all"> {
   let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
                        I64Attr:$split, I64Attr:$concat);
   let assemblyFormat = [{
-    $input `split` $split `concat` $concat `over` $axes `of` $mesh attr-dict
+    $input `split` $split `concat` $concat `over` custom<GroupAxes>($axes, $mesh) attr-dict
     `:` type($input) `->` type($output)
   }];
 }
@@ -125,7 +125,7 @@ def Weft_PermuteOp : Weft_GroupOp<"permute"> {
   let arguments = (ins Weft_Tensor:$input, Weft_MeshAttr:$mesh, StrArrayAttr:$axes,
                        DenseI32ArrayAttr:$sources);
   let assemblyFormat = [{
-    $input `over` $axes `of` $mesh `from` $sources attr-dict
+    $input `over` custom<GroupAxes>($axes, $mesh) `from` $sources attr-dict
     `:` type($input) `->` type($output)
   }];
 }
@@ -144,7 +144,7 @@ def Weft_SliceOp : Weft_GroupOp<"slice"> {
   let arguments = (ins Weft_Tensor:$input, Optional<Index>:$index, Weft_MeshAttr:$mesh,
                        StrArrayAttr:$axes, I64Attr:$dim);
   let assemblyFormat = [{
-    $input `dim` $dim `over` $axes `of` $mesh (`index` $index^)? attr-dict
+    $input `dim` $dim `over` custom<GroupAxes>($axes, $mesh) (`index` $index^)? attr-dict
     `:` type($input) `->` type($output)
   }];
 }
@@ -162,7 +162,7 @@ def Weft_PartialOp : Weft_GroupOp<"partial"> {
   let arguments = (ins Weft_FloatTensor:$input, Optional<Index>:$index, Weft_MeshAttr:$mesh,
                        StrArrayAttr:$axes);
   let assemblyFormat = [{
-    $input `over` $axes `of` $mesh (`index` $index^)? attr-dict
+    $input `over` custom<GroupAxes>($axes, $mesh) (`index` $index^)? attr-dict
     `:` type($input) `->` type($output)
   }];
 }

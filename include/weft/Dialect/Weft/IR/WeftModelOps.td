@@ -207,7 +207,7 @@ def Weft_AttentionOp : Weft_Op<"attention", [Pure, Weft_Differentiable, Weft_Per
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
     (`turns` $turns^)?
-    (`over` $axes^ `of` $mesh)? attr-dict
+    (`over` custom<GroupAxes>($axes, $mesh)^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($output) `,` type($lse)
   }];
 }
@@ -248,7 +248,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
     (`starts` `(` $starts^ `:` type($starts) `)`)?
     (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? (`order` $order^)? (`turn` $turn^)?
     (`turns` $turns^)?
-    (`over` $axes^ `of` $mesh)? attr-dict
+    (`over` custom<GroupAxes>($axes, $mesh)^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
     `,` type($gradient)
     `->` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient)
