@@ -159,10 +159,20 @@ class CheckStyle(unittest.TestCase):
         self.check("todo", "wrong.cpp:2: 'FIX" "ME' promises something for later")
 
     def test_paths(self):
-        self.write("clean.md", "A folder's root/, src/work/ and https://a.org/work\n")
+        self.write("clean.md", "A folder's root/, src/" "work/ and https://a.org/" "root\n")
         self.check("paths")
         self.write("wrong.md", "\nIn /wo" "rk/main and `/ro" "ot/x`.\n")
         self.check("paths", "wrong.md:2: '/ro" "ot' is a folder", "wrong.md:2: '/wo" "rk' is a folder")
+
+    def test_sources(self):
+        self.write("lib/CMakeLists.txt", "add_library(a STATIC sub/Named.cpp)\nfoo(Stem)  # Comment.cpp\n")
+        self.write("lib/sub/Named.cpp", "")
+        self.write("lib/Stem.cpp", "")
+        self.check("sources")
+        self.write("lib/NotNamed.cpp", "")
+        self.write("lib/Comment.cpp", "")
+        self.check("sources", "lib/Comment.cpp:1: no CMakeLists.txt names 'Comment.cpp'",
+                   "lib/NotNamed.cpp:1: no CMakeLists.txt names 'NotNamed.cpp'")
 
     def test_links(self):
         self.write("docs/other.md", "# A `b_c` (d), and *e*!\n\n## Twice\n\n## Twice\n\n```\n# Code\n```\n"

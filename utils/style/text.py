@@ -10,7 +10,7 @@ import os
 import re
 
 from documents import is_table, mask_code
-from tree import Violation
+from tree import Tree, Violation
 
 # Kinds without an entry, as tests, whose lines are what they check, may be as wide as they need.
 WIDTHS = {"c++": 100, "markdown": 120, "python": 120, "shell": 120, "td": 120, "proto": 120, "cmake": 120,
@@ -112,3 +112,21 @@ def todo(tree):
 
 def paths(tree):
     return find(tree, re.compile(r"(?<![\w.}>$*)])/(?:work|root)(?=/|\b)"), "'{}' is a folder of one machine")
+
+
+def sources(tree):
+    """Every C++ source is named by the CMakeLists.txt of its folder or of one above: a test that none names never
+    runs."""
+    lists = {os.path.dirname(file.path): file.text for file in Tree(tree.root).of_kind("cmake")}
+    for file in tree.of_kind("c++"):
+        if not file.path.endswith(".cpp") or not lists:
+            continue
+        folder, name = os.path.split(file.path)
+        while True:
+            listed = re.sub(r"#.*", "", lists.get(folder, ""))
+            if re.search(rf"(?<![\w.-]){re.escape(name)}\b|(?<![\w.-]){re.escape(name[:-4])}\b|GLOB", listed):
+                break
+            if not folder:
+                yield Violation(file.path, 1, f"no CMakeLists.txt names '{name}'")
+                break
+            folder = os.path.dirname(folder)
