@@ -142,7 +142,8 @@ void weft::declareDescriptionOptions(CommandLine &line, CompileOptions &options)
 
 void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addText("--mesh", "AXES",
-               "the axes of the ranks, as in dp=2,tp=4; the search finds the fastest split",
+               "the axes of the ranks, as in dp=2,tp=4, or tp=2x2 to split an axis;\n"
+               "the search finds the fastest split",
                options.mesh);
   line.addList("--pin", "NAME=VALUE", desc::pinsHelp(), options.pins);
   line.addText("--plan", "FILE", "split by this plan", options.plan);

@@ -58,6 +58,7 @@ UNEVEN_EXPERT_MESHES = ("ep=3", "ep=5", "dp=3", "tp=3", "tp=5", "cp=3:gather", "
 SIX_EXPERTS_MESHES = ("ep=4", "ep=5", "ep=4,tp=2", "dp=2,ep=4,zero=3", "ep=4,tp=2,sp=true")
 # Fewer key heads than ranks.
 FEW_HEADS_MESHES = ("tp=2", "tp=4", "tp=8", "dp=2,tp=4", "tp=4,sp=true", "cp=2:all-to-all,tp=4",
+                    "cp=4:all-to-all", "cp=2:all-to-all,tp=2",
                     "dp=2,tp=4,zero=3")
 
 # In micro-batches: of samples that dropout numbers, with sums that are pending, cut or whole.

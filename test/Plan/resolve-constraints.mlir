@@ -86,3 +86,31 @@ module attributes {weft.mesh = #mesh} {
     return
   }
 }
+
+// -----
+
+// A constraint may name a split axis, or a sub-axis.
+
+#mesh = #weft.mesh<"tp"=2x2>
+module attributes {weft.mesh = #mesh} {
+  weft.variable parameter @x ["batch", "hidden"] {weft.pins = [[], []]} : tensor<4x8xf64>
+
+  // CHECK-LABEL: func.func @parts
+  // CHECK:         weft.constrain {{.*}} {weft.pins = {{\[\["tp:\(1\)2", "tp:\(2\)2"\], unit, \{\}\]}}}
+  // CHECK:         weft.constrain {{.*}} {weft.pins = {{\[\["tp:\(2\)2"\], \["tp:\(1\)2"\], \{\}\]}}}
+  // PLAN-LABEL:  func.func @parts
+  // PLAN:          weft.constrain {{.*}}[{"tp"}, {}]>>
+  // PLAN:          weft.constrain {{.*}}[{"tp:(2)2"}, {"tp:(1)2"}]>>
+  // LOCAL-LABEL: func.func @parts
+  func.func @parts() {
+    %0 = weft.read @x : tensor<4x8xf64>
+    %1 = weft.constrain %0 [["tp"], unit] : tensor<4x8xf64>
+    %2 = weft.map ins(%1 : tensor<4x8xf64>) maps [affine_map<(d0, d1) -> (d0, d1)>] -> tensor<4x8xf64> {
+    ^bb0(%a: f64):
+      weft.yield %a : f64
+    }
+    %3 = weft.constrain %2 [["tp:(2)2"], ["tp:(1)2"]] : tensor<4x8xf64>
+    weft.assign @x, %3 : tensor<4x8xf64>
+    return
+  }
+}

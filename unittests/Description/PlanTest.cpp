@@ -131,8 +131,12 @@ TEST(Plan, MeshAlone) {
   ASSERT_TRUE(bool(plan)) << errors(plan);
   EXPECT_EQ(printPlan(*plan), "version: 1\nmesh {\n  axis { name: \"dp\" size: 2 }\n"
                               "  axis { name: \"tp\" size: 4 }\n}\n");
-  for (std::string text :
-       {"", "dp", "dp=", "dp=2,", "dp=-2", "dp=2x", "dp\"=2", "dp=9999999999999999999"}) {
+  EXPECT_EQ(parseMesh("dp=2,tp=2x4")->parts().text(), "dp=2 tp=2x4");
+  EXPECT_EQ(errors(parseMesh("tp=1048576x1048576x2")),
+            "plan_r3: --mesh:1:41: mesh.axis[0].size: expected a number from 2 to 1048576, got "
+            "2097152\n");
+  for (std::string text : {"", "dp", "dp=", "dp=2,", "dp=-2", "dp=2x", "dp=x2", "dp=2xx2", "dp\"=2",
+                           "dp=9999999999999999999"}) {
     size_t comma = text.rfind(',');
     std::string axis = comma == std::string::npos ? text : text.substr(comma + 1);
     EXPECT_EQ(errors(parseMesh(text)),
@@ -224,6 +228,86 @@ TEST(Plan, R7Axes) {
       "tp\n");
   EXPECT_EQ(errors(parsePlan("version: 1 sharding { dimension: 'ffn' axes: 'tp' }", "p")),
             "plan_r7: p:1:40: sharding[0].axes[0]: unknown axis 'tp'; the mesh has no axes\n");
+}
+
+/// A plan with an axis "tp" of 12 and this list of axes for ffn, then `rest`.
+static std::string splitPlan(const std::string &axes, const std::string &rest = "") {
+  return "version: 1 mesh { axis { name: 'dp' size: 2 } axis { name: 'tp' size: 12 } }\n"
+         "sharding { dimension: 'ffn' axes: [" +
+         axes + "] }" + rest;
+}
+
+TEST(Plan, R7SubAxes) {
+  EXPECT_EQ(errors(parsePlan(splitPlan("'tp', 'tp:(1)2'"), "p")),
+            "plan_r7: p:2:42: sharding[0].axes[1]: expected an axis at most once, got 'tp:(1)2' "
+            "again\n");
+  EXPECT_EQ(errors(parsePlan(splitPlan("'tp:(1)4', 'tp:(2)2'"), "p")),
+            "plan_r7: p:2:48: sharding[0].axes[1]: expected an axis at most once, got 'tp:(2)2' "
+            "again\n");
+  EXPECT_EQ(errors(parsePlan(splitPlan("'xp:(1)2'"), "p")),
+            "plan_r7: p:2:36: sharding[0].axes[0]: unknown axis 'xp:(1)2', did you mean 'dp'?\n");
+}
+
+TEST(Plan, R11SubAxesOfTheMesh) {
+  auto errorsOf = [](const std::string &parts) {
+    return errors(parsePlan(
+        "version: 1 mesh { axis { name: 'tp' size: 12 sub_axes: [" + parts + "] } }", "p"));
+  };
+  EXPECT_EQ(errorsOf("2, 3, 2"), "");
+  EXPECT_EQ(errorsOf("12"), "");
+  EXPECT_EQ(
+      errorsOf("2, 5"),
+      "plan_r11: p:1:60: mesh.axis[0].sub_axes[1]: 2 * 5 does not divide the axis's size 12\n");
+  EXPECT_EQ(errorsOf("2, 3"),
+            "plan_r11: p:1:57: mesh.axis[0].sub_axes: expected sizes whose product "
+            "is the axis's size 12, got 6\n");
+  EXPECT_EQ(errorsOf("12, 1"),
+            "plan_r11: p:1:61: mesh.axis[0].sub_axes[1]: expected a size of at least 2, got 1\n");
+  EXPECT_EQ(errorsOf("9223372036854775807"),
+            "plan_r11: p:1:57: mesh.axis[0].sub_axes[0]: expected at most 1048576, got "
+            "9223372036854775807\n");
+}
+
+TEST(Plan, R12SubAxesOfEntries) {
+  EXPECT_EQ(
+      errors(parsePlan(splitPlan("'tp:(1)5'"), "p")),
+      "plan_r12: p:2:36: sharding[0].axes[0]: no sub-axis 'tp:(1)5': 1 * 5 does not divide the "
+      "axis's size 12\n");
+  EXPECT_EQ(errors(parsePlan(splitPlan("'tp:(2)1'"), "p")),
+            "plan_r12: p:2:36: sharding[0].axes[0]: no sub-axis 'tp:(2)1': expected a size of at "
+            "least 2, got 1\n");
+  EXPECT_EQ(errors(parsePlan(
+                splitPlan("'tp:(1)2'", "\nhome { dimension: 'ffn' axes: ['tp:(1)3'] }"), "p")),
+            "plan_r12: p:3:32: home[0].axes[0]: no sub-axis 'tp:(1)3': the axis is also split into "
+            "2 * 6, which 3 * 4 crosses\n");
+}
+
+TEST(Plan, SubAxesSplitTheMesh) {
+  Result<PlanSpec> plan =
+      parsePlan(splitPlan("'tp:(1)2', 'dp'", "home { dimension: 'ffn' axes: ['tp'] }"), "p");
+  ASSERT_TRUE(bool(plan)) << errors(plan);
+  // The parts are axes of their own; only the text joins them.
+  EXPECT_EQ(plan->parts().partNames(), (std::vector<std::string>{"dp", "tp:(1)2", "tp:(2)6"}));
+  EXPECT_EQ(plan->ranks(), 24);
+  EXPECT_EQ(plan->axis("tp:(2)6")->size, 6);
+  EXPECT_EQ(plan->homes[0].axes, (std::vector<std::string>{"tp:(1)2", "tp:(2)6"}));
+  EXPECT_EQ(printPlan(*plan), R"(version: 1
+mesh {
+  axis { name: "dp" size: 2 }
+  axis { name: "tp" size: 12 sub_axes: [2, 6] }
+}
+sharding { value: "*" dimension: "ffn" axes: ["tp:(1)2", "dp"] }
+home { value: "*" dimension: "ffn" axes: ["tp"] }
+)");
+  EXPECT_TRUE(*parsePlan(printPlan(*plan)) == *plan);
+}
+
+TEST(Plan, PartsFollowTheirSizes) {
+  PlanSpec plan = *parsePlan(splitPlan("'tp:(2)6'"));
+  plan.mesh[1].size = 3;
+  plan = renameParts(plan);
+  EXPECT_EQ(plan.parts().partNames(), (std::vector<std::string>{"dp", "tp:(1)3", "tp:(3)6"}));
+  EXPECT_EQ(plan.shardings[0].axes, std::vector<std::string>{"tp:(3)6"});
 }
 
 TEST(Plan, R8Duplicates) {

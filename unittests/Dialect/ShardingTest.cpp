@@ -42,6 +42,17 @@ TEST(Mesh, Sizes) {
   EXPECT_EQ(MeshAttr::get(&context(), {}, {}).getRankCount(), 1);
 }
 
+TEST(Mesh, Parts) {
+  auto split = cast<MeshAttr>(parseAttribute(R"(#weft.mesh<"dp"=2, "tp"=2x4>)", &context()));
+  EXPECT_EQ(split.getRankCount(), 16);
+  EXPECT_EQ(split.getNames().size(), 3U);
+  EXPECT_EQ(split.getCoordinates(13), (SmallVector<int64_t>{1, 1, 1}));
+  EXPECT_EQ(split.splitNames(axes({"tp", "other", "dp"})),
+            axes({"tp:(1)2", "tp:(2)4", "other", "dp"}));
+  EXPECT_EQ(split.joinNames(axes({"tp:(1)2", "tp:(2)4", "dp"})), axes({"tp", "dp"}));
+  EXPECT_EQ(split.joinNames(axes({"tp:(2)4"})), axes({"tp:(2)4"}));
+}
+
 TEST(Sharding, LocalShape) {
   ShardingAttr cut = sharding(R"([{"dp", "tp"}, {}, {"pp"}])");
   EXPECT_EQ(cut.getShards(0), 6);

@@ -16,9 +16,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 /// dp=2, tp=8 in parts of 2 and 4, ep=12 in parts of 2, 3 and 2.
-MeshParts mesh() {
-  return MeshParts({{"dp", {2}}, {"tp", {2, 4}}, {"ep", {2, 3, 2}}});
-}
+MeshParts mesh() { return MeshParts({{"dp", {2}}, {"tp", {2, 4}}, {"ep", {2, 3, 2}}}); }
 
 std::optional<Names> named(Names names) { return names; }
 
@@ -32,15 +30,16 @@ TEST(SubAxis, Names) {
   EXPECT_EQ(axis->size, 4);
   EXPECT_EQ(axis->name(), "tp:(2)4");
   EXPECT_TRUE(parseSubAxis("tp:(1)1048576"));
-  for (const char *wrong : {"", "tp", ":(1)2", "tp:", "tp:(", "tp:()2", "tp:(1)", "tp:(1)2x",
-                            "tp:(1) 2", "tp:(0)2", "tp:(01)2", "tp:(-1)2", "tp(1)2", "tp:(1)1048577",
-                            "tp:(1)99999999999999999999"}) {
+  for (const char *wrong :
+       {"", "tp", ":(1)2", "tp:", "tp:(", "tp:()2", "tp:(1)", "tp:(1)2x", "tp:(1) 2", "tp:(0)2",
+        "tp:(01)2", "tp:(-1)2", "tp(1)2", "tp:(1)1048577", "tp:(1)99999999999999999999"}) {
     EXPECT_FALSE(parseSubAxis(wrong)) << wrong;
   }
 }
 
 TEST(MeshParts, PartsHaveNamesAndSizes) {
-  EXPECT_EQ(mesh().partNames(), (Names{"dp", "tp:(1)2", "tp:(2)4", "ep:(1)2", "ep:(2)3", "ep:(6)2"}));
+  EXPECT_EQ(mesh().partNames(),
+            (Names{"dp", "tp:(1)2", "tp:(2)4", "ep:(1)2", "ep:(2)3", "ep:(6)2"}));
   EXPECT_EQ(mesh().partSizes(), (std::vector<int64_t>{2, 2, 4, 2, 3, 2}));
   MeshParts again(mesh().partNames(), mesh().partSizes());
   ASSERT_EQ(again.axes().size(), 3U);

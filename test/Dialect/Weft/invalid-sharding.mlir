@@ -17,6 +17,36 @@ func.func private @f() attributes {weft.mesh = #weft.mesh<1=2>}
 
 // -----
 
+// mesh_c1
+// expected-error @+1 {{mesh axis "tp" occurs twice}}
+func.func private @f() attributes {weft.mesh = #weft.mesh<"tp"=2x2, "tp"=2>}
+
+// -----
+
+// mesh_c2
+// expected-error @+1 {{mesh axis "tp:(2)1" must have a size of at least 2, got 1}}
+func.func private @f() attributes {weft.mesh = #weft.mesh<"tp"=2x1>}
+
+// -----
+
+// mesh_c3
+// expected-error @+1 {{mesh axis "tp:(1)2" has the name of a sub-axis, expected "tp"}}
+func.func private @f() attributes {weft.mesh = #weft.mesh<"tp:(1)2"=2>}
+
+// -----
+
+// sharding_c1: the mesh is not split there.
+// expected-error @+1 {{axis "tp:(1)4" is not in the mesh}}
+func.func private @f(tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2x4>, [{"tp:(1)4"}]>>)
+
+// -----
+
+// sharding_c2
+// expected-error @+1 {{axis "tp:(2)4" occurs twice in a sharding}}
+func.func private @f(tensor<8x4xf32, #weft.sharding<#weft.mesh<"tp"=2x4>, [{"tp"}, {"tp:(2)4"}]>>)
+
+// -----
+
 // sharding_c1
 // expected-error @+1 {{axis "dp" is not in the mesh}}
 func.func private @f(tensor<4xf32, #weft.sharding<#weft.mesh<"tp"=2>, [{"dp"}]>>)

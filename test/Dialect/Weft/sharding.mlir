@@ -5,9 +5,11 @@
 // CHECK-DAG: #[[LINE:.*]] = #weft.mesh<"tp"=2>
 // CHECK-DAG: #[[POINT:.*]] = #weft.mesh<>
 // CHECK-DAG: #[[BOX:.*]] = #weft.mesh<"dp"=2, "tp"=4>
+// CHECK-DAG: #[[SPLIT:.*]] = #weft.mesh<"dp"=2, "tp"=2x2x3>
 #line = #weft.mesh<"tp"=2>
 #point = #weft.mesh<>
 #box = #weft.mesh<"dp"=2, "tp"=4>
+#split = #weft.mesh<"dp"=2, "tp"=2x2x3>
 
 // CHECK: module attributes {weft.mesh = #[[BOX]]}
 module attributes {weft.mesh = #box} {
@@ -32,4 +34,23 @@ module attributes {weft.mesh = #box} {
   // An unknown batch may be cut: its size is checked once it is known.
   // CHECK: @batch(tensor<?x3xf32, #weft.sharding<#[[BOX]], [{"dp", "tp"}, {}]>>)
   func.func private @batch(tensor<?x3xf32, #weft.sharding<#box, [{"dp", "tp"}, {}]>>)
+  // A sub-axis of 2 ranks cuts two heads, the rest cuts their groups, and all of tp another dimension.
+  // CHECK: @heads(tensor<2x6xf32, #weft.sharding<#[[SPLIT]], [{"tp:(1)2"}, {"tp:(2)6"}]>>)
+  func.func private @heads(tensor<2x6xf32, #weft.sharding<#split, [{"tp:(1)2"}, {"tp:(2)6"}]>>)
+  // CHECK: @whole(tensor<24xf32, #weft.sharding<#[[SPLIT]], [{"tp", "dp"}]>>)
+  func.func private @whole(
+      tensor<24xf32, #weft.sharding<#split, [{"tp:(1)2", "tp:(2)6", "dp"}]>>)
+  // Minor before major is another order.
+  // CHECK: @turned(tensor<4xf32, #weft.sharding<#[[SPLIT]], [{"tp:(2)2", "tp:(1)2"}], unreduced = sum{"tp:(4)3"}>>)
+  func.func private @turned(
+      tensor<4xf32, #weft.sharding<#split, [{"tp:(2)2", "tp:(1)2"}], unreduced = sum{"tp:(4)3"}>>)
+  // CHECK-LABEL: @gather
+  // CHECK: weft.all_gather %{{.*}} dim 0 over ["tp:(1)4"] of #[[SPLIT]]
+  // CHECK: weft.all_reduce sum %{{.*}} over ["dp", "tp"] of #[[SPLIT]]
+  func.func @gather(%x: tensor<3xf32>) -> tensor<12xf32> {
+    %0 = weft.all_gather %x dim 0 over ["tp:(1)2", "tp:(2)2"] of #split
+        : tensor<3xf32> -> tensor<12xf32>
+    %1 = weft.all_reduce sum %0 over ["dp", "tp"] of #split : tensor<12xf32> -> tensor<12xf32>
+    return %1 : tensor<12xf32>
+  }
 }
