@@ -53,11 +53,14 @@ public:
     decideRest(axes, best);
   }
 
+  /// Returns how many of the ranks along an axis cut heads. REQUIRES: decided.
+  int64_t waysOf(const std::string &name) const { return headWays.at(name); }
+
   /// Removes the axes behind those that cut heads from `axes`, and returns them.
   Axes takeRest(Axes &axes) const {
     Axes kept, rest;
     for (const std::string &name : axes) {
-      int64_t ways = headWays.at(name), size = sizeOf(name);
+      int64_t ways = waysOf(name), size = sizeOf(name);
       bool isBehind = !rest.empty() || ways == 1;
       if (!isBehind && ways == size) {
         kept.push_back(name);
@@ -142,20 +145,12 @@ PlanSpec fitPins(const PlanSpec &plan, const ModelSpec &model) {
   return splitAxes(std::move(fitted));
 }
 
-PlanSpec splitForHeads(const PlanSpec &plan, const ModelSpec &model) {
-  std::vector<SubAxis> subAxes;
-  for (const AxisSpec &axis : plan.mesh) {
-    if (model.graph || parseSubAxis(axis.name)) {
-      continue; // The user has split it already.
-    }
-    Axes heads = {axis.name};
-    HeadFitter fitter(plan, model);
-    fitter.decide(heads);
-    if (!fitter.takeRest(heads).empty() && parseSubAxis(heads[0])) {
-      subAxes.push_back(*parseSubAxis(heads[0]));
-    }
-  }
-  return splitAxes(plan, subAxes);
+int64_t waysOfHeads(const ModelSpec &model, int64_t ranks) {
+  PlanSpec plan;
+  plan.mesh.push_back({"axis", ranks, {}});
+  HeadFitter fitter(plan, model);
+  fitter.decide({"axis"});
+  return fitter.waysOf("axis");
 }
 
 } // namespace weft::desc

@@ -8,6 +8,7 @@
 #include "weft/Driver/Descriptions.h"
 
 #include "weft/Description/Pins.h"
+#include "weft/Description/SplitForSearch.h"
 #include "weft/Planner/ReviewPlan.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -71,8 +72,8 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
     return std::nullopt;
   }
   if (model && options.plan.empty()) {
-    plan =
-        options.mesh.empty() ? desc::fitPins(*plan, **model) : desc::splitForHeads(*plan, **model);
+    plan = options.mesh.empty() ? desc::fitPins(*plan, **model)
+                                : desc::splitForSearch(*plan, **model, *machine);
   }
   Descriptions descriptions{std::nullopt, std::nullopt, *machine, *recipe, *plan};
   if (!model) {

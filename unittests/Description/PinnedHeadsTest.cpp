@@ -89,16 +89,15 @@ TEST(PinnedHeads, AnyAxisThatCutsHeads) {
   EXPECT_EQ(axesOf(plan, "group", "attention"), Axes{"cp:(2)2"});
 }
 
-TEST(PinnedHeads, SplitMeshForTheSearch) {
+TEST(PinnedHeads, WaysOfHeads) {
   ModelSpec model;
   model.kvHeads = 2;
   model.heads = 8;
-  PlanSpec plan = splitForHeads(*parseMesh("x=2,y=8"), model);
-  EXPECT_EQ(plan.parts().partNames(), (Axes{"x", "y:(1)2", "y:(2)4"}));
-  EXPECT_EQ(printPlan(plan), R"(version: 1
-mesh {
-  axis { name: "x" size: 2 }
-  axis { name: "y" size: 8 sub_axes: [2, 4] }
-}
-)");
+  EXPECT_EQ(waysOfHeads(model, 2), 2);
+  EXPECT_EQ(waysOfHeads(model, 8), 2);
+  // Three ranks have four query heads each in both ways; the greater number is taken.
+  EXPECT_EQ(waysOfHeads(model, 3), 3);
+  model.kvHeads = 3;
+  model.heads = 12;
+  EXPECT_EQ(waysOfHeads(model, 2), 1);
 }

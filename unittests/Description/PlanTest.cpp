@@ -133,7 +133,7 @@ TEST(Plan, MeshAlone) {
                               "  axis { name: \"tp\" size: 4 }\n}\n");
   EXPECT_EQ(parseMesh("dp=2,tp=2x4")->parts().text(), "dp=2 tp=2x4");
   EXPECT_EQ(errors(parseMesh("tp=1048576x1048576x2")),
-            "plan_r3: --mesh:1:41: mesh.axis[0].size: expected a number from 2 to 1048576, got "
+            "plan_r3: --mesh:1:37: mesh.axis[0].size: expected a number from 2 to 1048576, got "
             "2097152\n");
   for (std::string text : {"", "dp", "dp=", "dp=2,", "dp=-2", "dp=2x", "dp=x2", "dp=2xx2", "dp\"=2",
                            "dp=9999999999999999999"}) {
@@ -239,13 +239,13 @@ static std::string splitPlan(const std::string &axes, const std::string &rest = 
 
 TEST(Plan, R7SubAxes) {
   EXPECT_EQ(errors(parsePlan(splitPlan("'tp', 'tp:(1)2'"), "p")),
-            "plan_r7: p:2:42: sharding[0].axes[1]: expected an axis at most once, got 'tp:(1)2' "
+            "plan_r7: p:2:29: sharding[0].axes[1]: expected an axis at most once, got 'tp:(1)2' "
             "again\n");
   EXPECT_EQ(errors(parsePlan(splitPlan("'tp:(1)4', 'tp:(2)2'"), "p")),
-            "plan_r7: p:2:48: sharding[0].axes[1]: expected an axis at most once, got 'tp:(2)2' "
+            "plan_r7: p:2:29: sharding[0].axes[1]: expected an axis at most once, got 'tp:(2)2' "
             "again\n");
   EXPECT_EQ(errors(parsePlan(splitPlan("'xp:(1)2'"), "p")),
-            "plan_r7: p:2:36: sharding[0].axes[0]: unknown axis 'xp:(1)2', did you mean 'dp'?\n");
+            "plan_r7: p:2:29: sharding[0].axes[0]: unknown axis 'xp:(1)2', did you mean 'dp'?\n");
 }
 
 TEST(Plan, R11SubAxesOfTheMesh) {
@@ -257,28 +257,28 @@ TEST(Plan, R11SubAxesOfTheMesh) {
   EXPECT_EQ(errorsOf("12"), "");
   EXPECT_EQ(
       errorsOf("2, 5"),
-      "plan_r11: p:1:60: mesh.axis[0].sub_axes[1]: 2 * 5 does not divide the axis's size 12\n");
+      "plan_r11: p:1:46: mesh.axis[0].sub_axes[1]: 2 * 5 does not divide the axis's size 12\n");
   EXPECT_EQ(errorsOf("2, 3"),
-            "plan_r11: p:1:57: mesh.axis[0].sub_axes: expected sizes whose product "
+            "plan_r11: p:1:46: mesh.axis[0].sub_axes: expected sizes whose product "
             "is the axis's size 12, got 6\n");
   EXPECT_EQ(errorsOf("12, 1"),
-            "plan_r11: p:1:61: mesh.axis[0].sub_axes[1]: expected a size of at least 2, got 1\n");
+            "plan_r11: p:1:46: mesh.axis[0].sub_axes[1]: expected a size of at least 2, got 1\n");
   EXPECT_EQ(errorsOf("9223372036854775807"),
-            "plan_r11: p:1:57: mesh.axis[0].sub_axes[0]: expected at most 1048576, got "
+            "plan_r11: p:1:46: mesh.axis[0].sub_axes[0]: expected at most 1048576, got "
             "9223372036854775807\n");
 }
 
 TEST(Plan, R12SubAxesOfEntries) {
   EXPECT_EQ(
       errors(parsePlan(splitPlan("'tp:(1)5'"), "p")),
-      "plan_r12: p:2:36: sharding[0].axes[0]: no sub-axis 'tp:(1)5': 1 * 5 does not divide the "
+      "plan_r12: p:2:29: sharding[0].axes[0]: no sub-axis 'tp:(1)5': 1 * 5 does not divide the "
       "axis's size 12\n");
   EXPECT_EQ(errors(parsePlan(splitPlan("'tp:(2)1'"), "p")),
-            "plan_r12: p:2:36: sharding[0].axes[0]: no sub-axis 'tp:(2)1': expected a size of at "
+            "plan_r12: p:2:29: sharding[0].axes[0]: no sub-axis 'tp:(2)1': expected a size of at "
             "least 2, got 1\n");
   EXPECT_EQ(errors(parsePlan(
                 splitPlan("'tp:(1)2'", "\nhome { dimension: 'ffn' axes: ['tp:(1)3'] }"), "p")),
-            "plan_r12: p:3:32: home[0].axes[0]: no sub-axis 'tp:(1)3': the axis is also split into "
+            "plan_r12: p:3:25: home[0].axes[0]: no sub-axis 'tp:(1)3': the axis is also split into "
             "2 * 6, which 3 * 4 crosses\n");
 }
 

@@ -64,9 +64,9 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_vie
 /// on two ranks.
 PlanSpec fitPins(const PlanSpec &plan, const ModelSpec &model);
 
-/// Splits the axes of a plan without entries where fitPins would, so that the search may cut
-/// kv_heads by one part and group by the other.
-PlanSpec splitForHeads(const PlanSpec &plan, const ModelSpec &model);
+/// Returns how many of `ranks` ranks should cut key and value heads, a divisor of `ranks`: the
+/// others cut the query heads that share one. A rank then computes the fewest query heads.
+int64_t waysOfHeads(const ModelSpec &model, int64_t ranks);
 
 } // namespace weft::desc
 

@@ -44,7 +44,7 @@ module attributes {weft.mesh = #box} {
   // CHECK: @turned(tensor<4xf32, #weft.sharding<#[[SPLIT]], [{"tp:(2)2", "tp:(1)2"}], unreduced = sum{"tp:(4)3"}>>)
   func.func private @turned(
       tensor<4xf32, #weft.sharding<#split, [{"tp:(2)2", "tp:(1)2"}], unreduced = sum{"tp:(4)3"}>>)
-  // CHECK-LABEL: @gather
+  // CHECK: @gather
   // CHECK: weft.all_gather %{{.*}} dim 0 over ["tp:(1)4"] of #[[SPLIT]]
   // CHECK: weft.all_reduce sum %{{.*}} over ["dp", "tp"] of #[[SPLIT]]
   func.func @gather(%x: tensor<3xf32>) -> tensor<12xf32> {
