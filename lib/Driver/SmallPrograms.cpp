@@ -164,7 +164,8 @@ private:
     if (failed(compilation.runPhase(Phase::Partition))) {
       return makeSilentError();
     }
-    result.collectives = verify::collectiveKinds(module);
+    result.collectives = verify::collectiveKinds(module, request.plan ? request.plan->mesh
+                                                                      : descriptions.plan.parts());
     llvm::FileRemover object(path(result, ".a"));
     if (failed(compilation.runPhase(Phase::Schedule)) ||
         failed(compilation.runPhase(Phase::Lower)) ||
@@ -208,7 +209,8 @@ llvm::Expected<OriginalPlan> weft::planOriginal(const CompileOptions &options,
   if (failed(compilation.runPhase(Phase::Partition))) {
     return makeSilentError();
   }
-  plan.collectives = verify::collectiveKinds(compilation.getModule());
+  plan.mesh = descriptions.plan.parts();
+  plan.collectives = verify::collectiveKinds(compilation.getModule(), plan.mesh);
   return plan;
 }
 

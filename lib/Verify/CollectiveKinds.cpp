@@ -9,29 +9,32 @@
 
 #include "weft/Dialect/Weft/IR/Weft.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 
 namespace weft::verify {
 
-std::string collectiveKind(Operation *op) {
+std::string collectiveKind(Operation *op, const MeshParts &named) {
   std::string kind = op->getName().stripDialect().str();
   llvm::replace(kind, '_', '-');
   if (auto reduction = op->getAttrOfType<ReductionKindAttr>("reduction")) {
     kind += " " + stringifyReductionKind(reduction.getValue()).str();
   }
-  std::string separator = " over ";
+  auto mesh = op->getAttrOfType<MeshAttr>("mesh");
+  const std::vector<std::string> names = named.partNames();
+  std::vector<std::string> axes;
   for (StringAttr axis : op->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>()) {
-    kind += separator + axis.str();
-    separator = ", ";
+    axes.push_back(names[mesh.getIndex(axis)]);
   }
-  return kind;
+  return kind + " over " + llvm::join(named.join(axes), ", ");
 }
 
-std::map<std::string, int64_t> collectiveKinds(ModuleOp module) {
+std::map<std::string, int64_t> collectiveKinds(ModuleOp module, const MeshParts &named) {
   std::map<std::string, int64_t> kinds;
   module.walk([&](Operation *op) {
     if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(op)) {
-      ++kinds[collectiveKind(op)];
+      ++kinds[collectiveKind(op, named)];
     }
   });
   return kinds;

@@ -47,10 +47,21 @@ public:
   }
 
 private:
+  /// Returns the axes of the small model's mesh in the places of `axes` in the other. Sub-axes have
+  /// other names if sizes are other.
+  ArrayAttr axesLike(ArrayAttr axes, MeshAttr other) {
+    return ArrayAttr::get(mesh.getContext(),
+                          llvm::map_to_vector(axes, [&](Attribute axis) -> Attribute {
+                            return mesh.getNames()[other.getIndex(cast<StringAttr>(axis))];
+                          }));
+  }
+
   /// Returns the sharding of `like`, on the mesh of the small model.
   ShardingAttr shardingOf(Type like) {
     ShardingAttr sharding = getSharding(like);
-    return ShardingAttr::get(mesh, sharding.getDims(), sharding.getUnreduced(),
+    auto dims = llvm::map_to_vector(
+        sharding.getDims(), [&](ArrayAttr axes) { return axesLike(axes, sharding.getMesh()); });
+    return ShardingAttr::get(mesh, dims, axesLike(sharding.getUnreduced(), sharding.getMesh()),
                              sharding.getReduction());
   }
 
@@ -287,6 +298,8 @@ private:
       Operation *copy = builder.clone(*move);
       copy->setLoc(value.getLoc());
       copy->setOperand(0, value);
+      copy->setAttr("axes", axesLike(move->getAttrOfType<ArrayAttr>("axes"),
+                                     move->getAttrOfType<MeshAttr>("mesh")));
       copy->setAttr("mesh", mesh);
       copy->getResult(0).setType(sharded(value.getType(), move->getResult(0).getType()));
       moved = copy->getResult(0);

@@ -128,9 +128,10 @@ private:
     while (keepsValue(maker)) {
       maker = maker->getOperand(0).getDefiningOp();
     }
-    std::string what = isa<ReshardOp>(op)  ? "reshard"
-                       : isPaddingMask(op) ? "mask"
-                                           : collectiveKind(op);
+    std::string what = isa<ReshardOp>(op) ? "reshard"
+                       : isPaddingMask(op)
+                           ? "mask"
+                           : collectiveKind(op, op->getAttrOfType<MeshAttr>("mesh").getParts());
     observe(result, {original + ".moved" + std::to_string(moved++), original,
                      what + " of " + describe(maker)});
   }

@@ -26,6 +26,8 @@ namespace weft {
 struct OriginalPlan {
   /// The module with its shardings and collectives, before it is cut into shards.
   std::string text;
+  /// The mesh; the small program has parts of other sizes in the same places.
+  MeshParts mesh;
   /// The number of collectives of each kind in one rank's code.
   std::map<std::string, int64_t> collectives;
 };

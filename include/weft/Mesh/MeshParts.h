@@ -66,7 +66,7 @@ public:
   /// continues is an axis of its own.
   MeshParts(std::vector<std::string> names, std::vector<int64_t> sizes);
 
-  explicit MeshParts(std::vector<SplitAxis> axes);
+  explicit MeshParts(std::vector<SplitAxis> axes = {});
 
   /// The axes with their parts.
   const std::vector<SplitAxis> &axes() const { return split; }

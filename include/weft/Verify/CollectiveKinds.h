@@ -8,6 +8,8 @@
 #ifndef WEFT_VERIFY_COLLECTIVEKINDS_H
 #define WEFT_VERIFY_COLLECTIVEKINDS_H
 
+#include "weft/Mesh/MeshParts.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include <cstdint>
@@ -16,12 +18,14 @@
 
 namespace weft::verify {
 
-/// Returns the kind of a collective and its axes: "all-reduce sum over tp".
-std::string collectiveKind(mlir::Operation *op);
+/// Returns the kind of a collective and its axes: "all-reduce sum over tp". Axes have the names that
+/// `named`, a mesh of as many parts, gives their places; thus the sub-axes of a small model have the
+/// names of those of the large one.
+std::string collectiveKind(mlir::Operation *op, const MeshParts &named);
 
 /// Returns the number of collectives of each kind in the functions of a module, each function
 /// counted once. REQUIRES: the module is as Partition leaves it.
-std::map<std::string, int64_t> collectiveKinds(mlir::ModuleOp module);
+std::map<std::string, int64_t> collectiveKinds(mlir::ModuleOp module, const MeshParts &named);
 
 } // namespace weft::verify
 
