@@ -18,9 +18,9 @@
 
 namespace weft::verify {
 
-/// Returns the kind of a collective and its axes: "all-reduce sum over tp". Axes have the names that
-/// `named`, a mesh of as many parts, gives their places; thus the sub-axes of a small model have the
-/// names of those of the large one.
+/// Returns the kind of a collective and its axes: "all-reduce sum over tp". Axes have the names
+/// that `named`, a mesh of as many parts, gives their places; thus the sub-axes of a small model
+/// have the names of those of the large one.
 std::string collectiveKind(mlir::Operation *op, const MeshParts &named);
 
 /// Returns the number of collectives of each kind in the functions of a module, each function
