@@ -89,7 +89,7 @@ Outcome HostExecutor::runMatmul(const Prepared &instruction) {
       all = one;
     }
   });
-  return all || communicator().fail(all.error().message) ? Outcome::Done : Outcome::Stopped;
+  return communicator().check(all) ? Outcome::Done : Outcome::Stopped;
 }
 
 Outcome HostExecutor::runCollective(const Prepared &instruction) {

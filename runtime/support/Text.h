@@ -33,18 +33,6 @@ template <typename... Parts> std::string concat(const Parts &...parts) {
 /// Returns the error whose message is the parts concatenated: `return makeError("cannot ", verb)`.
 template <typename... Parts> Error makeError(const Parts &...parts) { return {concat(parts...)}; }
 
-/// Sets `error` to the parts and returns false, for `return fail(error, ...)`.
-template <typename... Parts> bool fail(std::string &error, const Parts &...parts) {
-  error = concat(parts...);
-  return false;
-}
-
-/// Sets `error` to that of a failed `status`; returns true for success. For callers that do not
-/// return a Status yet.
-inline bool succeeds(const Status &status, std::string &error) {
-  return status || fail(error, status.error().message);
-}
-
 /// "[2, 3, 4]".
 std::string shapeText(std::span<const int64_t> shape);
 

@@ -89,9 +89,10 @@ public:
 
 private:
   Result<Descriptor> listen() const {
-    if (!isLocalName(point.host)) { // Other machines need not reach a local address.
+    if (!isLocalName(point.host)) {
       return listenAnywhere(point.port);
     }
+    // Other machines need not reach a local address.
     Result<std::vector<Address>> addresses = resolve(point.host, point.port);
     return addresses ? atFirst(*addresses, listenAt) : addresses.error();
   }
