@@ -7,6 +7,7 @@
 
 #include "weft/Description/Recipe.h"
 
+#include "OptimizerFields.h"
 #include "Reader.h"
 #include "Text.h"
 #include "weft/recipe.pb.h"
@@ -65,40 +66,6 @@ static void checkBatch(const proto::Recipe &recipe, Fields &fields) {
                  "expected at most " + detail::text(maximumBatchTokens) +
                      " tokens in a batch, got " + detail::text(samples) + " sequences of " +
                      detail::text(recipe.sequence_length()));
-  }
-}
-
-static void checkOptimizer(const proto::Recipe &recipe, Fields &fields) {
-  constexpr Bounds share{.low = 0, .high = 1, .below = true};
-  switch (recipe.optimizer_case()) {
-  case proto::Recipe::OPTIMIZER_NOT_SET: // recipe_r7
-    fields.error("adamw", "recipe_r7", "missing, expected this, sgd or muon");
-    return;
-  case proto::Recipe::kAdamw: { // recipe_r8
-    Fields adamw = fields.nested("adamw");
-    adamw.real("beta1", "recipe_r8", share);
-    adamw.real("beta2", "recipe_r8", share);
-    adamw.real("epsilon", "recipe_r8", {.low = 0, .high = 1, .above = true});
-    adamw.real("weight_decay", "recipe_r8", {.low = 0, .high = 10});
-    return;
-  }
-  case proto::Recipe::kSgd: { // recipe_r8
-    Fields sgd = fields.nested("sgd");
-    sgd.real("momentum", "recipe_r8", share);
-    sgd.real("weight_decay", "recipe_r8", {.low = 0, .high = 10});
-    return;
-  }
-  case proto::Recipe::kMuon: { // recipe_r8
-    Fields muon = fields.nested("muon");
-    for (const char *field : {"momentum", "beta1", "beta2"}) {
-      muon.real(field, "recipe_r8", share);
-    }
-    muon.integer("iterations", "recipe_r8", 1, 100);
-    muon.real("epsilon", "recipe_r8", {.low = 0, .high = 1, .above = true});
-    muon.real("weight_decay", "recipe_r8", {.low = 0, .high = 10});
-    muon.real("adamw_rate", "recipe_r8", {.low = 0, .high = 1000, .above = true});
-    return;
-  }
   }
 }
 
@@ -214,7 +181,7 @@ static void checkRecipe(const proto::Recipe &recipe, Fields &fields) {
   // recipe_r2
   fields.required("recipe_r2", {"schedule", "steps"});
   checkBatch(recipe, fields);
-  checkOptimizer(recipe, fields);
+  detail::checkOptimizer(recipe, fields);
   bool steps = fields.integer("steps", "recipe_r3", 1, 1'000'000'000);
   if (recipe.has_schedule()) {
     checkSchedule(recipe, fields.nested("schedule"), steps);
@@ -269,17 +236,6 @@ static RoutingSpec toSpec(const proto::Routing &routing) {
   return spec;
 }
 
-static MuonSpec toSpec(const proto::Muon &muon) {
-  MuonSpec spec;
-  spec.momentum = muon.momentum();
-  spec.nesterov = muon.nesterov();
-  spec.iterations = muon.iterations();
-  spec.scale = muon.scale() == proto::Muon::SPECTRAL ? MuonScale::Spectral : MuonScale::Rms;
-  spec.adamwRate = muon.adamw_rate();
-  spec.adamw = {muon.beta1(), muon.beta2(), muon.epsilon(), muon.weight_decay()};
-  return spec;
-}
-
 static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   RecipeSpec spec;
   spec.sequenceLength = recipe.sequence_length();
@@ -298,15 +254,8 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
     spec.fp8 = {Float8(fp8.values()), Float8(fp8.gradients()),
                 fp8.scaling() == proto::Fp8::DELAYED ? fp8.history() : 0};
   }
-  if (recipe.has_adamw()) {
-    const proto::AdamW &adamw = recipe.adamw();
-    spec.optimizer = AdamWSpec{adamw.beta1(), adamw.beta2(), adamw.epsilon(), adamw.weight_decay()};
-  } else if (recipe.has_muon()) {
-    spec.optimizer = toSpec(recipe.muon());
-    spec.optimizerLocation = fields.locationOf("muon");
-  } else {
-    spec.optimizer = SgdSpec{recipe.sgd().momentum(), recipe.sgd().weight_decay()};
-  }
+  spec.optimizer = detail::resolveOptimizer(recipe);
+  spec.optimizerLocation = fields.locationOf(nameOf(spec.optimizer));
   spec.schedule = toSpec(recipe.schedule());
   if (recipe.has_clip_norm()) {
     spec.clipNorm = recipe.clip_norm();

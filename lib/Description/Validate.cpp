@@ -122,10 +122,11 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                                detail::text(recipe.lossChunks)});
   }
   // together_r7
-  if (model.graph && std::holds_alternative<MuonSpec>(recipe.optimizer)) {
-    diagnostics.push_back({recipe.optimizerLocation, "muon", "together_r7",
-                           "expected adamw or sgd, as model " + model.name +
-                               " is a graph, whose matrices muon does not know"});
+  if (model.graph && updatesMatrices(recipe.optimizer)) {
+    std::string name = nameOf(recipe.optimizer);
+    diagnostics.push_back({recipe.optimizerLocation, name, "together_r7",
+                           "expected " + elementwiseOptimizers() + ", as model " + model.name +
+                               " is a graph, whose matrices " + name + " does not know"});
   }
   checkDocuments(model, recipe, diagnostics);
   // together_r2

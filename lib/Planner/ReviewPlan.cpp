@@ -300,13 +300,9 @@ void Review::checkMemory() {
   if (model.graph || !ranks) {
     return;
   }
-  const auto *sgd = std::get_if<SgdSpec>(&recipe.optimizer);
-  // With Muon, parameters that are no matrices have two states.
-  int least = std::holds_alternative<AdamWSpec>(recipe.optimizer) ? 2 : 1;
-  int states = sgd && sgd->momentum == 0 ? 0 : least;
   // With BF16, parameters and states are float32.
   double each = std::max(bytesOf(recipe.precision), bytesOf(Precision::F32));
-  double bytes = double(parameterCount(model)) * (1 + states) * each;
+  double bytes = double(parameterCount(model)) * (1 + fewestStates(recipe.optimizer)) * each;
   double room = double(machine.device.memoryBytes);
   if (bytes / double(*ranks) <= room) {
     return;

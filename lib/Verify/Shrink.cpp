@@ -30,7 +30,7 @@ constexpr int64_t kLeastHeads = 2, kMostHeads = 8;
 constexpr int64_t kParts = 2;
 
 /// Learning rates that change the loss of the small model in kSteps steps, but no weight by much.
-constexpr double kAdamWRate = 0.05, kMuonRate = 0.05, kSgdRate = 0.2;
+constexpr double kNormalizedRate = 0.05, kOtherRate = 0.2;
 
 /// Weights of small layers are larger, so that each layer's contribution is more than rounding.
 constexpr double kStandardDeviation = 0.08;
@@ -193,7 +193,7 @@ void Shrinker::chooseSizes() {
   std::sort(bySize.begin(), bySize.end(), [](const Choice *a, const Choice *b) {
     return std::pair(a->dimension.size, a) < std::pair(b->dimension.size, b);
   });
-  bool comparesWidths = std::holds_alternative<desc::MuonSpec>(recipe.optimizer);
+  bool comparesWidths = desc::updatesMatrices(recipe.optimizer);
   for (Choice *choice : bySize) {
     if (!comparesWidths || !choice->isWidth) {
       *choice->field = sizes.choose(choice->dimension);
@@ -222,8 +222,8 @@ std::vector<Shrinker::Side> Shrinker::sidesOfHeads() const {
           {model.heads * model.headSize, heads * small.model.headSize}};
 }
 
-/// Chooses widths. Muon multiplies a matrix from its shorter side, so of two sides the same one
-/// stays the shorter, or both stay equal. The sides that are not widths are chosen already.
+/// Chooses widths. An optimizer multiplies a matrix from its shorter side, so of two sides the same
+/// one stays the shorter, or both stay equal. The sides that are not widths are chosen already.
 void Shrinker::chooseWidths(const std::vector<Choice *> &bySize) {
   std::vector<Side> sides = sidesOfHeads();
   if (model.experts) { // Of the router.
@@ -388,15 +388,10 @@ void Shrinker::shrinkRecipe() {
 
 void Shrinker::shrinkOptimizer() {
   desc::RecipeSpec &to = small.recipe;
-  auto *muon = std::get_if<desc::MuonSpec>(&to.optimizer);
-  auto *adamw = muon ? &muon->adamw : std::get_if<desc::AdamWSpec>(&to.optimizer);
   set("schedule.peak_learning_rate", to.schedule.peakLearningRate,
-      muon    ? kMuonRate
-      : adamw ? kAdamWRate
-              : kSgdRate);
-  if (adamw) {
-    set(muon ? "muon.epsilon" : "adamw.epsilon", adamw->epsilon,
-        std::max(adamw->epsilon, kLeastEpsilon));
+      desc::normalizesUpdates(to.optimizer) ? kNormalizedRate : kOtherRate);
+  if (double *epsilon = desc::epsilonOf(to.optimizer)) {
+    set(desc::nameOf(to.optimizer) + ".epsilon", *epsilon, std::max(*epsilon, kLeastEpsilon));
   }
 }
 

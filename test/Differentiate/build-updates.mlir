@@ -311,3 +311,20 @@ func.func @step() {
   weft.observe "gradient/norm", %v : tensor<3xf64>
   return
 }
+
+// -----
+
+// Without a momentum, a matrix still has its state.
+
+weft.variable parameter @w ["ffn", "hidden"] matrix [0, 1] : tensor<4x3xf64>
+weft.variable input @step_number [] : tensor<i64>
+// CHECK: weft.variable optimizer @"momentum/w" ["ffn", "hidden"] : tensor<4x3xf64>
+weft.optimizer muon learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0.0
+func.func @init() {
+  return
+}
+func.func @step() {
+  %w = weft.read @w : tensor<4x3xf64>
+  weft.observe "gradient/w", %w : tensor<4x3xf64>
+  return
+}

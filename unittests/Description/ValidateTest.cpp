@@ -103,12 +103,13 @@ TEST_F(Validate, TogetherR6NoChunksOfAGraph) {
 }
 
 TEST_F(Validate, TogetherR7MuonNeedsMatrices) {
-  recipe.optimizer = MuonSpec();
+  recipe = *parseRecipe(with(recipeText, "adamw", "muon"), "r");
   EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
   model.graph.emplace();
-  EXPECT_EQ(lines(validateTogether(model, recipe, machine)),
-            "together_r7: muon: expected adamw or sgd, as model m is a graph, whose matrices "
-            "muon does not know\n");
+  EXPECT_EQ(
+      lines(validateTogether(model, recipe, machine)),
+      "together_r7: r:4:1: muon: expected adamw or sgd, as model m is a graph, whose matrices "
+      "muon does not know\n");
 }
 
 TEST_F(Validate, TogetherR9DocumentsEndWithATokenOfTheModel) {

@@ -16,51 +16,15 @@
 #define WEFT_DESCRIPTION_RECIPE_H
 
 #include "weft/Description/Diagnostic.h"
+#include "weft/Description/Optimizer.h"
 #include "weft/Description/Precision.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 namespace weft::desc {
-
-/// Adam with decoupled weight decay (arXiv 1711.05101), step counted from t = 1:
-///   m = beta1 * m + (1 - beta1) * g,  v = beta2 * v + (1 - beta2) * g * g
-///   p -= rate * (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weightDecay * p)
-/// Decay applies to embeddings and projections, never to norms and biases.
-struct AdamWSpec {
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double epsilon = 1e-8;
-  double weightDecay = 0.1;
-};
-
-/// Gradient descent: m = momentum * m + g + weightDecay * p,  p -= rate * m. Without momentum there
-/// is no state m. Decay applies to embeddings and projections, never to norms and biases.
-struct SgdSpec {
-  double momentum = 0.0;
-  double weightDecay = 0.0;
-};
-
-/// The factor on an update's matrix; see MuonSpec.
-enum class MuonScale { Spectral, Rms };
-
-/// Momentum made orthogonal, for the projections of layers (arXiv 2502.16982):
-///   m = momentum * m + g,  u = g + momentum * m, or m without nesterov
-///   p -= rate * (scale * orthogonal(u) + weightDecay * p)
-/// where orthogonal is `iterations` of Newton-Schulz, and scale is sqrt(max(1, rows / columns)) or
-/// 0.2 * sqrt(max(rows, columns)). All other parameters follow `adamw` at adamwRate times the rate.
-struct MuonSpec {
-  double momentum = 0.95;
-  bool nesterov = true;
-  int64_t iterations = 5;
-  MuonScale scale = MuonScale::Rms;
-  double adamwRate = 1.0;
-  /// Its weight decay applies to all parameters.
-  AdamWSpec adamw;
-};
 
 enum class DecayKind { Constant, Linear, Cosine };
 
@@ -133,7 +97,7 @@ struct RecipeSpec {
   std::optional<LossScaleSpec> lossScale;
   /// If not given, operands of matmuls have `precision`.
   std::optional<Fp8Spec> fp8;
-  std::variant<AdamWSpec, SgdSpec, MuonSpec> optimizer;
+  OptimizerSpec optimizer;
   ScheduleSpec schedule;
   /// Largest allowed l2 norm of all gradients together; none means no clipping.
   std::optional<double> clipNorm;

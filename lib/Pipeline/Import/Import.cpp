@@ -31,7 +31,7 @@ namespace {
 /// Returns the matrix of a parameter for optimizers that update matrices; null for other
 /// optimizers, and for parameters outside of layers.
 DenseI64ArrayAttr matrixOf(ModelBuilder &builder, const Parameter &parameter) {
-  if (!std::holds_alternative<desc::MuonSpec>(builder.recipe.optimizer) || parameter.rows == 0) {
+  if (!desc::updatesMatrices(builder.recipe.optimizer) || parameter.rows == 0) {
     return {};
   }
   int64_t stacked = parameter.dimensions.front() == "experts" && parameter.dimensions.size() > 2;
@@ -56,69 +56,7 @@ void declareVariables(ModelBuilder &builder) {
   declareCounters(builder);
 }
 
-DecayKind decayOf(const desc::ScheduleSpec &schedule) {
-  switch (schedule.decay) {
-  case desc::DecayKind::Constant:
-    return DecayKind::Constant;
-  case desc::DecayKind::Linear:
-    return DecayKind::Linear;
-  case desc::DecayKind::Cosine:
-    break;
-  }
-  return DecayKind::Cosine;
-}
-
-/// Sets the numbers of any optimizer. Numbers that an optimizer lacks keep the op's default.
-struct OptimizerNumbers {
-  OptimizerKind kind = OptimizerKind::AdamW;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, momentum = 0.0, weightDecay = 0.0;
-
-  void take(const desc::AdamWSpec &adamw) {
-    beta1 = adamw.beta1;
-    beta2 = adamw.beta2;
-    epsilon = adamw.epsilon;
-    weightDecay = adamw.weightDecay;
-  }
-};
-
-OptimizerNumbers numbersOf(const desc::RecipeSpec &recipe) {
-  OptimizerNumbers numbers;
-  if (const auto *adamw = std::get_if<desc::AdamWSpec>(&recipe.optimizer)) {
-    numbers.take(*adamw);
-  } else if (const auto *muon = std::get_if<desc::MuonSpec>(&recipe.optimizer)) {
-    numbers.kind = OptimizerKind::Muon;
-    numbers.take(muon->adamw);
-    numbers.momentum = muon->momentum;
-  } else {
-    const auto &sgd = std::get<desc::SgdSpec>(recipe.optimizer);
-    numbers.kind = OptimizerKind::SGD;
-    numbers.momentum = sgd.momentum;
-    numbers.weightDecay = sgd.weightDecay;
-  }
-  return numbers;
-}
-
 } // namespace
-
-void weft::declareOptimizer(ModelBuilder &builder) {
-  const desc::RecipeSpec &recipe = builder.recipe;
-  OptimizerNumbers numbers = numbersOf(recipe);
-  desc::MuonSpec muon;
-  if (const auto *given = std::get_if<desc::MuonSpec>(&recipe.optimizer)) {
-    muon = *given;
-  }
-  desc::LossScaleSpec scale = recipe.lossScale.value_or(desc::LossScaleSpec{0, 0});
-  auto number = [](double value) { return llvm::APFloat(value); };
-  OptimizerOp::create(builder.builder, builder.location("optimizer"), numbers.kind,
-                      number(recipe.schedule.peakLearningRate), number(numbers.beta1),
-                      number(numbers.beta2), number(numbers.epsilon), number(numbers.momentum),
-                      number(numbers.weightDecay), number(recipe.clipNorm.value_or(0.0)),
-                      numbers.kind == OptimizerKind::Muon && muon.nesterov, muon.iterations,
-                      muon.scale == desc::MuonScale::Rms ? MuonScale::RMS : MuonScale::Spectral,
-                      number(muon.adamwRate), decayOf(recipe.schedule), recipe.schedule.warmupSteps,
-                      recipe.steps, number(recipe.schedule.finalLearningRateFraction),
-                      number(scale.initial), scale.growthInterval, number(scale.factor));
-}
 
 // A validation computes the model as it is used, and only its cross-entropy.
 

@@ -52,22 +52,6 @@ def Weft_Distribution : Weft_Enum<"Distribution", "how initial values are drawn"
 ]>;
 def Weft_DistributionAttr : EnumAttr<Weft_Dialect, Weft_Distribution, "distribution">;
 
-def Weft_OptimizerKind : Weft_Enum<"OptimizerKind", "which optimizer", [
-  I32EnumAttrCase<"AdamW", 0, "adamw">,
-  I32EnumAttrCase<"SGD", 1, "sgd">,
-  I32EnumAttrCase<"Muon", 2, "muon">,
-]>;
-def Weft_OptimizerKindAttr : EnumAttr<Weft_Dialect, Weft_OptimizerKind, "optimizer_kind">;
-
-/// The factor on Muon's orthogonalized update of a matrix with r rows and c columns. Spectral:
-/// sqrt(max(1, r / c)). RMS: 0.2 sqrt(max(r, c)), so that elements of updates are about as large as
-/// AdamW's.
-def Weft_MuonScale : Weft_Enum<"MuonScale", "how large Muon's updates are", [
-  I32EnumAttrCase<"Spectral", 0, "spectral">,
-  I32EnumAttrCase<"RMS", 1, "rms">,
-]>;
-def Weft_MuonScaleAttr : EnumAttr<Weft_Dialect, Weft_MuonScale, "muon_scale">;
-
 /// The FP8 formats, named by their bits of exponent and mantissa. E4M3 is the variant without
 /// infinities; its greatest number is 448, that of E5M2 is 57344.
 def Weft_Float8 : Weft_Enum<"Float8", "FP8 format", [

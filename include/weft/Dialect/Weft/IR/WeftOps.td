@@ -10,6 +10,7 @@
 
 include "weft/Dialect/Weft/IR/WeftComputeOps.td"
 include "weft/Dialect/Weft/IR/WeftModelOps.td"
+include "weft/Dialect/Weft/IR/WeftOptimizerOp.td"
 include "weft/Dialect/Weft/IR/WeftExpertOps.td"
 include "weft/Dialect/Weft/IR/WeftShapeOps.td"
 include "weft/Dialect/Weft/IR/WeftQuantizeOps.td"

@@ -184,38 +184,4 @@ def Weft_LaunchOp : Weft_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
   }];
 }
 
-def Weft_OptimizerOp : Weft_Op<"optimizer"> {
-  let summary = "the optimizer and its hyperparameters";
-  let description = [{
-    A module has at most one; Differentiate replaces it by update functions. The formulas are those
-    of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none. Muon updates
-    parameters that are matrices by `momentum`, `nesterov`, `iterations` and `scale`, and the others
-    like AdamW, at `other_rate` times the learning rate. `loss_scale` is the factor on the loss in
-    the first step, 0 for no scaling. After `scale_interval` steps in a row without a skip (0:
-    never) it is multiplied by `scale_factor`; a skipped step divides it by `scale_factor`.
-
-    **Constraints:**
-    - optimizer_c1: rates and decays are not negative, beta1, beta2 and momentum lie in [0, 1).
-    - optimizer_c2: warm-up and total number of steps are not negative.
-    - optimizer_c3: Muon has 1 to 100 iterations.
-    - optimizer_c4: a loss scale is 0, or 1 to 2^24; its interval is not negative, its factor at least 1.
-  }];
-  let arguments = (ins Weft_OptimizerKindAttr:$kind, F64Attr:$learning_rate,
-      DefaultValuedAttr<F64Attr, "0.9">:$beta1, DefaultValuedAttr<F64Attr, "0.999">:$beta2,
-      DefaultValuedAttr<F64Attr, "1e-8">:$epsilon, DefaultValuedAttr<F64Attr, "0.0">:$momentum,
-      DefaultValuedAttr<F64Attr, "0.0">:$weight_decay, DefaultValuedAttr<F64Attr, "0.0">:$clip,
-      UnitAttr:$nesterov, DefaultValuedAttr<I64Attr, "5">:$iterations,
-      DefaultValuedAttr<Weft_MuonScaleAttr, "MuonScale::RMS">:$scale,
-      DefaultValuedAttr<F64Attr, "1.0">:$other_rate,
-      Weft_DecayKindAttr:$decay, I64Attr:$warmup_steps, I64Attr:$total_steps,
-      F64Attr:$final_fraction, DefaultValuedAttr<F64Attr, "0.0">:$loss_scale,
-      DefaultValuedAttr<I64Attr, "0">:$scale_interval,
-      DefaultValuedAttr<F64Attr, "2.0">:$scale_factor);
-  let assemblyFormat = [{
-    `` $kind `learning_rate` $learning_rate `decay` `` $decay `warmup` $warmup_steps
-    `steps` $total_steps `final` $final_fraction attr-dict
-  }];
-  let hasVerifier = 1;
-}
-
 #endif // WEFT_STRUCTURE_OPS_TD
