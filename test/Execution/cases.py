@@ -101,6 +101,7 @@ class Case:
     few_heads: bool = False  # of families with groups: 8 query heads on 2 key heads
     six_experts: bool = False  # of families with experts: in the place of 8 or 16
     documents: bool = False  # that words are
+    cpu: str = ""  # the processor to generate code for; by default the one that this runs on
 
     @property
     def name(self):
@@ -114,6 +115,7 @@ class Case:
         parts += ["few"] if self.few_heads else []
         parts += ["six"] if self.six_experts else []
         parts += ["documents"] if self.documents else []
+        parts += [self.cpu] if self.cpu else []
         parts += ["narrow"] if self.reduction == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
@@ -444,6 +446,10 @@ def fp8_cases():
     return chosen + [replace(case, delayed=True, meshes=few) for case in chosen]
 
 
+# Has no instruction that converts from or to 16 bits.
+OLD_CPU = "x86-64-v2"
+
+
 def bf16_cases():
     """Each family in bf16 over every mesh, and one where ranks exchange bf16.
 
@@ -453,7 +459,8 @@ def bf16_cases():
     chosen = [Case("gpt2", "adamw", True, True, "BF16",
                    (*ALL_MESHES, "dp=3", "tp=3", "dp=2,zero=1,accumulation=2")),
               Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
-    return chosen + [replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2"))]
+    return chosen + [replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2")),
+                     replace(chosen[1], cpu=OLD_CPU, meshes=("dp=3", "tp=3,sp=true", "cp=3:ring"))]
 
 
 def short_fraction_cases():
@@ -462,5 +469,6 @@ def short_fraction_cases():
     return [Case("gpt2", "adamw", True, True, "F16",
                  (*ALL_MESHES, "dp=3", "dp=2,zero=1,accumulation=2")),
             Case("llama", "adamw", False, False, "F16", (*few, "cp=2:ring", "dp=2,zero=3")),
+            Case("llama", "adamw", False, False, "F16", ("dp=3", "tp=3,sp=true"), cpu=OLD_CPU),
             Case("gpt2", "adamw", True, True, "TF32", few),
             Case("llama", "adamw", False, False, "TF32", (*few, "cp=2:ring"))]

@@ -119,6 +119,7 @@ class Compiler:
         model, recipe = cases.write(case, place)
         machine = place / "machine.textproto"
         machine.write_text(cases.MACHINE)
+        options = [*(["--cpu", case.cpu] if case.cpu else []), *options]
         call([self.binary, "compile", model, "--machine", machine, "--recipe", recipe,
               "--target", "host", *(["--observe-logits"] if sees_logits(mesh) else []), "--pin",
               mesh, *options, "-o", place / "train"])

@@ -36,3 +36,23 @@ func.func @round_number(%x: f32) -> bf16 {
   %y = arith.truncf %x : f32 to bf16
   return %y : bf16
 }
+
+// CHECK-LABEL: func @choose
+// CHECK-SAME:    %[[IF:.*]]: i1, %[[X:.*]]: bf16
+// CHECK-DAG:     %[[BITS:.*]] = arith.bitcast %[[X]] : bf16 to i16
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : i16
+// CHECK:         %[[CHOSEN:.*]] = arith.select %[[IF]], %[[BITS]], %[[ZERO]] : i16
+// CHECK:         arith.bitcast %[[CHOSEN]] : i16 to bf16
+func.func @choose(%if: i1, %x: bf16) -> bf16 {
+  %zero = arith.constant 0.0 : bf16
+  %y = arith.select %if, %x, %zero : bf16
+  return %y : bf16
+}
+
+// CHECK-LABEL: func @choose_vector
+// CHECK:         arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xi16>
+func.func @choose_vector(%if: vector<16xi1>, %x: vector<16xbf16>, %y: vector<16xbf16>)
+    -> vector<16xbf16> {
+  %z = arith.select %if, %x, %y : vector<16xi1>, vector<16xbf16>
+  return %z : vector<16xbf16>
+}

@@ -30,7 +30,38 @@ using namespace mlir;
 
 namespace {
 
+/// Returns the type of the bits of a number or a vector of bf16; null for other types.
+Type bitsOfBF16(Type type) {
+  Type bits = IntegerType::get(type.getContext(), 16);
+  auto vector = dyn_cast<VectorType>(type);
+  return !getElementTypeOrSelf(type).isBF16() ? Type() : vector ? vector.clone(bits) : bits;
+}
+
+/// Loads and stores the bits of bf16 numbers, on which expand-bf16 computes. Between a load of bf16
+/// and a selection of bits, LLVM would select bf16 again, for which some processors call a function
+/// that no library has.
+void moveBits(LLVM::LLVMFuncOp function) {
+  OpBuilder builder(function.getContext());
+  function.walk([&](Operation *op) {
+    auto load = dyn_cast<LLVM::LoadOp>(op);
+    auto store = dyn_cast<LLVM::StoreOp>(op);
+    Value moved = load ? load.getRes() : store ? store.getValue() : Value();
+    Type type = moved ? moved.getType() : Type(), bits = moved ? bitsOfBF16(type) : Type();
+    if (bits && load) {
+      builder.setInsertionPointAfter(op);
+      moved.setType(bits);
+      auto number = LLVM::BitcastOp::create(builder, op->getLoc(), type, moved);
+      moved.replaceAllUsesExcept(number, number);
+    } else if (bits) {
+      builder.setInsertionPoint(op);
+      store.getValueMutable().set(LLVM::BitcastOp::create(builder, op->getLoc(), bits, moved));
+    }
+  });
+}
+
 struct ConvertKernelsToLLVMPass : impl::ConvertKernelsToLLVMPassBase<ConvertKernelsToLLVMPass> {
+  using ConvertKernelsToLLVMPassBase::ConvertKernelsToLLVMPassBase;
+
   void runOnOperation() override {
     // Loops first: the functions' blocks must be final when arguments become pointers.
     RewritePatternSet loops(&getContext());
@@ -57,7 +88,10 @@ struct ConvertKernelsToLLVMPass : impl::ConvertKernelsToLLVMPassBase<ConvertKern
     LLVMConversionTarget target(getContext());
     target.addLegalOp<ModuleOp>();
     if (failed(applyFullConversion(getOperation(), target, std::move(patterns)))) {
-      signalPassFailure();
+      return signalPassFailure();
+    }
+    if (!forDevices) {
+      llvm::for_each(getOperation().getOps<LLVM::LLVMFuncOp>(), moveBits);
     }
   }
 };

@@ -46,6 +46,27 @@ void roundByCalls(ModuleOp module) {
   }
 }
 
+/// Chooses between the bits of two numbers. Without an instruction for bf16, LLVM would widen both
+/// numbers and round the chosen one by a call.
+struct SelectBits : OpRewritePattern<arith::SelectOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::SelectOp op, PatternRewriter &rewriter) const override {
+    Type type = op.getType(), bits = rewriter.getI16Type();
+    if (!getElementTypeOrSelf(type).isBF16()) {
+      return failure();
+    }
+    if (auto vector = dyn_cast<VectorType>(type)) {
+      bits = vector.clone(bits);
+    }
+    Value a = arith::BitcastOp::create(rewriter, op.getLoc(), bits, op.getTrueValue());
+    Value b = arith::BitcastOp::create(rewriter, op.getLoc(), bits, op.getFalseValue());
+    Value chosen = arith::SelectOp::create(rewriter, op.getLoc(), op.getCondition(), a, b);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, type, chosen);
+    return success();
+  }
+};
+
 struct ExpandBF16Pass : impl::ExpandBF16PassBase<ExpandBF16Pass> {
   using ExpandBF16PassBase::ExpandBF16PassBase;
 
@@ -55,6 +76,7 @@ struct ExpandBF16Pass : impl::ExpandBF16PassBase<ExpandBF16Pass> {
     }
     RewritePatternSet patterns(&getContext());
     arith::populateExpandBFloat16Patterns(patterns);
+    patterns.add<SelectBits>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns)))) {
       signalPassFailure();
     }

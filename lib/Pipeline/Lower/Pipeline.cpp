@@ -28,7 +28,7 @@ static void lowerKernels(mlir::OpPassManager &manager, bool forDevices) {
   manager.addPass(createExpandBF16Pass({forDevices}));
   // Before the LLVM dialect, where such a function is a call that does not vectorize.
   manager.addPass(createApproximateMathPass({forDevices}));
-  manager.addPass(createConvertKernelsToLLVMPass());
+  manager.addPass(createConvertKernelsToLLVMPass({forDevices}));
 }
 
 void buildLowerPipeline(mlir::OpPassManager &manager, const LowerPipelineOptions &options) {

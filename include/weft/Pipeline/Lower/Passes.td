@@ -209,6 +209,8 @@ def ExpandBF16Pass : Pass<"expand-bf16", "::mlir::ModuleOp"> {
     %4 = arith.bitcast %3 : i32 to f32
     ```
 
+    An `arith.select` of bf16 selects bits, because LLVM would convert there too.
+
     Devices have an instruction for rounding, which keeps small numbers: for them the rounding of a
     scalar becomes a call of `@weft_device_round`.
   }];
@@ -236,7 +238,14 @@ def ConvertKernelsToLLVMPass : Pass<"convert-kernels-to-llvm", "::mlir::ModuleOp
     ```mlir
     llvm.func @kernel_0(%x: !llvm.ptr) attributes {sym_visibility = "private"} { … }
     ```
+
+    On the host, loads and stores of bf16 move i16, the bits that expand-bf16 computes on, so that
+    LLVM leaves them bits.
   }];
+  let options = [
+    Option<"forDevices", "for-devices", "bool", /*default=*/"false",
+           "load and store bf16 as such, for which devices have instructions">,
+  ];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect",
                            "::mlir::func::FuncDialect"];
 }
