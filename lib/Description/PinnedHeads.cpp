@@ -25,32 +25,14 @@ public:
   HeadFitter(const PlanSpec &plan, const ModelSpec &model)
       : plan(plan), kvHeads(model.kvHeads), group(model.group()) {}
 
-  /// Decides it for axes that together cut the heads, such that a rank has the fewest query heads.
-  /// Of several numbers the greatest is best, because the remaining ranks compute the same keys and
-  /// values. What was decided for another list stays.
+  /// Decides it for axes that together cut the heads. What was decided for another list stays.
   void decide(const Axes &axes) {
-    int64_t ranks = 1;
+    int64_t ways = bestWays(axes);
     for (const std::string &name : axes) {
-      ranks *= sizeOf(name);
+      int64_t part = std::min(ways, sizeOf(name));
+      headWays.try_emplace(name, part);
+      ways /= part;
     }
-    int64_t before = 1, best = 0, fewest = 0;
-    for (const std::string &name : axes) {
-      auto known = headWays.find(name);
-      if (known != headWays.end() && known->second < sizeOf(name)) {
-        return decideRest(axes, before * known->second);
-      }
-      for (int64_t ways = 1; ways <= sizeOf(name); ++ways) {
-        bool isOpen =
-            sizeOf(name) % ways == 0 && (known == headWays.end() || ways == known->second);
-        int64_t heads = queryHeads(before * ways, ranks);
-        if (isOpen && (best == 0 || heads <= fewest)) {
-          best = before * ways;
-          fewest = heads;
-        }
-      }
-      before *= sizeOf(name);
-    }
-    decideRest(axes, best);
   }
 
   /// Returns how many of the ranks along an axis cut heads. REQUIRES: decided.
@@ -83,13 +65,31 @@ private:
     return ceilDiv(kvHeads, ways) * ceilDiv(group, ranks / ways);
   }
 
-  /// Notes for each axis its part of the first `ways` ways.
-  void decideRest(const Axes &axes, int64_t ways) {
+  /// Returns how many of the ranks of `axes` should cut key and value heads, such that a rank has
+  /// the fewest query heads. Of several numbers the greatest is best, because the remaining ranks
+  /// compute the same keys and values.
+  int64_t bestWays(const Axes &axes) const {
+    int64_t ranks = 1;
     for (const std::string &name : axes) {
-      int64_t part = std::min(ways, sizeOf(name));
-      headWays.try_emplace(name, part);
-      ways /= part;
+      ranks *= sizeOf(name);
     }
+    int64_t before = 1, best = 0, fewest = 0;
+    for (const std::string &name : axes) {
+      auto known = headWays.find(name);
+      bool isOpen = known == headWays.end();
+      if (!isOpen && known->second < sizeOf(name)) {
+        return before * known->second;
+      }
+      for (int64_t ways = isOpen ? 1 : sizeOf(name); ways <= sizeOf(name); ++ways) {
+        int64_t heads = queryHeads(before * ways, ranks);
+        if (sizeOf(name) % ways == 0 && (best == 0 || heads <= fewest)) {
+          best = before * ways;
+          fewest = heads;
+        }
+      }
+      before *= sizeOf(name);
+    }
+    return best;
   }
 
   const PlanSpec &plan;

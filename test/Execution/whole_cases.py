@@ -80,6 +80,7 @@ class WholeCase:
     even: bool
     precision: str
     meshes: tuple
+    cpu: str = ""  # the one that this runs on
 
     @property
     def name(self):
