@@ -279,11 +279,9 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
     const proto::Axis &axis = plan.mesh().axis(i);
     spec.mesh.push_back(
         {axis.name(), axis.size(), fields.nested("mesh").nested("axis", i).location()});
-    int64_t before = 1;
-    for (int64_t size : axis.sub_axes()) {
-      subAxes.push_back({axis.name(), before, size});
-      before *= size;
-    }
+    std::vector<SubAxis> parts =
+        SplitAxis{axis.name(), {axis.sub_axes().begin(), axis.sub_axes().end()}}.subAxes();
+    subAxes.insert(subAxes.end(), parts.begin(), parts.end());
   }
   auto resolveEntries = [&](const auto &entries, const char *field) {
     std::vector<ShardingSpec> specs;

@@ -22,10 +22,8 @@ std::vector<SplitAxis> splitAt(const PlanSpec &plan, const std::vector<SubAxis> 
   std::vector<SplitAxis> axes = plan.parts().axes();
   for (SplitAxis &axis : axes) {
     detail::AxisBorders borders(axis.size());
-    int64_t before = 1;
-    for (int64_t part : axis.parts) {
-      (void)borders.add(before, part);
-      before *= part;
+    for (const SubAxis &part : axis.subAxes()) {
+      (void)borders.add(part.before, part.size);
     }
     for (const SubAxis &one : subAxes) {
       [[maybe_unused]] std::string problem =

@@ -33,11 +33,8 @@ public:
     splitLargest();
     std::vector<SubAxis> subAxes;
     for (const SplitAxis &axis : axes) {
-      int64_t before = 1;
-      for (int64_t part : axis.parts) {
-        subAxes.push_back({axis.name, before, part});
-        before *= part;
-      }
+      std::vector<SubAxis> parts = axis.subAxes();
+      subAxes.insert(subAxes.end(), parts.begin(), parts.end());
     }
     return subAxes;
   }

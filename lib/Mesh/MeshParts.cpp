@@ -54,15 +54,23 @@ int64_t SplitAxis::size() const {
   return product;
 }
 
+std::vector<SubAxis> SplitAxis::subAxes() const {
+  std::vector<SubAxis> found;
+  int64_t before = 1;
+  for (int64_t part : parts) {
+    found.push_back({name, before, part});
+    before *= part;
+  }
+  return found;
+}
+
 std::vector<std::string> SplitAxis::partNames() const {
   if (parts.size() == 1) {
     return {name};
   }
   std::vector<std::string> names;
-  int64_t before = 1;
-  for (int64_t part : parts) {
-    names.push_back(SubAxis{name, before, part}.name());
-    before *= part;
+  for (const SubAxis &part : subAxes()) {
+    names.push_back(part.name());
   }
   return names;
 }
@@ -113,15 +121,18 @@ std::optional<std::vector<std::string>> MeshParts::partsOf(std::string_view name
   if (!axis) {
     return std::nullopt;
   }
-  std::vector<std::string> found, all = axis->partNames();
-  int64_t before = 1, end = wanted->before * wanted->size;
-  for (size_t i = 0; i < all.size() && before < end; before *= axis->parts[i++]) {
-    bool begins = before == wanted->before;
-    if (begins || !found.empty()) {
-      found.push_back(all[i]);
+  const std::vector<SubAxis> parts = axis->subAxes();
+  const std::vector<std::string> names = axis->partNames();
+  const int64_t end = wanted->before * wanted->size;
+  int64_t reached = wanted->before;
+  std::vector<std::string> found;
+  for (size_t i = 0; i < parts.size() && reached < end; ++i) {
+    if (parts[i].before == reached) {
+      found.push_back(names[i]);
+      reached *= parts[i].size;
     }
   }
-  return found.empty() || before != end ? std::nullopt : std::optional(std::move(found));
+  return found.empty() || reached != end ? std::nullopt : std::optional(std::move(found));
 }
 
 std::vector<std::string> MeshParts::join(const std::vector<std::string> &parts) const {

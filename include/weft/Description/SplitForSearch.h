@@ -19,9 +19,8 @@ namespace weft::desc {
 /// factor with each:
 ///   - at the border of a node, so that some collectives stay within nodes: 64 ranks on nodes of 8
 ///     are 8x8;
-///   - within a node, where a rank computes fewer heads if part of the axis cuts key and value
-///   heads
-///     and the rest the query heads that share one (waysOfHeads);
+///   - within a node, where a rank computes fewer heads if one part cuts key and value heads and
+///     the other the query heads that share one (waysOfHeads);
 ///   - the largest axis, from 16 ranks, into two parts as equal as possible: variables may then be
 ///     sharded over one part and copied over the other.
 /// Of Llama-3 70B on 1,024 H100 (dp=128,tp=8, 4,096 tokens x 1,024), the plan found on dp=8x16 is

@@ -55,6 +55,8 @@ struct SplitAxis {
 
   /// The product of the parts' sizes.
   int64_t size() const;
+  /// The parts as sub-axes.
+  std::vector<SubAxis> subAxes() const;
   /// The names of the parts; one part has the axis's own name.
   std::vector<std::string> partNames() const;
 };
