@@ -7,6 +7,7 @@
 
 #include "checkpoint/Checkpoint.h"
 
+#include "checkpoint/FiniteTensors.h"
 #include "checkpoint/OptimizerState.h"
 #include "program/Shards.h"
 #include "support/CheckedMath.h"
@@ -71,8 +72,16 @@ bool weft::rt::saveParts(const std::string &path, const Program &program, const 
     if (holdsFirstCopy(layout, executor.coordinates())) {
       own.emplace(part(i));
     }
-    return collectTensor(program, executor.communicator(), layout,
-                         own ? own->bytes() : std::span<const char>(), whole);
+    if (!collectTensor(program, executor.communicator(), layout,
+                       own ? own->bytes() : std::span<const char>(), whole)) {
+      return false;
+    }
+    if (!tensors[i].mustBeFinite) {
+      return true;
+    }
+    Region region = {std::vector<int64_t>(layout.globalShape.size()), layout.globalShape};
+    auto reason = notFiniteText(tensors[i].name, layout.type, region, whole, 0, step);
+    return !reason || executor.communicator().fail(*reason, ExitCode::NotFinite);
   };
   if (executor.rank() != 0) {
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -89,7 +98,7 @@ bool weft::rt::saveParts(const std::string &path, const Program &program, const 
   std::map<std::string, std::string> metadata = {
       {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
   Result<bool> isSaved = saveTensors(path, headers, metadata, collect);
-  // If `collect` returned false, another rank has failed and reported the reason.
+  // If `collect` returned false, the communicator knows the reason.
   return isSaved ? *isSaved : executor.communicator().fail(isSaved.error().message);
 }
 
@@ -99,7 +108,7 @@ bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
   std::vector<uint32_t> buffers;
   for (const auto *list : {&program.parameters, &program.optimizerState}) {
     for (const NamedTensor &tensor : *list) {
-      tensors.push_back({tensor.name, &tensor.layout});
+      tensors.push_back({tensor.name, &tensor.layout, true});
       buffers.push_back(tensor.buffer);
     }
   }

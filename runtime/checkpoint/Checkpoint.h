@@ -33,6 +33,8 @@ Result<bool> saveTensors(const std::string &path, const std::vector<TensorHeader
 struct TensorInParts {
   std::string name;
   const TensorLayout *layout = nullptr;
+  /// Whether a value that is not finite is a failure.
+  bool mustBeFinite = false;
 };
 
 /// Writes whole tensors to a file, with the metadata "format", "step" and "plan". All ranks must
@@ -43,7 +45,8 @@ bool saveParts(const std::string &path, const Program &program, const Executor &
                const std::vector<TensorInParts> &tensors,
                const std::function<BufferView(size_t)> &part, int64_t step);
 
-/// Saves parameters and optimizer state with `saveParts`.
+/// Saves parameters and optimizer state with `saveParts`. A value that is not finite is a failure,
+/// of exit status NotFinite.
 bool saveCheckpoint(const std::string &path, const Program &program, const Executor &executor,
                     int64_t step);
 

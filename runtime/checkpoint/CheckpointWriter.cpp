@@ -7,6 +7,7 @@
 
 #include "checkpoint/CheckpointWriter.h"
 
+#include "checkpoint/FiniteTensors.h"
 #include "support/CheckedMath.h"
 #include "support/Safetensors.h"
 
@@ -65,7 +66,7 @@ bool CheckpointWriter::write(int64_t step) {
     return false;
   }
   return meet() && link.check(writeShard(step)) &&
-         link.run(gathering, receipt.data(), receipts.data()) &&
+         link.run(gathering, receipt.data(), receipts.data()) && areAllFinite() &&
          (!leads || link.check(seal(step))) && meet();
 }
 
@@ -93,6 +94,7 @@ bool CheckpointWriter::meet() { return link.run(barrier, &nothing, &nothing); }
 
 Status CheckpointWriter::writeShard(int64_t step) {
   receipt = {};
+  notFinite.reset();
   checksum = Checksum();
   pack();
   if (!contents.empty()) {
@@ -106,7 +108,7 @@ Status CheckpointWriter::writeShard(int64_t step) {
   }
   for (uint64_t begin = 0; begin < longest; begin += portion) {
     if (!contents.empty()) {
-      if (Status status = writePortion(begin, begin + portion); !status) {
+      if (Status status = writePortion(step, begin, begin + portion); !status) {
         return status;
       }
       if (Status status = file.sync(); !status) {
@@ -120,16 +122,32 @@ Status CheckpointWriter::writeShard(int64_t step) {
   Digest digest = checksum.digest();
   receipt[1] = int64_t(digest.high);
   receipt[2] = int64_t(digest.low);
+  receipt[3] = int64_t(notFinite.has_value());
   return file.close();
 }
 
-/// Writes bytes `begin` to `end - 1` of the concatenation of this rank's tensors.
-Status CheckpointWriter::writePortion(uint64_t begin, uint64_t end) {
+/// Returns false if a value of any rank is not finite: the first such rank says which.
+bool CheckpointWriter::areAllFinite() {
+  auto first = std::ranges::find_if(receipts, [](const Receipt &each) { return each[3] != 0; });
+  if (first == receipts.end()) {
+    return true;
+  }
+  return first - receipts.begin() == executor.rank() ? link.fail(*notFinite, ExitCode::NotFinite)
+                                                     : meet();
+}
+
+/// Writes bytes `begin` to `end - 1` of the concatenation of this rank's tensors; elements that
+/// `begin` or `end` would cut belong to the later portion.
+Status CheckpointWriter::writePortion(int64_t step, uint64_t begin, uint64_t end) {
   uint64_t position = 0;
   for (const Content &content : contents) {
-    uint64_t from = std::max(begin, position), to = std::min(end, position + content.bytes);
-    if (from < to) {
-      if (Status status = putPart(content, from - position, to - position); !status) {
+    uint64_t size = sizeOf(content.tensor->layout.type);
+    auto within = [&](uint64_t place) {
+      uint64_t bytes = std::clamp(place, position, position + content.bytes) - position;
+      return bytes - bytes % size;
+    };
+    if (uint64_t from = within(begin), to = within(end); from < to) {
+      if (Status status = putPart(step, content, from, to); !status) {
         return status;
       }
     }
@@ -138,12 +156,20 @@ Status CheckpointWriter::writePortion(uint64_t begin, uint64_t end) {
   return {};
 }
 
-Status CheckpointWriter::putPart(const Content &content, uint64_t begin, uint64_t end) {
-  if (!content.packed.empty()) {
-    return put(std::span(content.packed).subspan(begin, end - begin));
+Status CheckpointWriter::putPart(int64_t step, const Content &content, uint64_t begin,
+                                 uint64_t end) {
+  const auto &[name, layout, buffer] = *content.tensor;
+  std::optional<BufferView> view;
+  if (content.packed.empty()) {
+    view.emplace(executor.view(buffer, begin, end - begin));
   }
-  BufferView part = executor.view(content.tensor->buffer, begin, end - begin);
-  return put(part.bytes());
+  auto bytes = view ? view->bytes() : std::span(content.packed).subspan(begin, end - begin);
+  if (!notFinite) {
+    notFinite =
+        notFiniteText(name, layout.type, dataRegion(layout, program.mesh, executor.coordinates()),
+                      bytes, begin / sizeOf(layout.type), step);
+  }
+  return put(bytes);
 }
 
 Status CheckpointWriter::put(std::span<const char> bytes) {
@@ -172,7 +198,7 @@ Manifest CheckpointWriter::makeManifest(int64_t step) const {
   // By rank.
   std::vector<uint32_t> shards(receipts.size());
   for (size_t rank = 0; rank < receipts.size(); ++rank) {
-    const auto &[bytes, high, low] = receipts[rank];
+    const auto &[bytes, high, low, isNotFinite] = receipts[rank];
     shards[rank] = uint32_t(manifest.shards.size());
     if (bytes > 0) {
       manifest.shards.push_back(

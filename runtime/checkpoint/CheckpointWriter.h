@@ -36,8 +36,9 @@ public:
                    Executor &executor, uint64_t portion = kPortion);
 
   /// Writes the checkpoint of `step` together with all other ranks. Once it returns true, the
-  /// checkpoint is complete, on disk, and has its name. On failure stops all ranks with the reason;
-  /// call `CheckpointFolder::removeLeftovers` afterwards.
+  /// checkpoint is complete, on disk, and has its name. A value that is not finite is a failure, of
+  /// exit status NotFinite. On failure stops all ranks with the reason; call
+  /// `CheckpointFolder::removeLeftovers` afterwards.
   bool write(int64_t step);
 
 private:
@@ -50,8 +51,9 @@ private:
     std::vector<char> packed;
   };
 
-  /// A rank's report on its file.
-  using Receipt = std::array<int64_t, 3>;
+  /// A rank's report on its file: its bytes, its checksum in two halves, and 1 if it has a value
+  /// that is not finite.
+  using Receipt = std::array<int64_t, 4>;
 
   bool meet();
   /// Returns true if the rank at `coordinates` writes its part.
@@ -59,10 +61,11 @@ private:
   /// Updates the unpadded copies of padded tensors.
   void pack();
   Status writeShard(int64_t step);
-  Status writePortion(uint64_t begin, uint64_t end);
-  Status putPart(const Content &content, uint64_t begin, uint64_t end);
+  Status writePortion(int64_t step, uint64_t begin, uint64_t end);
+  Status putPart(int64_t step, const Content &content, uint64_t begin, uint64_t end);
   Status put(std::span<const char> bytes);
   std::string header(int64_t step) const;
+  bool areAllFinite();
   Manifest makeManifest(int64_t step) const;
   Status seal(int64_t step);
 
@@ -86,6 +89,8 @@ private:
   Receipt receipt = {};
   /// The receipts of all ranks.
   std::vector<Receipt> receipts;
+  /// The first value of this rank that is not finite.
+  std::optional<std::string> notFinite;
 };
 
 } // namespace weft::rt

@@ -7,6 +7,7 @@
 
 #include "support/Elements.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -41,6 +42,51 @@ double weft::rt::elementAt(ElementType type, const void *elements, uint64_t inde
     std::memcpy(&element, static_cast<const char *>(elements) + index * sizeof(T), sizeof(T));
     return double(element);
   });
+}
+
+/// Finds the first element whose bits have all of `mask`, the bits of an infinity or NaN.
+template <typename Word>
+static std::optional<uint64_t> firstWith(Word mask, std::span<const char> bytes) {
+  auto has = [&](uint64_t index) {
+    Word word;
+    std::memcpy(&word, bytes.data() + index * sizeof(Word), sizeof(Word));
+    return (word & mask) == mask;
+  };
+  constexpr uint64_t kBlock = 4096; // Without an exit inside, the loop over it is vectorized.
+  for (uint64_t begin = 0, count = bytes.size() / sizeof(Word); begin < count; begin += kBlock) {
+    uint64_t end = std::min(begin + kBlock, count);
+    unsigned any = 0;
+    for (uint64_t i = begin; i < end; ++i) {
+      any |= unsigned(has(i));
+    }
+    for (uint64_t i = begin; any && i < end; ++i) {
+      if (has(i)) {
+        return i;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> weft::rt::firstNotFinite(ElementType type, std::span<const char> bytes) {
+  switch (type) {
+  case ElementType::F64:
+    return firstWith<uint64_t>(0x7FF0000000000000, bytes);
+  case ElementType::F32:
+    return firstWith<uint32_t>(0x7F800000, bytes);
+  case ElementType::BF16:
+    return firstWith<uint16_t>(0x7F80, bytes);
+  case ElementType::F16:
+    return firstWith<uint16_t>(0x7C00, bytes);
+  case ElementType::F8E4M3:
+    return firstWith<uint8_t>(0x7F, bytes);
+  case ElementType::F8E5M2:
+    return firstWith<uint8_t>(0x7C, bytes);
+  case ElementType::I64:
+  case ElementType::I32:
+    break;
+  }
+  return std::nullopt;
 }
 
 void weft::rt::decode(ElementType type, const char *from, int64_t stride, int64_t count,

@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace weft::rt {
@@ -59,6 +60,10 @@ double leastTooLarge(ElementType type);
 
 /// Returns element `index` of an array, which need not be aligned.
 double elementAt(ElementType type, const void *elements, uint64_t index);
+
+/// Returns the index of the first element that is infinite or NaN. `bytes` are whole elements,
+/// which need not be aligned.
+std::optional<uint64_t> firstNotFinite(ElementType type, std::span<const char> bytes);
 
 /// Converts `count` elements, `stride` elements apart, to float32. F64 is rounded; `from` need not
 /// be aligned.

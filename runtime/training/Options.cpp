@@ -404,8 +404,8 @@ std::string weft::rt::helpText(const Program &program, const std::string &name) 
     out << "\n";
   }
   out << "\nValues may also be written as --option=value. Steps count from 0.\n"
-      << "Exit status: 0 after success, 1 after an error, 3 if a training or validation loss or "
-         "the gradient norm is not finite, 4 if memory is short, 5 if a rank has died, 6 if a rank "
-         "is stuck, 7 if a rank is slow: late, but still making progress.\n";
+      << "Exit status: 0 after success, 1 after an error, 3 if a training or validation loss, the "
+         "gradient norm or a number to save is not finite, 4 if memory is short, 5 if a rank has "
+         "died, 6 if a rank is stuck, 7 if a rank is slow: late, but still making progress.\n";
   return out.str();
 }

@@ -20,7 +20,7 @@ enum class ExitCode : int {
   Success = 0,
   /// Invalid input, a file that cannot be written, or a failed device call.
   Error = 1,
-  /// The loss or the gradient norm is not finite.
+  /// The loss, the gradient norm or a number that would be saved is not finite.
   NotFinite = 3,
   /// The host or a device is out of memory.
   OutOfMemory = 4,

@@ -16,6 +16,7 @@
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -488,6 +489,33 @@ TEST_F(Checkpointing, AFailureStopsAllRanks) {
   ASSERT_TRUE(result.failure);
   EXPECT_EQ(result.failure->message,
             "cannot write '" + path(".writing-step-00000007") + "': File exists");
+}
+
+TEST_F(Checkpointing, TheFirstRankWithANumberThatIsNotFiniteStopsAll) {
+  // Portions of 12 bytes cut every second number of 8.
+  for (uint64_t portion : {uint64_t(12), CheckpointWriter::kPortion}) {
+    CheckpointFolder place;
+    ASSERT_EQ(errorOf(place.open(folder.file("ck"))), "");
+    Cluster cluster(2, 2);
+    std::vector<std::unique_ptr<CheckpointWriter>> writers(4);
+    RunResult result = cluster.run([&](Executor &executor) {
+      auto &writer = writers[size_t(executor.rank())];
+      writer = std::make_unique<CheckpointWriter>(cluster.program, run, place, executor, portion);
+      cluster.forEachValue(executor, [](double &value, double expected) {
+        bool isBad = expected == 1100 || expected == 131 || expected == 250;
+        value = isBad ? std::nan("") : expected;
+      });
+      EXPECT_FALSE(writer->write(kStep));
+    });
+    ASSERT_TRUE(result.failure);
+    EXPECT_EQ(result.failure->message, "after 7 steps 'momentum/table' has nan at [100], expected "
+                                       "finite numbers: nothing of it is saved");
+    EXPECT_EQ(result.failure->code, ExitCode::NotFinite);
+    EXPECT_EQ(result.failure->rank, 0);
+    EXPECT_FALSE(folder.has("ck/step-00000007"));
+    ASSERT_EQ(errorOf(place.removeLeftovers()), "");
+    EXPECT_FALSE(folder.has("ck/.writing-step-00000007"));
+  }
 }
 
 TEST(Checksums, AreThoseOfTheTool) {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "checkpoint/Checkpoint.h"
 #include "tests/executable/ToyExecutable.h"
 
 #include <fcntl.h>
@@ -119,6 +120,33 @@ TEST_F(Resume, AnotherRunIsRefused) {
   EXPECT_THAT(out, StartsWith("going on at step 2 from 'ck/step-00000002'; changed: seed 7, now 9"
                               "\n"));
   ASSERT_EQ(train(5, "--seed 9"), 0) << err; // The newest checkpoint has this seed.
+}
+
+TEST_F(Resume, NoCheckpointHasNumbersThatAreNotFinite) {
+  // Three updates make the row of 'Z' infinite; the data does not contain it.
+  std::vector<TensorHeader> headers = {{"table", ElementType::F64, {256}},
+                                       {"momentum/table", ElementType::F64, {256}}};
+  auto fastAtZ = [](size_t tensor, std::span<char> out) {
+    std::vector<double> values(256, tensor == 0 ? 0.5 : 0.0);
+    values['Z'] = tensor == 0 ? 0.5 : 2e307;
+    std::memcpy(out.data(), values.data(), out.size());
+    return true;
+  };
+  ASSERT_TRUE(saveTensors(folder.file("fast"), headers, {{"step", "0"}}, fastAtZ));
+  const std::string message = "error: after 3 steps 'table' has -inf at [90], expected finite "
+                              "numbers: nothing of it is saved\n";
+  // The checkpoint of step 2 stays, also as the only one to keep; and that of a resumed run.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_EQ(train(9, "--load fast --checkpoint-every 1 --checkpoint-keep 1 --save end"), 3);
+    EXPECT_EQ(err, message);
+    EXPECT_TRUE(folder.has("ck/step-00000002/manifest.json"));
+    EXPECT_FALSE(folder.has("ck/step-00000003"));
+    EXPECT_FALSE(folder.has("ck/.writing-step-00000003"));
+    EXPECT_EQ(folder.read("ck/LATEST"), "step-00000002\n");
+  }
+  EXPECT_EQ(run(data + " --load fast --steps 3 --save end"), 3);
+  EXPECT_EQ(err, message);
+  EXPECT_FALSE(folder.has("end"));
 }
 
 TEST_F(Resume, OnlyOneRunUsesAFolder) {
