@@ -298,7 +298,9 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
   spec.homes = resolveEntries(plan.home(), "home");
   spec.mayPad = plan.padding();
   spec.accumulation = plan.accumulation();
-  spec.accumulationLocation = fields.locationOf("accumulation");
+  if (plan.has_accumulation()) {
+    spec.accumulationLocation = fields.locationOf("accumulation");
+  }
   return splitAxes(std::move(spec), subAxes);
 }
 

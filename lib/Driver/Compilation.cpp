@@ -93,8 +93,9 @@ LogicalResult handleDiagnostic(Diagnostic &diagnostic) {
 } // namespace
 
 Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
-    : options(options), descriptions(descriptions), context(allDialects()) {
-  follow(descriptions.plan);
+    : options(options), descriptions(descriptions), request(descriptions.plan),
+      context(allDialects()) {
+  follow(request);
   context.printOpOnDiagnostic(false);
   context.getDiagEngine().registerHandler(handleDiagnostic);
   if (!options.dumpFolder.empty()) {
@@ -103,8 +104,12 @@ Compilation::Compilation(const CompileOptions &options, const Descriptions &desc
   }
 }
 
-LogicalResult Compilation::fail(const llvm::Twine &message) const {
+void Compilation::print(const llvm::Twine &message) const {
   llvm::errs() << "weft " << options.command << ": " << message << '\n';
+}
+
+LogicalResult Compilation::fail(const llvm::Twine &message) const {
+  print(message);
   return failure();
 }
 
@@ -128,10 +133,10 @@ LogicalResult Compilation::begin() {
 }
 
 LogicalResult Compilation::import() {
-  if (options.import.observesLogits && descriptions.plan.accumulation > 1) {
+  if (options.import.observesLogits && request.accumulation > 1) {
     return fail(
         "--observe-logits gives those of a whole batch, expected an accumulation of 1, got " +
-        llvm::Twine(descriptions.plan.accumulation));
+        llvm::Twine(request.accumulation));
   }
   if (!descriptions.graph) {
     module = importModel(context, *descriptions.model, descriptions.recipe, options.import);
@@ -154,8 +159,8 @@ LogicalResult Compilation::checkSplits() {
     }
   }
   std::map<std::string, std::vector<std::string>> missing;
-  std::vector<desc::ShardingSpec> entries = descriptions.plan.shardings;
-  entries.insert(entries.end(), descriptions.plan.homes.begin(), descriptions.plan.homes.end());
+  std::vector<desc::ShardingSpec> entries = request.shardings;
+  entries.insert(entries.end(), request.homes.begin(), request.homes.end());
   for (const desc::ShardingSpec &sharding : entries) {
     for (const std::string &axis : sharding.axes) {
       if (known.count(sharding.dimension) || desc::isOpDimension(sharding.dimension)) {
@@ -207,11 +212,11 @@ LogicalResult Compilation::checkModule() {
   if (!mesh) {
     return success();
   }
-  if (sizes.sequence != 0 && sizes.microBatches != descriptions.plan.accumulation) {
+  if (sizes.sequence != 0 && sizes.microBatches != request.accumulation) {
     return fail("'" + options.input + "' has " + llvm::Twine(sizes.microBatches) +
-                " micro-batches, but the plan says " + llvm::Twine(descriptions.plan.accumulation));
+                " micro-batches, but the plan says " + llvm::Twine(request.accumulation));
   }
-  MeshParts got = mesh.getParts(), expected = descriptions.plan.parts();
+  MeshParts got = mesh.getParts(), expected = request.parts();
   if (got.partNames() != expected.partNames() || got.partSizes() != expected.partSizes()) {
     return fail("'" + options.input + "' is for " + meshText(got) + ", but the plan is for " +
                 meshText(expected));
@@ -234,7 +239,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.plan = planText;
   pipelineOptions.machine = descriptions.machine.text;
   pipelineOptions.batch = descriptions.recipe.globalBatch;
-  pipelineOptions.accumulation = descriptions.plan.accumulation;
+  pipelineOptions.accumulation = request.accumulation;
   const desc::RecipeSpec &recipe = descriptions.recipe;
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
@@ -243,7 +248,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.encodesMatmuls = !options.wideMatmuls;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
-  pipelineOptions.writtenPlan = &descriptions.plan;
+  pipelineOptions.writtenPlan = &request;
   pipelineOptions.question = question;
   if (phase == Phase::Schedule && options.target == TargetKind::Cuda) {
     (*module)->setAttr(kTargetAttrName, StringAttr::get(module->getContext(), "cuda"));
@@ -271,7 +276,11 @@ LogicalResult Compilation::runPhases() {
       unplanned = module->clone();
       stepFlops = countStepFlops(*module, descriptions.recipe.globalBatch); // Not of padding.
     }
-    if (failed(runPhase(phase)) || (phase == Phase::Schedule && failed(planSmaller()))) {
+    if (failed(runPhase(phase))) {
+      return failure();
+    }
+    if (phase == Phase::Schedule && (failed(planSmaller()) || failed(findAccumulation()) ||
+                                     (!options.isPlanning && failed(checkMemory())))) {
       return failure();
     }
   }
@@ -280,6 +289,18 @@ LogicalResult Compilation::runPhases() {
 
 bool Compilation::mayPlanSmaller() const {
   return unplanned && facts.search.fits && facts.search.decisions > 0 && !fits();
+}
+
+LogicalResult Compilation::planAgain() {
+  module = unplanned->clone();
+  follow(request);
+  facts = {};
+  for (Phase phase : {Phase::Plan, Phase::Partition, Phase::Schedule}) {
+    if (failed(runPhase(phase))) {
+      return failure();
+    }
+  }
+  return success();
 }
 
 LogicalResult Compilation::planSmaller() {
@@ -292,20 +313,69 @@ LogicalResult Compilation::planSmaller() {
     double missing = double(program.deviceBytes()) - descriptions.machine.device.memoryBytes;
     more = std::max(2 * more, int64_t(missing));
     reserve = std::max(reserve, int64_t(double(program.deviceBytes()) - facts.search.bytes)) + more;
-    module = unplanned->clone();
-    follow(descriptions.plan);
-    facts = {};
-    for (Phase phase : {Phase::Plan, Phase::Partition, Phase::Schedule}) {
-      if (failed(runPhase(phase))) {
-        return failure();
-      }
+    if (failed(planAgain())) {
+      return failure();
     }
     facts.search.lowerBound = lowerBound; // Of all that the whole memory allows.
     if (planHash == before) {
       break; // It is pinned.
     }
   }
-  return options.isPlanning ? success() : checkMemory();
+  return success();
+}
+
+std::vector<int64_t> Compilation::laterAccumulations() const {
+  std::vector<int64_t> counts;
+  desc::PlanSpec parts = request;
+  for (int64_t &count = ++parts.accumulation; count <= descriptions.recipe.globalBatch; ++count) {
+    int64_t last = counts.empty() ? request.accumulation : counts.back();
+    if (count >= 2 * last && descriptions.recipe.globalBatch % count == 0 &&
+        planner::reviewPlan(*descriptions.model, descriptions.recipe, descriptions.machine, parts)
+            .errors.empty()) {
+      counts.push_back(count);
+    }
+  }
+  return counts;
+}
+
+LogicalResult Compilation::tryAccumulation(int64_t count) {
+  request.accumulation = count;
+  reserve = 0;
+  return success(succeeded(planAgain()) && succeeded(planSmaller()));
+}
+
+LogicalResult Compilation::findAccumulation() {
+  bool isGiven = request.accumulation > 1 || !request.accumulationLocation.file.empty();
+  std::vector<int64_t> counts;
+  if (unplanned && !fits() && !isGiven && !options.import.observesLogits) {
+    counts = laterAccumulations();
+  }
+  if (counts.empty()) {
+    return success();
+  }
+  const double room = double(descriptions.machine.device.memoryBytes);
+  const std::string whole = rt::bytesText(program.deviceBytes());
+  for (int64_t count : counts) {
+    double before = double(program.deviceBytes());
+    // Some graphs need all samples of a step at once, and AccumulateMicroBatches says why: such a
+    // graph stays one that does not fit.
+    ScopedDiagnosticHandler handler(&context, [](Diagnostic &) { return success(); });
+    if (failed(tryAccumulation(count))) {
+      return tryAccumulation(1);
+    }
+    if (fits()) {
+      print("a batch at once needs " + whole +
+            " per rank, more than a device has: it is taken in " + llvm::Twine(count) +
+            " micro-batches");
+      return success();
+    }
+    // Twice as many halve what depends on a micro-batch. The rest alone may be too much.
+    double after = double(program.deviceBytes());
+    if (count > counts.front() && after - (before - after) > room) {
+      return success();
+    }
+  }
+  return success();
 }
 
 LogicalResult Compilation::runPhase(Phase phase) {
@@ -315,8 +385,8 @@ LogicalResult Compilation::runPhase(Phase phase) {
   }
   if (phase == Phase::Plan) {
     facts.plan = writePlan(*module);
-    facts.plan.accumulation = descriptions.plan.accumulation;
-    facts.plan.mayPad = descriptions.plan.mayPad;
+    facts.plan.accumulation = request.accumulation;
+    facts.plan.mayPad = request.mayPad;
     follow(facts.plan);
     readFacts();
   }
@@ -356,7 +426,7 @@ LogicalResult Compilation::makeProgram() {
   info.planText = planText;
   info.planHash = planHash;
   info.globalBatch = recipe.globalBatch;
-  info.microBatches = descriptions.plan.accumulation;
+  info.microBatches = request.accumulation;
   info.sequenceLength = recipe.sequenceLength;
   info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;
   info.documentEnd = recipe.documentEnd;
@@ -376,36 +446,21 @@ bool Compilation::fits() const {
   return program.deviceBytes() <= static_cast<uint64_t>(descriptions.machine.device.memoryBytes);
 }
 
-bool Compilation::mayTakeParts() const {
-  // A plan's file or a module sets the number, so no pin can; logits are those of a whole batch.
-  if (descriptions.plan.accumulation > 1 || !options.plan.empty() || options.startAfter ||
-      options.import.observesLogits) {
-    return false;
-  }
-  desc::PlanSpec parts = facts.plan;
-  for (int64_t &count = parts.accumulation = 2; count <= descriptions.recipe.globalBatch; ++count) {
-    if (descriptions.recipe.globalBatch % count == 0 &&
-        planner::reviewPlan(*descriptions.model, descriptions.recipe, descriptions.machine, parts)
-            .errors.empty()) {
-      return true;
-    }
-  }
-  return false;
-}
-
 LogicalResult Compilation::checkMemory() const {
   if (fits()) {
     return success();
   }
   const desc::DeviceSpec &device = descriptions.machine.device;
-  std::string parts = "";
+  std::string parts = request.accumulation > 1
+                          ? ", in " + std::to_string(request.accumulation) + " micro-batches"
+                          : "";
   if (!program.deviceUses.empty()) {
-    parts = ", " + rt::bytesText(program.arenaBytes) + " of it for its arena";
+    parts += ", " + rt::bytesText(program.arenaBytes) + " of it for its arena";
   }
   std::string remedy = "; split it over more ranks, or make the batch smaller";
-  if (mayTakeParts()) {
-    remedy = "; split it over more ranks, make the batch smaller, or take it in parts (--pin "
-             "accumulation=N)";
+  if (unplanned && !options.import.observesLogits && !laterAccumulations().empty()) {
+    remedy = "; split it over more ranks, make the batch smaller, or take it in more micro-batches "
+             "(accumulation)";
   }
   return fail("the program needs " + rt::bytesText(program.deviceBytes()) + " per rank" + parts +
               ", but a device '" + device.name + "' of machine '" + descriptions.machine.name +
@@ -441,8 +496,8 @@ LogicalResult Compilation::emit(const std::string &archivePath, const std::strin
   return success();
 }
 
-llvm::FailureOr<int64_t> weft::findReserve(CompileOptions options,
-                                           const Descriptions &descriptions) {
+llvm::FailureOr<PlanConditions> weft::findConditions(CompileOptions options,
+                                                     const Descriptions &descriptions) {
   options.isPlanning = true; // Which goes on where nothing fits.
   options.stopAfter = Phase::Schedule;
   options.dumpFolder.clear();
@@ -457,5 +512,5 @@ llvm::FailureOr<int64_t> weft::findReserve(CompileOptions options,
   if (failed(compilation.runPhases())) {
     return failure();
   }
-  return compilation.getReserve();
+  return compilation.getConditions();
 }

@@ -89,6 +89,18 @@ void printSpeed(llvm::raw_ostream &os, const rt::Program &program, const desc::R
   os << '\n';
 }
 
+/// Prints the time that the search adds up. Collectives beside computation may take less, so the
+/// least such sum bounds no predicted time; it is left out where it would seem to.
+void printSearch(llvm::raw_ostream &os, const SearchReport &search, const rt::Program &program) {
+  os << "the search, each op and collective by itself, says " << secondsText(search.seconds);
+  if (search.lowerBound <= cost::stepSeconds(program)) {
+    os << ", no plan that fits adds up to less than " << secondsText(search.lowerBound);
+  }
+  os << llvm::format(" (at most %.2f %% above the least such sum, %zu decisions):\n",
+                     100 * (search.seconds / std::max(search.lowerBound, 1e-12) - 1),
+                     search.decisions);
+}
+
 } // namespace
 
 void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
@@ -97,11 +109,7 @@ void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
   printHeader(os, facts, program, machine);
   printSpeed(os, program, descriptions.recipe);
   const SearchReport &search = facts.search;
-  os << "the search, each collective by itself, says " << secondsText(search.seconds)
-     << ", nothing takes less than " << secondsText(search.lowerBound)
-     << llvm::format(" (gap %.2f %%, %zu decisions):\n",
-                     100 * (search.seconds / std::max(search.lowerBound, 1e-12) - 1),
-                     search.decisions);
+  printSearch(os, search, program);
   Parts parts(facts.price.computing.begin(), facts.price.computing.end());
   for (const auto &[axes, seconds] : facts.price.sending) {
     parts.emplace_back("between ranks over " + axes, seconds);
@@ -111,39 +119,43 @@ void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
      << " of a device '" << machine.device.name << "'\n";
 }
 
-void weft::printRivals(llvm::raw_ostream &os, const PlanFacts &facts,
+void weft::printRivals(llvm::raw_ostream &os, const rt::Program &program,
                        const std::vector<Rival> &rivals, const desc::MachineSpec &machine) {
   if (rivals.empty()) {
     return;
   }
-  os << "known strategies on this mesh, the rest of each as the search finds it fastest:\n";
+  double seconds = cost::stepSeconds(program);
+  uint64_t room = uint64_t(machine.device.memoryBytes);
+  os << "known strategies on this mesh, the rest of each as the search finds it fastest, predicted "
+        "likewise:\n";
   for (const Rival &rival : rivals) {
     os << llvm::format("  %-34s ", rival.name.c_str());
     if (!rival.illegal.empty()) {
       os << "not possible: " << rival.illegal << '\n';
       continue;
     }
-    double slower = 100 * (rival.search.seconds / facts.search.seconds - 1);
-    os << llvm::format("%12s %+8.1f %%  %s", secondsText(rival.search.seconds).c_str(), slower,
-                       rt::bytesText(uint64_t(rival.search.bytes)).c_str());
-    if (!rival.search.fits) {
-      os << ", more than the " << rt::bytesText(uint64_t(machine.device.memoryBytes))
-         << " there are";
+    os << llvm::format("%12s %+8.1f %%  %s", secondsText(rival.seconds).c_str(),
+                       100 * (rival.seconds / seconds - 1), rt::bytesText(rival.bytes).c_str());
+    if (rival.bytes > room) {
+      os << ", more than the " << rt::bytesText(room) << " there are";
+    } else if (rival.seconds < seconds) {
+      os << ", faster than the plan: pin it to have that";
     }
     os << '\n';
   }
 }
 
 llvm::Error weft::refusePlan(const PlanFacts &facts, const rt::Program &program,
-                             const desc::MachineSpec &machine, const std::string &advice) {
+                             const desc::MachineSpec &machine) {
   std::string least = rt::bytesText(program.deviceBytes());
+  std::string parts = program.microBatches > 1
+                          ? ", in " + std::to_string(program.microBatches) + " micro-batches,"
+                          : "";
   return makeError(
       "nothing that was found fits into the " +
       rt::bytesText(uint64_t(machine.device.memoryBytes)) + " of a device '" + machine.device.name +
       "': the " +
       (facts.search.fits ? "fastest plan whose variables and saved values fit" : "smallest plan") +
-      " needs " + least +
-      ", as above; split it over more ranks, or make the batch "
-      "smaller" +
-      advice);
+      parts + " needs " + least +
+      ", as above; split it over more ranks, or make the batch smaller");
 }

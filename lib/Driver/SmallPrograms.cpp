@@ -66,7 +66,14 @@ std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   ApplyPlanPassOptions options;
   options.plan = desc::printPlan(shrunk.plan);
   PassManager manager(module.getContext());
-  buildApplyPlanPipeline(manager, parts, options);
+  // Entries of a file for the large model need not match anything in the small one.
+  desc::PlanSpec plan = shrunk.plan;
+  for (std::vector<desc::ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
+    for (desc::ShardingSpec &entry : *entries) {
+      entry.location = {};
+    }
+  }
+  buildApplyPlanPipeline(manager, parts, options, {&plan});
   if (!planned || failed(manager.run(module)) ||
       failed(verify::followPlan(module, *planned, shrunk.layers)) || failed(mlir::verify(module))) {
     return reason.empty() ? "unknown reason" : reason;
@@ -188,16 +195,11 @@ private:
 } // namespace
 
 llvm::Expected<OriginalPlan> weft::planOriginal(const CompileOptions &options,
-                                                const Descriptions &descriptions) {
+                                                const Descriptions &descriptions, int64_t reserve) {
   CompileOptions whole = options;
   whole.mutation = std::nullopt;
-  // The plan with which `weft compile` ends.
-  FailureOr<int64_t> reserve = findReserve(whole, descriptions);
-  if (failed(reserve)) {
-    return makeSilentError();
-  }
   Compilation compilation(whole, descriptions);
-  compilation.leave(*reserve);
+  compilation.leave(reserve);
   if (failed(compilation.begin()) || failed(compilation.runPhase(Phase::Differentiate)) ||
       failed(compilation.runPhase(Phase::Plan)) ||
       failed(toCollectives(compilation.getModule(), descriptions.machine))) {

@@ -76,19 +76,20 @@ llvm::Error refuseName(const ValueQuestion &question, const ValueAnswer &answer)
   return makeError("no value is called '" + question.name + "'; near are " + listed(nearest));
 }
 
-/// Returns the answer if the search leaves `reserve` bytes of a device's memory unused.
+/// Returns the answer under these conditions.
 llvm::Expected<ValueExplanation> answer(const ValueQuestion &question,
-                                        const CompileOptions &options,
-                                        const Descriptions &descriptions, int64_t reserve) {
+                                        const CompileOptions &options, Descriptions descriptions,
+                                        const PlanConditions &conditions) {
+  descriptions.plan.accumulation = conditions.accumulation;
   Compilation compilation(options, descriptions);
-  compilation.leave(reserve);
+  compilation.leave(conditions.reserve);
   compilation.ask(question);
   bool isPlanned = succeeded(compilation.begin()) && succeeded(compilation.runPhases());
   const ValueAnswer &answer = compilation.getPlanFacts().answer;
   if (!isPlanned) {
     return answer.names.empty() ? makeSilentError() : refuseName(question, answer);
   }
-  return ValueExplanation{answer, reserve};
+  return ValueExplanation{answer, conditions.reserve};
 }
 
 } // namespace
@@ -97,15 +98,17 @@ llvm::Expected<ValueExplanation> weft::explainValue(const ValueQuestion &questio
                                                     const CompileOptions &options,
                                                     const Descriptions &descriptions) {
   // Most often this is the plan that is found first, and a wrong name is reported at once.
-  auto first = answer(question, options, descriptions, /*reserve=*/0);
+  const PlanConditions given{0, descriptions.plan.accumulation};
+  auto first = answer(question, options, descriptions, given);
   if (!first) {
     return first;
   }
-  llvm::FailureOr<int64_t> reserve = findReserve(options, descriptions);
-  if (failed(reserve)) {
+  llvm::FailureOr<PlanConditions> found = findConditions(options, descriptions);
+  if (failed(found)) {
     return makeSilentError();
   }
-  return *reserve > 0 ? answer(question, options, descriptions, *reserve) : std::move(first);
+  bool isSame = found->reserve == given.reserve && found->accumulation == given.accumulation;
+  return isSame ? std::move(first) : answer(question, options, descriptions, *found);
 }
 
 void weft::printValueReport(llvm::raw_ostream &os, const ValueExplanation &explanation,

@@ -8,6 +8,7 @@
 #include "weft/Driver/Verification.h"
 
 #include "weft/Driver/CommandLine.h"
+#include "weft/Driver/Compilation.h"
 #include "weft/Driver/FirstDifference.h"
 #include "weft/Driver/MadeUpData.h"
 #include "weft/Driver/RunDifferences.h"
@@ -77,8 +78,8 @@ bool printCollectives(const OriginalPlan &plan, const SmallProgram &split) {
 
 class Verification {
 public:
-  Verification(const CompileOptions &options, const Descriptions &descriptions)
-      : options(options), descriptions(descriptions),
+  Verification(const CompileOptions &options, const Descriptions &descriptions, int64_t reserve)
+      : options(options), descriptions(descriptions), reserve(reserve),
         shrunk(verify::shrink(*descriptions.model, descriptions.recipe, descriptions.plan)) {}
 
   llvm::Error run() {
@@ -117,7 +118,7 @@ private:
   }
 
   llvm::Error compile() {
-    auto planned = planOriginal(options, descriptions);
+    auto planned = planOriginal(options, descriptions, reserve);
     if (!planned) {
       return planned.takeError();
     }
@@ -318,6 +319,7 @@ private:
 
   const CompileOptions &options;
   const Descriptions &descriptions;
+  const int64_t reserve;
   const verify::Shrunk shrunk;
   TemporaryFolder folder;
   Stopwatch stopwatch;
@@ -330,5 +332,14 @@ private:
 } // namespace
 
 llvm::Error weft::verifyPlan(const CompileOptions &options, const Descriptions &descriptions) {
-  return Verification(options, descriptions).run();
+  CompileOptions whole = options;
+  whole.mutation = std::nullopt;
+  // The plan with which `weft compile` ends.
+  llvm::FailureOr<PlanConditions> conditions = findConditions(whole, descriptions);
+  if (failed(conditions)) {
+    return makeSilentError();
+  }
+  Descriptions planned = descriptions;
+  planned.plan.accumulation = conditions->accumulation;
+  return Verification(options, planned, conditions->reserve).run();
 }

@@ -8,7 +8,7 @@
 // PLAN: error: apply-plan: plan:1:
 
 // RUN: not weft-opt %s -substitute-batch -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=SHARDS
-// SHARDS: :[[#@LINE+10]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 shards, which does not divide it
+// SHARDS: :[[#@LINE+21]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 shards, which does not divide it
 
 // RUN: not weft-opt %s -substitute-batch="batch=3" -apply-plan="pins=dp=2" 2>&1 | FileCheck %s --check-prefix=SAMPLES
 // SAMPLES: error: apply-plan: 'tokens': dimension 0 of size 3 is cut over axes ["dp"] into 2 shards
@@ -18,5 +18,22 @@
 // TWICE: note: by plan:1:{{[0-9]+}}: { value: "*" dimension: "ffn" axes: ["x"] }
 // TWICE: note: by plan:1:{{[0-9]+}}: { value: "*" dimension: "hidden" axes: ["x"] }
 
+// Entries of a text match something, with their dimension; those of pins may match nothing.
+// RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {value: 'v' dimension: 'ffn' axes: 'x'} sharding {value: '*oken' dimension: 'batch'} home {value: 'w' dimension: 'batch'} home {value: 'x/w' dimension: 'ffn'} sharding {value: 'matmul' dimension: 'factor2'} sharding {value: 'matmul' dimension: 'terms2'} sharding {value: '*' dimension: 'vocab'} sharding {value: 'w*' dimension: 'ffn'} sharding {value: 'matmul/contract/1' dimension: 'terms1'}}" 2>&1 | FileCheck %s --check-prefix=UNMATCHED --implicit-check-not=error:
+// UNMATCHED: plan:1:{{[0-9]+}}: error: value: no variable or op is called 'v', near is 'w'
+// UNMATCHED: plan:1:{{[0-9]+}}: error: value: no variable or op is called '*oken', near is 'tokens'
+// UNMATCHED: plan:1:{{[0-9]+}}: error: dimension: what is called 'matmul' has no dimension 'factor2', only ffn, hidden
+// UNMATCHED: plan:1:{{[0-9]+}}: error: dimension: what is called 'matmul' has no dimension 'terms2', only ffn, hidden
+// UNMATCHED: plan:1:{{[0-9]+}}: error: dimension: what is called '*' has no dimension 'vocab', only batch, ffn, hidden
+// UNMATCHED: plan:1:{{[0-9]+}}: error: dimension: what is called 'w' has no dimension 'batch', only ffn, hidden
+// UNMATCHED: plan:1:{{[0-9]+}}: error: value: no variable is called 'x/w', near is 'w'
+// RUN: weft-opt %s -substitute-batch="batch=2" -apply-plan="pins=ep=2"
+
 weft.variable parameter @w ["ffn", "hidden"] : tensor<6x4xf64>
 weft.variable input @tokens ["batch"] : tensor<?xi32>
+
+func.func @step() {
+  %w = weft.read @w : tensor<6x4xf64>
+  %v = weft.contract "fh,fh->f"(%w, %w) : (tensor<6x4xf64>, tensor<6x4xf64>) -> tensor<6xf64> loc("matmul")
+  return
+}

@@ -69,12 +69,11 @@ llvm::Error plan(PlanOptions &options) {
     for (const desc::Strategy &strategy : desc::knownStrategies(facts.plan)) {
       rivals.push_back(priceRival(compile, *descriptions, strategy));
     }
-    printRivals(llvm::outs(), facts, rivals, descriptions->machine);
+    printRivals(llvm::outs(), program, rivals, descriptions->machine);
     llvm::outs().flush();
   }
   if (!compilation.fits()) {
-    std::string advice = options.alone ? "" : adviseAccumulation(compile, *descriptions);
-    return refusePlan(facts, program, descriptions->machine, advice);
+    return refusePlan(facts, program, descriptions->machine);
   }
   if (!file) {
     return llvm::Error::success();

@@ -102,10 +102,11 @@ TEST(Compilation, RefusesAProgramThatDoesNotFit) {
   EXPECT_NE(testing::internal::GetCapturedStderr().find("the program needs"), std::string::npos);
 }
 
-TEST(FindReserve, IsNothingWhereEverythingFits) {
-  llvm::FailureOr<int64_t> reserve = findReserve(CompileOptions(), describe());
-  ASSERT_TRUE(succeeded(reserve));
-  EXPECT_EQ(*reserve, 0);
+TEST(FindConditions, AreThoseOfTheRequestWhereEverythingFits) {
+  llvm::FailureOr<PlanConditions> found = findConditions(CompileOptions(), describe());
+  ASSERT_TRUE(succeeded(found));
+  EXPECT_EQ(found->reserve, 0);
+  EXPECT_EQ(found->accumulation, 1);
 }
 
 } // namespace

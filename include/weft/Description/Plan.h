@@ -67,7 +67,7 @@ struct PlanSpec {
   bool mayPad = true;
   /// Micro-batches in a step, at least 1.
   int64_t accumulation = 1;
-  /// The place of `accumulation` in the text; not part of the plan's identity.
+  /// The place of `accumulation`, no file if it is not given; not part of the plan's identity.
   Location accumulationLocation;
 
   /// Number of ranks: the product of the axis sizes.

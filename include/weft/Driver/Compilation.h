@@ -20,6 +20,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <memory>
+#include <vector>
 
 namespace weft {
 
@@ -33,6 +34,15 @@ struct PlanFacts {
   ValueAnswer answer;
   /// Empty unless the options set `isPlanning`.
   std::vector<desc::VariableShape> variables;
+};
+
+/// The conditions under which the search of Plan finds the plan with which `weft compile` and `weft
+/// plan` end.
+struct PlanConditions {
+  /// Bytes of a device's memory that the search leaves unused so that the program fits.
+  int64_t reserve = 0;
+  /// Micro-batches of a step.
+  int64_t accumulation = 1;
 };
 
 /// One run through the phases. It owns the module, its context and the program; the options and
@@ -52,13 +62,15 @@ public:
   /// Makes the search of Plan leave `bytes` of each device's memory unused, for buffers that it
   /// does not count.
   void leave(int64_t bytes) { reserve = bytes; }
-  int64_t getReserve() const { return reserve; }
+  PlanConditions getConditions() const { return {reserve, request.accumulation}; }
 
   /// Gets the module: imports the model, or reads the module that an earlier run wrote.
   llvm::LogicalResult begin();
   /// Runs the phases that the options ask for, up to Lower, and builds the program after Schedule.
-  /// If the program needs more memory than a device has, plans again with a larger reserve
-  /// (`leave`), as long as the search finds a plan.
+  /// If the program needs more memory than a device has, plans again: with a larger reserve
+  /// (`leave`), as long as the search finds a plan, and then, if nothing gives the plan's
+  /// `accumulation`, with 2, 4, 8, ... micro-batches until a program fits, which it prints, or
+  /// what does not depend on their number is too much.
   llvm::LogicalResult runPhases();
   /// Runs one phase up to Lower, as above. REQUIRES: the module is as the phases before it leave
   /// it.
@@ -79,6 +91,7 @@ public:
   bool fits() const;
 
 private:
+  void print(const llvm::Twine &message) const;
   llvm::LogicalResult fail(const llvm::Twine &message) const;
   llvm::LogicalResult import();
   llvm::LogicalResult parseModule();
@@ -92,16 +105,22 @@ private:
   /// Reads the facts from the module after Plan.
   void readFacts();
   llvm::LogicalResult makeProgram();
-  /// Returns true if planning again may find a plan that fits.
+  /// Plans the same module again, with the reserve and micro-batches that are set now.
+  llvm::LogicalResult planAgain();
+  /// Returns true if planning again with a larger reserve may find a plan that fits.
   bool mayPlanSmaller() const;
   llvm::LogicalResult planSmaller();
-  /// Returns true if the user may ask for several micro-batches.
-  bool mayTakeParts() const;
+  /// Returns the numbers of micro-batches to try, ascending, each at least twice the one before.
+  std::vector<int64_t> laterAccumulations() const;
+  llvm::LogicalResult tryAccumulation(int64_t count);
+  llvm::LogicalResult findAccumulation();
   llvm::LogicalResult checkMemory() const;
 
   const CompileOptions &options;
   const Descriptions &descriptions;
-  /// The given plan until Plan is done, then the plan that it found.
+  /// The plan of the descriptions, with the micro-batches that are tried.
+  desc::PlanSpec request;
+  /// The request until Plan is done, then the plan that it found.
   std::string planText, planHash;
   PlanFacts facts;
   /// Null for none.
@@ -119,10 +138,9 @@ private:
   EmitReport emitReport;
 };
 
-/// Returns the bytes of a device's memory that the search of Plan must leave unused so that the
-/// program fits. `weft compile` and `weft plan` end with the plan that is found with this reserve.
-/// Prints its errors; it is no error if no plan fits.
-llvm::FailureOr<int64_t> findReserve(CompileOptions options, const Descriptions &descriptions);
+/// Plans without compiling. Prints its errors; it is no error if no plan fits.
+llvm::FailureOr<PlanConditions> findConditions(CompileOptions options,
+                                               const Descriptions &descriptions);
 
 } // namespace weft
 

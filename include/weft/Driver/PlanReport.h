@@ -20,13 +20,13 @@ namespace weft {
 void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Program &program,
                      const Descriptions &descriptions);
 
-/// Prints the predicted times and memory of `rivals` beside those of the plan.
-void printRivals(llvm::raw_ostream &os, const PlanFacts &facts, const std::vector<Rival> &rivals,
-                 const desc::MachineSpec &machine);
+/// Prints the predicted times and memory of `rivals` beside those of the plan's program.
+void printRivals(llvm::raw_ostream &os, const rt::Program &program,
+                 const std::vector<Rival> &rivals, const desc::MachineSpec &machine);
 
-/// Returns the error for a plan that does not fit: the memory that it needs, followed by `advice`.
+/// Returns the error for a plan that does not fit: the memory that it needs.
 llvm::Error refusePlan(const PlanFacts &facts, const rt::Program &program,
-                       const desc::MachineSpec &machine, const std::string &advice);
+                       const desc::MachineSpec &machine);
 
 } // namespace weft
 

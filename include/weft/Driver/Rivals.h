@@ -10,6 +10,7 @@
 
 #include "weft/Driver/Compilation.h"
 
+#include <cstdint>
 #include <string>
 
 namespace weft {
@@ -19,18 +20,15 @@ struct Rival {
   std::string name;
   /// Why the strategy is impossible; empty if it is possible.
   std::string illegal;
-  /// The fastest plan of the strategy, even if it needs more memory than a device has.
-  SearchReport search;
+  /// The predicted time of a step and the memory of a rank, as of any program.
+  double seconds = 0;
+  uint64_t bytes = 0;
 };
 
-/// Plans the model of `descriptions` by `strategy`; the search chooses the rest. If the strategy
-/// does not fit into memory, the rival still has its time and memory.
+/// Plans and schedules the model of `descriptions` by `strategy`; the search chooses the rest. If
+/// the strategy does not fit into memory, the rival still has its time and memory.
 Rival priceRival(const CompileOptions &options, Descriptions descriptions,
                  const desc::Strategy &strategy);
-
-/// Tries two, four, ... times as many micro-batches until a program fits, and returns the advice:
-/// "; with --pin accumulation=4 it takes 60 GiB and 1.200 s a step". Empty if none fits.
-std::string adviseAccumulation(const CompileOptions &options, Descriptions descriptions);
 
 } // namespace weft
 

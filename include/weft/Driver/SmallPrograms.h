@@ -32,9 +32,10 @@ struct OriginalPlan {
   std::map<std::string, int64_t> collectives;
 };
 
-/// Plans the model of `descriptions` without compiling it. Prints errors of the compiler.
+/// Plans the model of `descriptions` without compiling it; the search leaves `reserve` bytes of a
+/// device's memory unused. Prints errors of the compiler.
 llvm::Expected<OriginalPlan> planOriginal(const CompileOptions &options,
-                                          const Descriptions &descriptions);
+                                          const Descriptions &descriptions, int64_t reserve);
 
 /// A request for a program of the small model. It owns nothing.
 struct SmallProgramRequest {

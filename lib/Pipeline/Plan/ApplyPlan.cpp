@@ -7,6 +7,7 @@
 
 #include "LayoutSpaces.h"
 #include "OpPins.h"
+#include "UnmatchedEntries.h"
 
 #include "weft/Description/Pins.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
@@ -29,12 +30,6 @@ MeshAttr getMesh(Operation *op) {
 namespace {
 
 using ErrorEmitter = llvm::function_ref<InFlightDiagnostic()>;
-
-/// Returns the name of a variable in plans: an optimizer state has the name of its parameter.
-StringRef getPlanName(VariableOp variable) {
-  StringRef name = variable.getSymName();
-  return variable.getRole() == VariableRole::Optimizer ? name.substr(name.find('/') + 1) : name;
-}
 
 /// An axis that entries cut two dimensions of a variable by.
 struct AxisClash {
@@ -88,11 +83,14 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
         return signalPassFailure();
       }
     }
-    if (spec->shardings.empty()) {
-      return; // The plan has no entries for ops.
+    if (spec->shardings.empty() && spec->homes.empty()) {
+      return;
     }
     Dimensions dimensions(module);
     OpNames opNames(module);
+    if (failed(checkMatches(module, *spec, opNames, dimensions))) {
+      return signalPassFailure();
+    }
     module.walk([&](ShardableOpInterface op) {
       OpPins found = pinsOf(op, mesh, opNames, dimensions, *spec);
       setPins(op, found.pins, found.entries);

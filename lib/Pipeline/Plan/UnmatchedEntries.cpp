@@ -1,0 +1,163 @@
+//===- UnmatchedEntries.cpp - entries of a plan that match nothing --------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "UnmatchedEntries.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace weft {
+
+StringRef getPlanName(VariableOp variable) {
+  StringRef name = variable.getSymName();
+  return variable.getRole() == VariableRole::Optimizer ? name.substr(name.find('/') + 1) : name;
+}
+
+namespace {
+
+/// A variable or op that entries may match.
+struct Target {
+  SmallVector<StringRef, 2> names;
+  std::set<std::string> dimensions;
+};
+
+/// Returns the least number of characters to insert, delete or change so that `pattern` matches
+/// `name`.
+size_t distanceOf(StringRef pattern, StringRef name) {
+  std::vector<size_t> row(name.size() + 1);
+  for (size_t at = 0; at <= name.size(); ++at) {
+    row[at] = at;
+  }
+  for (char c : pattern) {
+    // Without a character of the name, a star matches nothing and others are deleted.
+    size_t diagonal = row[0];
+    row[0] += c != '*';
+    for (size_t at = 1; at <= name.size(); ++at) {
+      size_t above = row[at];
+      row[at] = c == '*' ? std::min(above, row[at - 1])
+                         : std::min({above + 1, row[at - 1] + 1, diagonal + (c != name[at - 1])});
+      diagonal = above;
+    }
+  }
+  return row.back();
+}
+
+/// The targets of the entries of one list of a plan.
+class Targets {
+public:
+  void add(SmallVector<StringRef, 2> names, std::set<std::string> dimensions) {
+    targets.push_back({std::move(names), std::move(dimensions)});
+  }
+
+  /// Returns what is wrong with an entry; empty if it matches a target. `kind` is a target's name
+  /// in messages.
+  std::string faultOf(const desc::ShardingSpec &entry, StringRef kind) const {
+    std::set<std::string> known;
+    bool isKnown = false;
+    for (const Target &target : targets) {
+      if (llvm::none_of(target.names, [&](StringRef name) {
+            return desc::matchesPattern(entry.value, name);
+          })) {
+        continue;
+      }
+      if (target.dimensions.count(entry.dimension)) {
+        return "";
+      }
+      isKnown = true;
+      llvm::copy_if(target.dimensions, std::inserter(known, known.end()),
+                    [](const std::string &name) { return !desc::isOpDimension(name); });
+    }
+    if (!isKnown) {
+      return ("value: no " + kind + " is called '" + entry.value + "', near is '" +
+              nearestTo(entry.value) + "'")
+          .str();
+    }
+    return "dimension: what is called '" + entry.value + "' has no dimension '" + entry.dimension +
+           "', only " + (known.empty() ? "ones without a name" : llvm::join(known, ", "));
+  }
+
+private:
+  StringRef nearestTo(StringRef pattern) const {
+    std::pair<size_t, StringRef> best = {size_t(-1), ""};
+    for (const Target &target : targets) {
+      for (StringRef name : target.names) {
+        best = name.empty() ? best : std::min(best, std::pair(distanceOf(pattern, name), name));
+      }
+    }
+    return best.second;
+  }
+
+  std::vector<Target> targets;
+};
+
+std::set<std::string> dimensionsOf(VariableOp variable) {
+  auto names = variable.getDimensions().getAsRange<StringAttr>();
+  std::set<std::string> found;
+  for (StringAttr name : names) {
+    found.insert(name.str());
+  }
+  return found;
+}
+
+std::set<std::string> dimensionsOf(ShardableOpInterface op, Dimensions &dimensions) {
+  std::set<std::string> found = {"terms"};
+  for (unsigned operand = 0; operand < op->getNumOperands(); ++operand) {
+    found.insert("terms" + std::to_string(operand));
+  }
+  FactorRule rule = op.getFactorRule();
+  for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+    found.insert("factor" + std::to_string(number));
+    if (factor.kind == FactorKind::Permutation) {
+      found.insert("keys");
+      continue;
+    }
+    for (StringRef name : dimensions.namesOf(op, rule, unsigned(number))) {
+      found.insert(name.str());
+    }
+  }
+  return found;
+}
+
+} // namespace
+
+LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const OpNames &names,
+                           Dimensions &dimensions) {
+  auto isWritten = [](const desc::ShardingSpec &entry) { return entry.location.line > 0; };
+  if (llvm::none_of(plan.shardings, isWritten) && llvm::none_of(plan.homes, isWritten)) {
+    return success();
+  }
+  Targets shardings, homes;
+  for (VariableOp variable : module.getOps<VariableOp>()) {
+    shardings.add({getPlanName(variable)}, dimensionsOf(variable));
+    homes.add({variable.getSymName()}, dimensionsOf(variable));
+  }
+  module.walk([&](ShardableOpInterface op) {
+    shardings.add({names.partOf(op), names.nameOf(op)}, dimensionsOf(op, dimensions));
+  });
+  bool isFound = true;
+  auto check = [&](const std::vector<desc::ShardingSpec> &entries, const Targets &targets,
+                   StringRef kind) {
+    for (const desc::ShardingSpec &entry : llvm::make_filter_range(entries, isWritten)) {
+      std::string fault = targets.faultOf(entry, kind);
+      if (!fault.empty()) { // legal_r11
+        emitError(FileLineColLoc::get(module.getContext(), entry.location.file,
+                                      unsigned(entry.location.line),
+                                      unsigned(entry.location.column)))
+            << fault;
+        isFound = false;
+      }
+    }
+  };
+  check(plan.shardings, shardings, "variable or op");
+  check(plan.homes, homes, "variable");
+  return success(isFound);
+}
+
+} // namespace weft
