@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bytes are the messages of a peer that has connected: to the listener, to a rank that
-// waits for the roster, and to a rank that waits for messages. The first bytes choose the
-// expected messages, and the sizes in which the others arrive.
+// The bytes are the messages of a peer after the handshake: to a rank that waits for the roster,
+// and to a rank that waits for messages. The first bytes choose the expected messages, and the
+// sizes in which the others arrive.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,25 +24,10 @@
 using namespace weft::rt;
 using namespace weft::rt::tcp;
 
-static void greet(std::span<const uint8_t> bytes) {
-  Handshake handshake;
-  Handshake::State state = Handshake::State::Speaking;
-  while (!bytes.empty() && state == Handshake::State::Speaking) {
-    std::span<char> room = handshake.room();
-    require(!room.empty(), "who speaks has something to say");
-    size_t count = std::min(room.size(), bytes.size());
-    std::memcpy(room.data(), bytes.data(), count);
-    bytes = bytes.subspan(count);
-    state = handshake.take(count);
-  }
-  require(state != Handshake::State::Done || handshake.hello().magic == Hello::kMagic,
-          "strangers are known by their first bytes");
-}
-
 static void readRoster(std::span<const uint8_t> bytes, int64_t size) {
-  uint64_t secret = 0;
+  Bytes32 run = {};
   std::vector<Address> addresses;
-  if (!decodeRoster({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, size, secret,
+  if (!decodeRoster({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, size, run,
                     addresses)) {
     return;
   }
@@ -116,7 +101,6 @@ private:
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::span<const uint8_t> bytes(data, size);
-  greet(bytes);
   readRoster(bytes, size == 0 ? 1 : data[0] % 4 + 1);
   Receiver().hear(bytes);
   return 0;

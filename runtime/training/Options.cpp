@@ -133,7 +133,9 @@ const Entry kTable[] = {
     {"Training", "--backend", "NAME",
      "how ranks run: local, as threads of this process; mpi, as processes started by mpirun, srun "
      "or weft run; tcp, as processes started by torchrun or by any launcher that sets RANK, "
-     "WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
+     "WORLD_SIZE, MASTER_ADDR and MASTER_PORT. With WEFT_SECRET or WEFT_SECRET_FILE set to the "
+     "same "
+     "secret in all processes, they refuse others",
      [](const Program &) { return std::string("chosen by the launcher"); }, applyBackend},
     {"Training", "--threads", "N", "threads that share the work of one rank",
      [](const Program &program) {

@@ -21,6 +21,8 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -311,6 +313,120 @@ def starts_of_mpi(bench):
                 r"not Open MPI's, but --backend mpi uses Open MPI v.*", PMI_RANK="0", PMI_SIZE="4")
 
 
+def network(bench, processes):
+    """Where ranks listen, and whom they let in."""
+    (secrets_of_mpi if processes == "mpi" else network_of_tcp)(bench)
+
+
+def network_of_tcp(bench):
+    """Runs with and without a secret, and their ports."""
+    store, port = torchrun.take_port("127.0.0.1")
+    ranks = torchrun.variables(RANKS, port)
+    program = ["./train", "--data", "text", "--steps", "2", "--quiet"]
+    ours, other = ({"WEFT_SECRET": f"the secret of {whom}"} for whom in ("all ranks", "strangers"))
+
+    listening = bench.folder / "listening.so"
+    bench.check(bench.call(["cc", "-shared", "-fPIC", str(Path(__file__).with_name("listening.c")),
+                            "-o", str(listening)]))
+
+    def ports(host, secret):
+        """Returns the addresses and ports at which the ranks of a run listen."""
+        log = bench.folder / "listening"
+        log.unlink(missing_ok=True)
+        added = {**secret, "MASTER_ADDR": host, "LD_PRELOAD": str(listening), "LISTENING": str(log)}
+        status, errors = bench.ended([(program, {**rank, **added}) for rank in ranks])
+        if status != 0:
+            sys.exit(f"expected a run at {host} to succeed, got {errors}")
+        return [line.split() for line in log.read_text().splitlines()]
+
+    for host in ("127.0.0.1", "localhost"):
+        found = ports(host, ours)
+        # Rank 0 awaits the others twice, and the others each other; one may try again.
+        ok = (len(found) >= RANKS + 1 and str(port + 1) in (each[1] for each in found)
+              and all(each[0] in ("127.0.0.1", "::1") for each in found))
+        bench.tell(f"tcp: with {host} no port is open to other machines",
+                   None if ok else f"ranks listen at {found}")
+    found = ports("0.0.0.0", {})
+    ok = len(found) >= RANKS + 1 and any(each[0] in ("::", "0.0.0.0") for each in found)
+    bench.tell("tcp: another name opens ports to other machines", None if ok else f"got {found}")
+
+    secret = (r"(?s)(?=.*error: waited 3 s at port .* for rank 3, which has not come; a process from .* was "
+              r"sent away: it has another secret, or none; this process has {0})(?=.*error: rank 0 at .* "
+              r"has sent this process, rank 3, away: it has another secret, or none; this process has "
+              r"{1})(error: [^\n]*\n?){{2}}")
+    the_one, none = r"the one in WEFT_SECRET\n", r"none \(neither WEFT_SECRET nor WEFT_SECRET_FILE is set\)\n"
+    soon = [*program, "--timeout", "3"]
+    for what, first, last, texts in (("another secret on a rank", ours, other, (the_one, the_one)),
+                                     ("no secret on a rank", ours, {}, (the_one, none)),
+                                     ("a secret on one rank alone", {}, ours, (none, the_one))):
+        bench.faults(f"tcp: {what}", [*((soon, {**rank, **first}) for rank in ranks[:3]),
+                                      (soon, {**ranks[3], **last})], secret.format(*texts))
+    (bench.folder / "secret").write_text("the secret of all ranks\n")
+    (bench.folder / "secret").chmod(0o640)
+    file = {"WEFT_SECRET_FILE": "secret"}
+    bench.fault("tcp: a secret that others can read", program,
+                r"error: other users can open 'secret' of WEFT_SECRET_FILE: expected mode 0600 or 0400, "
+                r"got 0640; chmod go= removes their rights", **ranks[0], **file)
+    (bench.folder / "secret").chmod(0o600)
+    stranger(bench, [(program, {**rank, **file}) for rank in ranks[:3]],
+             (program, {**ranks[3], **ours}), port + 1)
+    store.close()
+
+
+def stranger(bench, first, last, port):
+    """A stranger comes while a run with a secret begins; it is told nothing, and the run goes on."""
+    waiting = [subprocess.Popen(command, cwd=bench.folder, env={**bench.environment, **variables})
+               for command, variables in first]
+
+    def answer(*words):
+        """Returns the bytes that rank 0 sends until it closes the connection."""
+        end = time.monotonic() + TIME_LIMIT
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", port), TIME_LIMIT) as connection:
+                    received = b""
+                    for word in words:
+                        connection.sendall(word)
+                        received += connection.recv(1024)
+                    while more := connection.recv(1024):
+                        received += more
+                    return received
+            except ConnectionRefusedError:  # Rank 0 does not listen yet.
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.05)
+            except ConnectionResetError:
+                return received
+
+    hello = b"weft tcp" + struct.pack("<II", 2, 0)
+    told = answer(b"GET / HTTP/1.1\r\n\r\n")
+    greeted = answer(hello + bytes(32), bytes(56))
+    status, errors = bench.ended([last])
+    status = max([status, *(process.wait(TIME_LIMIT) for process in waiting)])
+    fault = None
+    if told:
+        fault = f"rank 0 answered {told}"
+    elif len(greeted) != 48 or not greeted.startswith(hello):
+        fault = f"expected a random number and no more, got {greeted}"
+    elif status != 0:
+        fault = f"the run has failed: {errors}"
+    bench.tell("tcp: a stranger is told nothing", fault or bench.left())
+
+
+def secrets_of_mpi(bench):
+    """The control channel beside MPI takes the secret, too."""
+    mpirun = ["mpirun", "--quiet", "--oversubscribe", "-n", "4"]
+    program = "./train --data text --steps 2 --quiet"
+    ours = {"WEFT_SECRET": "the secret of all ranks"}
+    done = bench.call([*mpirun, *program.split()], **ours)
+    bench.tell("mpi: a secret", done.stderr if done.returncode != 0 else None)
+    bench.fault("mpi: another secret on a rank", [
+        *mpirun, "sh", "-c",
+        f"test $OMPI_COMM_WORLD_RANK = 2 && export WEFT_SECRET=of_strangers_only; exec {program}"],
+                r"error: rank 2 cannot connect to rank 0, at .* \(port and addresses\): the process at .* "
+                r"has another secret \(WEFT_SECRET or WEFT_SECRET_FILE\), or none", **ours)
+
+
 def signals(bench, processes):
     """A rank that is killed, terminated or suspended; and the launcher."""
     gone = (r"error: rank {0} is gone: its process \d+ on '.*' has ended without a word, as it does "
@@ -334,14 +450,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weft", default="build/bin/weft", help="the compiler")
-    parser.add_argument("--only", help="one group: same_files, checkpoints, starts or signals")
+    parser.add_argument("--only", help="one group: same_files, checkpoints, starts, network or signals")
     parser.add_argument("--backend", choices=("mpi", "tcp"), help="one of both")
     options = parser.parse_args()
     passed = failed = 0
     for backend in (options.backend,) if options.backend else ("mpi", "tcp"):
         with tempfile.TemporaryDirectory() as folder:
             bench = Bench(options.weft, Path(folder))
-            for group in (same_files, checkpoints, starts, signals):
+            for group in (same_files, checkpoints, starts, network, signals):
                 if options.only in (None, group.__name__):
                     group(bench, backend)
             passed, failed = passed + bench.passed, failed + bench.failed

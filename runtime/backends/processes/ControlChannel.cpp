@@ -10,29 +10,25 @@
 #include "support/Text.h"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <cerrno>
-#include <chrono>
-#include <cstddef>
 #include <cstring>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sstream>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 using namespace weft::rt;
 using namespace weft::rt::mpi;
+using tcp::Address;
+using tcp::Clock;
+using tcp::Descriptor;
 
 /// The time that the end of a process waits for the others to close their sides.
 static constexpr std::chrono::seconds kLastWords(1);
-/// The seconds that a new connection has to send its greeting, while the others wait.
-static constexpr int kGreetingSeconds = 2;
+/// The longest time until a machine answers that somebody listens there, or nobody.
+static constexpr std::chrono::seconds kTry(5);
 
 namespace {
 
@@ -41,24 +37,14 @@ struct Head {
   uint32_t bytes = 0;
   uint32_t kind = 0;
 };
-constexpr size_t kMostText = 1 << 16;
-
-/// The first bytes on a connection, from the process that connects.
-struct Greeting {
-  uint64_t secret = 0;
-  int64_t rank = 0;
-};
 
 /// TCP keepalive: notices within 10 s + 4 * 5 s that a machine is gone.
 constexpr int kIdleSeconds = 10, kProbeSeconds = 5, kProbes = 4;
 
-void prepareSocket(int descriptor) {
-  int yes = 1;
-  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-  setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleSeconds, sizeof kIdleSeconds);
-  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &kProbeSeconds, sizeof kProbeSeconds);
-  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
+void watchMachine(const Descriptor &socket) {
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPIDLE, &kIdleSeconds, sizeof kIdleSeconds);
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPINTVL, &kProbeSeconds, sizeof kProbeSeconds);
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
 }
 
 /// Returns true if other machines can use the address: it is neither loopback nor link-local.
@@ -91,96 +77,77 @@ std::vector<std::string> ownAddresses() {
   return addresses;
 }
 
-/// Returns a socket that is bound to a free port of all addresses (IPv6 too, if the system has it),
-/// or -1.
-int bindAnywhere() {
-  int no = 0;
-  sockaddr_in6 six = {};
-  six.sin6_family = AF_INET6;
-  int descriptor = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (descriptor >= 0) {
-    if (setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no) == 0 &&
-        bind(descriptor, reinterpret_cast<sockaddr *>(&six), sizeof six) == 0) {
-      return descriptor;
+/// Returns the addresses in the text that `listen` returned; none if it is no such text.
+std::vector<Address> parseAddresses(const std::string &text) {
+  std::istringstream words(text);
+  uint16_t port = 0;
+  std::vector<Address> addresses;
+  if (words >> port) {
+    for (std::string each; words >> each;) {
+      std::optional<Address> address = tcp::parseAddress(each);
+      if (!address) {
+        return {};
+      }
+      addresses.push_back(address->withPort(port));
     }
-    close(descriptor);
   }
-  sockaddr_in four = {};
-  four.sin_family = AF_INET;
-  descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (descriptor >= 0 && bind(descriptor, reinterpret_cast<sockaddr *>(&four), sizeof four) != 0) {
-    int code = errno;
-    close(descriptor);
-    errno = code;
-    return -1;
-  }
-  return descriptor;
-}
-
-bool waitFor(int descriptor, short events, int milliseconds) {
-  pollfd entry = {descriptor, events, 0};
-  return poll(&entry, 1, milliseconds) == 1 && (entry.revents & events);
-}
-
-/// Returns a socket that is connected to a numeric address, or -1.
-int connectTo(const std::string &address, const std::string &port) {
-  addrinfo hints = {}, *target = nullptr;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(address.c_str(), port.c_str(), &hints, &target) != 0) {
-    return -1;
-  }
-  int descriptor = socket(target->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  int code = 0;
-  socklen_t size = sizeof code;
-  bool ok = descriptor >= 0 &&
-            (::connect(descriptor, target->ai_addr, target->ai_addrlen) == 0 ||
-             (errno == EINPROGRESS && waitFor(descriptor, POLLOUT, 5000) &&
-              getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0 && code == 0));
-  freeaddrinfo(target);
-  if (!ok && descriptor >= 0) {
-    close(descriptor);
-  }
-  return ok ? descriptor : -1;
+  return addresses;
 }
 
 } // namespace
+
+std::string ControlMessages::encode(uint8_t kind, const std::string &text) {
+  Head head = {uint32_t(std::min(text.size(), kMostText)), kind};
+  std::string bytes(reinterpret_cast<const char *>(&head), sizeof head);
+  return bytes.append(text, 0, head.bytes);
+}
+
+bool ControlMessages::take(std::span<const char> bytes, const Handler &handle) {
+  if (!isValid) {
+    return false;
+  }
+  received.append(bytes.data(), bytes.size());
+  size_t at = 0;
+  Head head;
+  while (received.size() - at >= sizeof head) {
+    std::memcpy(&head, received.data() + at, sizeof head);
+    isValid = head.bytes <= kMostText && head.kind > 0 && head.kind <= UINT8_MAX;
+    if (!isValid || received.size() - at < sizeof head + head.bytes) {
+      break;
+    }
+    handle(uint8_t(head.kind), received.substr(at + sizeof head, head.bytes));
+    at += sizeof head + head.bytes;
+  }
+  received.erase(0, at);
+  return isValid;
+}
 
 /// Reads the others' last messages before closing: closing a connection with unread bytes resets
 /// it, and the other side may then lose the last messages to it.
 ControlChannel::~ControlChannel() {
   for (const Peer &peer : peers) {
-    if (peer.descriptor >= 0) {
-      shutdown(peer.descriptor, SHUT_WR);
+    if (peer.socket) {
+      shutdown(peer.socket.get(), SHUT_WR);
     }
   }
-  auto isOpen = [](const Peer &peer) { return peer.descriptor >= 0; };
-  auto end = std::chrono::steady_clock::now() + kLastWords;
-  while (std::ranges::any_of(peers, isOpen) && std::chrono::steady_clock::now() < end) {
+  auto isOpen = [](const Peer &peer) { return bool(peer.socket); };
+  auto end = Clock::now() + kLastWords;
+  while (std::ranges::any_of(peers, isOpen) && Clock::now() < end) {
     wait(std::chrono::milliseconds(50), {});
     read([](int64_t, uint8_t, const std::string &) {});
   }
-  for (const Peer &peer : peers) {
-    if (isOpen(peer)) {
-      close(peer.descriptor);
-    }
-  }
-  if (listener >= 0) {
-    close(listener);
-  }
 }
 
-Result<std::string> ControlChannel::listen() {
-  listener = bindAnywhere();
-  sockaddr_in6 any = {};
-  socklen_t size = sizeof any;
-  if (listener < 0 || ::listen(listener, SOMAXCONN) != 0 ||
-      getsockname(listener, reinterpret_cast<sockaddr *>(&any), &size) != 0) {
-    return makeError("cannot listen for the other ranks: ", systemError(errno));
+Result<std::string> ControlChannel::listen(const std::string &host) {
+  Result<Descriptor> made = tcp::listenFor(host, 0);
+  if (!made) {
+    return makeError("cannot listen for the other ranks: ", made.error().message);
   }
-  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
-  std::string text = std::to_string(ntohs(any.sin6_port));
-  for (const std::string &own : ownAddresses()) {
+  listening = std::move(*made);
+  Address at = tcp::ownAddress(listening);
+  std::string text = std::to_string(at.port());
+  for (const std::string &own :
+       at.isLoopback() ? std::vector<std::string>{at.hostText()} : ownAddresses()) {
     if (text.size() + own.size() + 2 < kAddressBytes) {
       text += " " + own;
     }
@@ -188,65 +155,79 @@ Result<std::string> ControlChannel::listen() {
   return text;
 }
 
-bool ControlChannel::letIn(int descriptor, int64_t ranks, uint64_t secret) {
-  Greeting greeting;
-  timeval limit = {kGreetingSeconds, 0}; // For all of it: a part does not begin the time anew.
-  setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  bool ok = recv(descriptor, &greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting &&
-            greeting.secret == secret && greeting.rank > 0 && greeting.rank < ranks;
-  if (!ok) {
-    close(descriptor);
-    return false;
-  }
-  prepareSocket(descriptor);
-  fcntl(descriptor, F_SETFL, O_NONBLOCK);
-  peers.push_back({greeting.rank, descriptor, {}});
-  return true;
+void ControlChannel::adopt(int64_t rank, Descriptor socket) {
+  watchMachine(socket);
+  peers.push_back({rank, std::move(socket), {}});
 }
 
-Status ControlChannel::accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds patience) {
-  auto deadline = std::chrono::steady_clock::now() + patience;
+Status ControlChannel::accept(int64_t ranks, const Bytes32 &key,
+                              std::chrono::nanoseconds patience) {
+  if (listening) {
+    listener.open(std::move(listening), key, tcp::Claim::Purpose::Control);
+  }
+  auto end = Clock::now() + patience;
   while (int64_t(peers.size()) + 1 < ranks) {
-    int descriptor =
-        waitFor(listener, POLLIN, 100) ? accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
-    bool isNew = descriptor >= 0 && letIn(descriptor, ranks, secret);
-    if (!isNew && std::chrono::steady_clock::now() > deadline) {
-      return makeError(ranks - 1 - int64_t(peers.size()),
-                       " ranks have not connected to rank 0; do their machines let TCP through?");
+    listener.look([&](Descriptor socket, const tcp::Claim &claim) {
+      bool isMissing = claim.rank > 0 && claim.rank < ranks &&
+                       std::ranges::find(peers, int64_t(claim.rank), &Peer::rank) == peers.end();
+      if (isMissing) {
+        adopt(claim.rank, std::move(socket));
+      }
+    });
+    int64_t missing = ranks - 1 - int64_t(peers.size());
+    if (missing > 0 && Clock::now() > end) {
+      return makeError(missing,
+                       " ranks have not connected to rank 0; do their machines let TCP through?",
+                       listener.refusal());
+    }
+    if (missing > 0) {
+      tcp::waitFor(listener.descriptor(), POLLIN,
+                   std::min<Clock::time_point>(end, Clock::now() + std::chrono::seconds(1)));
     }
   }
+  listener.close();
   return {};
 }
 
-Status ControlChannel::connect(const std::string &address, int64_t rank, uint64_t secret) {
-  std::istringstream words(address);
-  std::string port;
-  words >> port;
-  int descriptor = -1;
-  for (std::string each; descriptor < 0 && words >> each;) {
-    descriptor = connectTo(each, port);
+Status ControlChannel::connect(const std::string &address, int64_t rank, const Bytes32 &key,
+                               std::chrono::nanoseconds patience) {
+  std::string reason;
+  for (const Address &each : parseAddresses(address)) {
+    Result<Descriptor> socket = tcp::connectTo(each, Clock::now() + kTry);
+    if (!socket) {
+      continue;
+    }
+    tcp::ConnectorHandshake handshake(
+        key, {.purpose = tcp::Claim::Purpose::Control, .rank = uint32_t(rank)});
+    switch (tcp::performHandshake(*socket, handshake, Clock::now() + patience)) {
+    case tcp::HandshakeResult::Authenticated:
+      adopt(0, std::move(*socket));
+      return {};
+    case tcp::HandshakeResult::Refused:
+      reason = concat("the process at ", each.text(),
+                      " has another secret (WEFT_SECRET or WEFT_SECRET_FILE), or none");
+      break;
+    case tcp::HandshakeResult::Stranger:
+      reason = concat("the process at ", each.text(), " ", handshake.reason());
+      break;
+    case tcp::HandshakeResult::Silent:
+      reason = concat("the process at ", each.text(), " does not answer");
+      break;
+    }
   }
-  Greeting greeting = {secret, rank};
-  if (descriptor < 0 ||
-      ::send(descriptor, &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) {
-    return makeError("rank ", rank, " cannot connect to rank 0, at ", address,
-                     " (port and addresses); do the machines let TCP through?");
-  }
-  prepareSocket(descriptor);
-  peers.push_back({0, descriptor, {}});
-  return {};
+  return makeError("rank ", rank, " cannot connect to rank 0, at ", address,
+                   " (port and addresses)",
+                   reason.empty() ? "; do the machines let TCP through?" : ": " + reason);
 }
 
 void ControlChannel::send(int64_t rank, uint8_t kind, const std::string &text) {
-  Head head = {uint32_t(std::min(text.size(), kMostText)), kind};
-  std::string bytes(reinterpret_cast<const char *>(&head), sizeof head);
-  bytes.append(text, 0, head.bytes);
+  std::string bytes = ControlMessages::encode(kind, text);
   for (const Peer &peer : peers) {
-    if (peer.rank == rank && peer.descriptor >= 0) {
+    if (peer.rank == rank && peer.socket) {
       // After half a message nothing more can be sent: close the connection.
-      if (ssize_t sent = ::send(peer.descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (ssize_t sent = ::send(peer.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
           sent > 0 && size_t(sent) < bytes.size()) {
-        shutdown(peer.descriptor, SHUT_WR);
+        shutdown(peer.socket.get(), SHUT_WR);
       }
     }
   }
@@ -254,8 +235,9 @@ void ControlChannel::send(int64_t rank, uint8_t kind, const std::string &text) {
 
 void ControlChannel::wait(std::chrono::milliseconds limit, const std::vector<int> &others) const {
   std::vector<pollfd> entries;
+  entries.reserve(peers.size() + others.size());
   for (const Peer &peer : peers) {
-    entries.push_back({peer.descriptor, POLLIN, 0}); // Those below 0 are passed over.
+    entries.push_back({peer.socket.get(), POLLIN, 0}); // Those below 0 are passed over.
   }
   for (int other : others) {
     entries.push_back({other, POLLIN, 0});
@@ -265,36 +247,29 @@ void ControlChannel::wait(std::chrono::milliseconds limit, const std::vector<int
 
 void ControlChannel::read(const Handler &handle) {
   for (Peer &peer : peers) {
-    if (peer.descriptor >= 0) {
+    if (peer.socket) {
       read(peer, handle);
     }
   }
 }
 
 void ControlChannel::read(Peer &peer, const Handler &handle) {
+  // No more at a time, since the others have messages too.
   char portion[4096];
   ssize_t count = 0;
-  while ((count = recv(peer.descriptor, portion, sizeof portion, MSG_DONTWAIT)) > 0) {
-    peer.received.append(portion, size_t(count));
-  }
-  bool isOver = count == 0 || (errno != EAGAIN && errno != EINTR);
-  Head head;
-  while (peer.received.size() >= sizeof head) {
-    std::memcpy(&head, peer.received.data(), sizeof head);
-    if (head.bytes > kMostText || head.kind == 0 || head.kind > UINT8_MAX) {
-      isOver = true;
+  bool isOver = false;
+  for (size_t total = 0; !isOver && total < ControlMessages::kMostText; total += size_t(count)) {
+    count = recv(peer.socket.get(), portion, sizeof portion, MSG_DONTWAIT);
+    if (count <= 0) {
+      isOver = count == 0 || (errno != EAGAIN && errno != EINTR);
       break;
     }
-    if (peer.received.size() < sizeof head + head.bytes) {
-      break;
-    }
-    std::string text = peer.received.substr(sizeof head, head.bytes);
-    peer.received.erase(0, sizeof head + head.bytes);
-    handle(peer.rank, uint8_t(head.kind), text);
+    isOver = !peer.messages.take(
+        std::span(portion).first(size_t(count)),
+        [&](uint8_t kind, const std::string &text) { handle(peer.rank, kind, text); });
   }
   if (isOver) {
-    close(peer.descriptor);
-    peer.descriptor = -1;
+    peer.socket.close();
     handle(peer.rank, 0, "");
   }
 }

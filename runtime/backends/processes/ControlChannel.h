@@ -19,6 +19,7 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_CONTROLCHANNEL_H
 #define WEFT_RT_BACKENDS_PROCESSES_CONTROLCHANNEL_H
 
+#include "backends/processes/connections/Listener.h"
 #include "weft-rt/Status.h"
 
 #include <chrono>
@@ -28,6 +29,25 @@
 #include <vector>
 
 namespace weft::rt::mpi {
+
+/// Parses the messages of one connection: each is a head and a text. Keeps at most one message and
+/// what was received with it. Knows no sockets.
+class ControlMessages {
+public:
+  using Handler = std::function<void(uint8_t kind, const std::string &text)>;
+
+  /// The longest text; `encode` cuts longer ones.
+  static constexpr size_t kMostText = 1 << 16;
+
+  static std::string encode(uint8_t kind, const std::string &text);
+  /// Takes bytes that have come, and handles the messages that are thereby complete. Returns false
+  /// once the bytes were no valid messages; nothing more is handled then.
+  bool take(std::span<const char> bytes, const Handler &handle);
+
+private:
+  std::string received;
+  bool isValid = true;
+};
 
 class ControlChannel {
 public:
@@ -41,33 +61,37 @@ public:
   ControlChannel &operator=(const ControlChannel &) = delete;
   ~ControlChannel();
 
-  /// Rank 0 calls both. `listen` returns the address to connect to, shorter than `kAddressBytes`;
-  /// `accept` waits up to `patience` for all `ranks` (rank 0 included) to connect. It closes
-  /// connections that do not send `secret`.
-  Result<std::string> listen();
-  Status accept(int64_t ranks, uint64_t secret, std::chrono::nanoseconds patience);
+  /// Rank 0 calls both. `listen` returns the address to connect to, shorter than `kAddressBytes`.
+  /// If `host`, the launcher's name of rank 0's machine, is a loopback address, no other machine
+  /// can connect. `accept` waits up to `patience` for all `ranks` (rank 0 included) to connect and
+  /// to prove that they have `key`.
+  Result<std::string> listen(const std::string &host);
+  Status accept(int64_t ranks, const Bytes32 &key, std::chrono::nanoseconds patience);
 
-  /// Connects another rank to rank 0.
-  Status connect(const std::string &address, int64_t rank, uint64_t secret);
+  /// Connects another rank to rank 0, within `patience` for each of its addresses.
+  Status connect(const std::string &address, int64_t rank, const Bytes32 &key,
+                 std::chrono::nanoseconds patience);
 
   /// Sends to `rank`; all but rank 0 can only send to rank 0. REQUIRES: kind > 0.
   void send(int64_t rank, uint8_t kind, const std::string &text);
 
   /// Waits until a message can be read, or a descriptor of `others`, or `limit` has passed.
   void wait(std::chrono::milliseconds limit, const std::vector<int> &others) const;
-  /// Handles all messages that have arrived. Does not wait.
+  /// Handles the messages that have arrived, up to 64 KiB of each rank. Does not wait.
   void read(const Handler &handle);
 
 private:
   struct Peer {
     int64_t rank = 0;
-    int descriptor = -1;
-    std::string received;
+    tcp::Descriptor socket;
+    ControlMessages messages;
   };
-  bool letIn(int descriptor, int64_t ranks, uint64_t secret);
-  void read(Peer &peer, const Handler &handle);
+  void adopt(int64_t rank, tcp::Descriptor socket);
+  static void read(Peer &peer, const Handler &handle);
 
-  int listener = -1;
+  /// Listens from `listen` to the end of `accept`.
+  tcp::Descriptor listening;
+  tcp::Listener listener;
   std::vector<Peer> peers;
 };
 

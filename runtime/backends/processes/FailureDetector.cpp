@@ -32,9 +32,9 @@ static constexpr std::chrono::milliseconds kLastLook(250), kLastLookOfOthers(500
 static constexpr std::chrono::milliseconds kReporterStays(2500);
 
 FailureDetector::FailureDetector(ControlChannel &controlChannel, int64_t rank,
-                                 std::vector<std::string> places, uint64_t secret,
+                                 std::vector<std::string> places, std::string run,
                                  std::chrono::nanoseconds grace)
-    : controlChannel(controlChannel), self(rank), places(std::move(places)), secret(secret),
+    : controlChannel(controlChannel), self(rank), places(std::move(places)), run(std::move(run)),
       grace(grace),
       coordinator(this->places,
                   [this](int64_t to, Message message, const std::string &text) {
@@ -333,7 +333,7 @@ bool FailureDetector::reportsErrors() {
   // which only one can, reports in its place.
   sockaddr_un name = {};
   name.sun_family = AF_UNIX;
-  std::string text = concat("weft-report-", secret);
+  std::string text = concat("weft-report-", run);
   std::memcpy(name.sun_path + 1, text.data(), text.size()); // The 0 before it: not a file.
   auto size = socklen_t(offsetof(sockaddr_un, sun_path) + 1 + text.size());
   if (reporter < 0) {

@@ -30,11 +30,11 @@ public:
   using Clock = std::chrono::steady_clock;
 
   /// `places` describes by rank where it runs; the ControlChannel is connected to all of them.
-  /// `secret` is the same in all processes of this run, and differs from other runs. From now on
+  /// `run` names this run on this machine; other users see it. From now on
   /// SIGTERM is blocked until the next call of `agree` or `serve`, which leave a moment for a
   /// report before the process ends.
   FailureDetector(ControlChannel &controlChannel, int64_t rank, std::vector<std::string> places,
-                  uint64_t secret, std::chrono::nanoseconds grace);
+                  std::string run, std::chrono::nanoseconds grace);
   ~FailureDetector();
 
   bool stopped() const { return isStopped.load(std::memory_order_acquire); }
@@ -83,7 +83,7 @@ private:
   ControlChannel &controlChannel;
   const int64_t self;
   const std::vector<std::string> places;
-  const uint64_t secret;
+  const std::string run;
   const std::chrono::nanoseconds grace;
 
   std::atomic<bool> isStopped = false, inside = false;

@@ -8,11 +8,11 @@
 #include "backends/processes/MpiBackend.h"
 
 #include "backends/processes/Engine.h"
+#include "backends/processes/Introduction.h"
 #include "support/Text.h"
 
 #include <algorithm>
 #include <cstring>
-#include <random>
 #include <thread>
 #include <unistd.h>
 
@@ -23,25 +23,6 @@ namespace {
 
 /// The time that ranks have to connect to rank 0.
 constexpr std::chrono::seconds kConnectPatience(30);
-
-/// The first message between processes.
-struct Introduction {
-  char host[64] = "";
-  int64_t process = 0;
-  char program[256] = "", arguments[64] = "";
-  /// Set by rank 0.
-  uint64_t secret = 0;
-  char address[ControlChannel::kAddressBytes] = "";
-  char problem[256] = "";
-};
-
-template <size_t size> void copyText(char (&target)[size], const std::string &text) {
-  std::memcpy(target, text.data(), std::min(text.size(), size - 1));
-}
-
-std::string placeOf(const Introduction &who) {
-  return concat("process ", who.process, " on '", who.host, "'");
-}
 
 /// Returns an error that all processes have: only rank 0 reports it.
 Error atFirst(const World &world, Error error) { return world.rank() == 0 ? error : Error(); }
@@ -114,28 +95,31 @@ public:
   /// Exchanges introductions with the other processes.
   Status start() {
     Introduction own = introduce();
-    std::vector<Introduction> all;
-    all.resize(size_t(rankCount()));
-    if (const char *reason = world.library().allGather(group, &own, all.data(), sizeof own)) {
+    std::vector<char> sent = own.encode(), received(size_t(rankCount()) * sent.size());
+    if (const char *reason =
+            world.library().allGather(group, sent.data(), received.data(), sent.size())) {
       return makeError(reason);
     }
+    Result<std::vector<Introduction>> all = readIntroductions(received);
+    if (!all) {
+      return atFirst(world, all.error());
+    }
     std::vector<std::string> places;
-    for (const Introduction &each : all) {
-      places.push_back(placeOf(each));
-      onHost += std::strcmp(each.host, own.host) == 0;
+    for (const Introduction &each : *all) {
+      places.push_back(each.placeText());
+      onHost += each.host == all->at(size_t(world.rank())).host;
     }
-    if (Status status = checkAll(all); !status) {
-      return atFirst(world, status.error());
-    }
-    Status status = world.rank() == 0
-                        ? controlChannel->accept(rankCount(), all[0].secret, kConnectPatience)
-                        : controlChannel->connect(all[0].address, world.rank(), all[0].secret);
+    const Introduction &first = all->front();
+    Bytes32 key = world.secret().keyOf(first.run);
+    Status status = world.rank() == 0 ? controlChannel->accept(rankCount(), key, kConnectPatience)
+                                      : controlChannel->connect(first.address, world.rank(), key,
+                                                                kConnectPatience);
     if (!status) {
       world.abandon();
       return status;
     }
     detector = std::make_shared<FailureDetector>(*controlChannel, world.rank(), std::move(places),
-                                                 all[0].secret, options.grace);
+                                                 tcp::publicNameOf(key), options.grace);
     return {};
   }
 
@@ -177,32 +161,21 @@ public:
 private:
   Introduction introduce() {
     Introduction own;
-    gethostname(own.host, sizeof own.host - 1);
+    char host[64] = "";
+    gethostname(host, sizeof host - 1);
+    own.host = host;
     own.process = getpid();
-    copyText(own.program, options.program);
-    copyText(own.arguments, options.arguments);
+    own.program = options.program;
+    own.arguments = options.arguments;
     if (world.rank() == 0) {
-      Result<std::string> address = controlChannel->listen();
-      address ? copyText(own.address, *address) : copyText(own.problem, address.error().message);
-      std::random_device random;
-      own.secret = uint64_t(random()) << 32 | random();
+      Result<std::string> address = controlChannel->listen(world.firstHost());
+      Result<Bytes32> run = randomBytes();
+      own.address = address ? *address : "";
+      own.problem = address ? "" : address.error().message;
+      own.run = run ? *run : Bytes32();
+      own.problem += run ? "" : run.error().message;
     }
     return own;
-  }
-
-  /// Fails if rank 0 has a problem, or if not all run the same program.
-  static Status checkAll(const std::vector<Introduction> &all) {
-    for (size_t rank = 0; rank < all.size(); ++rank) {
-      if (std::strcmp(all[rank].program, all[0].program) != 0) {
-        return makeError("rank ", rank, " runs another program than rank 0: on '", all[rank].host,
-                         "' ", all[rank].program, "; rank 0 on '", all[0].host, "' ",
-                         all[0].program);
-      }
-      if (std::strcmp(all[rank].arguments, all[0].arguments) != 0) {
-        return makeError("rank ", rank, " was given other options than rank 0");
-      }
-    }
-    return *all[0].problem ? makeError(all[0].problem) : Status();
   }
 
   World &world;

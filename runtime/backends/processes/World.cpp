@@ -43,9 +43,15 @@ Result<std::unique_ptr<World>> World::start(std::chrono::nanoseconds patience) {
   if (!launcher->problem.empty()) {
     return makeError(launcher->problem);
   }
+  Result<tcp::Secret> secret = tcp::Secret::find();
+  if (!secret) {
+    return secret.error();
+  }
   std::unique_ptr<World> world(new World);
+  world->shared = *secret;
   if (launcher->rendezvousPoint) {
-    world->table = tcp::openLibrary(*launcher, patience);
+    world->host = launcher->rendezvousPoint->host;
+    world->table = tcp::openLibrary(*launcher, *secret, patience);
     if (const char *reason = world->table->start(&world->self, &world->count)) {
       return makeError(reason);
     }

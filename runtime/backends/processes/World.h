@@ -9,6 +9,7 @@
 #define WEFT_RT_BACKENDS_PROCESSES_WORLD_H
 
 #include "backends/Launcher.h"
+#include "backends/processes/connections/Secret.h"
 #include "backends/processes/transports/TransportTable.h"
 #include "weft-rt/Status.h"
 
@@ -25,8 +26,8 @@ public:
   /// Connects to the other processes: over TCP if the launcher gives a rendezvous point, where all
   /// must arrive within `patience`; else by MPI, whose shared library is found by the executable's
   /// run path or named by the environment variable WEFT_RT_MPI. Fails if there is no launcher, or
-  /// if MPI is missing or another implementation than the library needs; the error is empty if rank
-  /// 0 reports it.
+  /// if MPI is missing or another implementation than the library needs, or the secret cannot be
+  /// read; the error is empty if rank 0 reports it.
   static Result<std::unique_ptr<World>>
   start(std::chrono::nanoseconds patience = std::chrono::seconds(60));
   ~World();
@@ -36,6 +37,10 @@ public:
   const TransportTable &library() const { return *table; }
   int64_t rank() const { return self; }
   int64_t size() const { return count; }
+  /// Returns the secret that the user gave to all processes.
+  const tcp::Secret &secret() const { return shared; }
+  /// Returns the machine of rank 0 as the launcher names it; empty if it does not, as with MPI.
+  const std::string &firstHost() const { return host; }
 
   /// Lets the destructor not wait for other processes, since they may be gone.
   void abandon() { isAbandoned = true; }
@@ -45,6 +50,8 @@ private:
 
   const TransportTable *table = nullptr;
   int64_t self = 0, count = 1;
+  tcp::Secret shared;
+  std::string host;
   bool isStarted = false, isAbandoned = false;
 };
 

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <sys/poll.h>
 #include <thread>
 
@@ -47,17 +48,26 @@ struct Found {
   std::string error;
 };
 
-Found found(const mpi::Launcher &launcher, std::chrono::nanoseconds patience = kPatience) {
-  Result<Bootstrap> result = gather(launcher, patience);
+Found found(const mpi::Launcher &launcher, std::chrono::nanoseconds patience = kPatience,
+            const Secret &secret = Secret()) {
+  Result<Bootstrap> result = gather(launcher, secret, patience);
   return result ? Found{std::move(*result), true, ""} : Found{{}, false, result.error().message};
 }
 
+/// Returns the secret of a process whose environment has `text` as WEFT_SECRET.
+Secret secretOf(const std::string &text) {
+  return *Secret::find([&](const char *name) {
+    return name == std::string("WEFT_SECRET") ? text.c_str() : nullptr;
+  });
+}
+
 /// Runs `gather` for all of `launchers` at the same time.
-std::vector<Found> foundBy(const std::vector<mpi::Launcher> &launchers) {
+std::vector<Found> foundBy(const std::vector<mpi::Launcher> &launchers,
+                           const Secret &secret = Secret()) {
   std::vector<Found> results(launchers.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < launchers.size(); ++i) {
-    threads.emplace_back([&, i] { results[i] = found(launchers[i]); });
+    threads.emplace_back([&, i] { results[i] = found(launchers[i], kPatience, secret); });
   }
   for (std::thread &thread : threads) {
     thread.join();
@@ -68,7 +78,7 @@ std::vector<Found> foundBy(const std::vector<mpi::Launcher> &launchers) {
 void expectAll(const std::vector<Found> &all) {
   for (const Found &each : all) {
     ASSERT_TRUE(each.ok) << each.error;
-    EXPECT_EQ(each.bootstrap.secret, all[0].bootstrap.secret);
+    EXPECT_EQ(each.bootstrap.runKey, all[0].bootstrap.runKey);
     for (size_t rank = 0; rank < all.size(); ++rank) {
       bool isStar = (rank == 0) != (each.bootstrap.rank == 0);
       EXPECT_EQ(bool(each.bootstrap.connections[rank]), isStar);
@@ -83,6 +93,18 @@ void expectAll(const std::vector<Found> &all) {
 TEST(BootstrapTest, AllKnowWhereAllAre) {
   uint16_t port = freePort();
   expectAll(foundBy({launcherOf(0, 3, port), launcherOf(1, 3, port), launcherOf(2, 3, port)}));
+}
+
+TEST(BootstrapTest, EachRunHasAnotherKey) {
+  std::set<Bytes32> keys;
+  for (const char *secret : {"the secret of all", "the secret of all", "another than theirs"}) {
+    uint16_t port = freePort();
+    std::vector<Found> both =
+        foundBy({launcherOf(0, 2, port), launcherOf(1, 2, port)}, secretOf(secret));
+    expectAll(both);
+    keys.insert(both[0].bootstrap.runKey);
+  }
+  EXPECT_EQ(keys.size(), 3);
 }
 
 TEST(BootstrapTest, ByNameAndByIPv6) {
@@ -156,6 +178,30 @@ TEST(BootstrapTest, WhoDoesNotBelongIsToldWhy) {
                 "another run uses this port, 'test' by TORCHELASTIC_RUN_ID");
 }
 
+TEST(BootstrapTest, WhoHasAnotherSecretIsRefused) {
+  const Secret none, ours = secretOf("the secret of all"),
+                     other = secretOf("not the secret of all");
+  const std::string has = "this process has the one in WEFT_SECRET",
+                    hasNone =
+                        "this process has none (neither WEFT_SECRET nor WEFT_SECRET_FILE is set)";
+  for (const auto &[first, second] :
+       {std::pair(&ours, &other), std::pair(&ours, &none), std::pair(&none, &ours)}) {
+    uint16_t port = freePort();
+    Found host;
+    std::thread thread([&] { host = found(launcherOf(0, 2, port), kLong, *first); });
+    EXPECT_EQ(found(launcherOf(1, 2, port), kPatience, *second).error,
+              "rank 0 at 127.0.0.1 port " + std::to_string(port) +
+                  " (MASTER_ADDR, MASTER_PORT + 1) has sent this process, rank 1, away: it has "
+                  "another secret, or none; " +
+                  (second == &none ? hasNone : has));
+    thread.join();
+    EXPECT_THAT(host.error,
+                MatchesRegex("waited 2 s at port .* for rank 1, which has not come; a process from "
+                             "127.0.0.1:.* was sent away: it has another secret, or none; " +
+                             std::string(first == &none ? "this process has none .*" : has)));
+  }
+}
+
 TEST(BootstrapTest, OneRankTwiceHarmsNobody) {
   uint16_t port = freePort();
   std::vector<mpi::Launcher> twice = {launcherOf(0, 3, port), launcherOf(1, 3, port),
@@ -206,24 +252,57 @@ TEST(BootstrapTest, StrangersHarmNobody) {
   Found second;
   std::thread other([&] { second = found(launcherOf(1, 3, port)); });
   std::vector<Descriptor> strangers;
-  Hello odd;
-  odd.version = Hello::kVersion + 1;
-  std::string hello(reinterpret_cast<const char *>(&odd), sizeof odd);
   for (int i = 0; i < 100; ++i) {
     strangers.push_back(strangerAt(port, "GET / HTTP/1.1\r\n\r\n"));
     strangers.push_back(strangerAt(port, "weft tcp")); // And nothing more.
     strangers.push_back(strangerAt(port, ""));
   }
-  Descriptor old = strangerAt(port, hello);
-  char answer[sizeof(AnswerHead) + 20];
-  ASSERT_TRUE(receiveAll(old, answer, Clock::now() + kPatience));
-  EXPECT_EQ(std::string(answer + sizeof(AnswerHead), 20), "it is of another ver");
   Found third = found(launcherOf(2, 3, port));
   host.join();
   other.join();
   EXPECT_TRUE(first.ok) << first.error;
   EXPECT_TRUE(second.ok) << second.error;
   EXPECT_TRUE(third.ok) << third.error;
+}
+
+/// Returns all bytes that the other side sends until it closes the connection.
+std::string allFrom(const Descriptor &socket) {
+  std::string bytes;
+  for (char one = 0; receiveAll(socket, std::span(&one, 1), Clock::now() + kPatience);) {
+    bytes += one;
+  }
+  return bytes;
+}
+
+TEST(BootstrapTest, AStrangerIsToldNothing) {
+  uint16_t port = freePort();
+  const Secret ours = secretOf("the secret of all");
+  Found first, second;
+  std::thread host([&] { first = found(launcherOf(0, 2, port), kPatience, ours); });
+  EXPECT_EQ(allFrom(strangerAt(port, "GET / HTTP/1.1\r\n\r\n")), "");
+  EXPECT_EQ(allFrom(strangerAt(port, std::string(200, '\0'))), "");
+  // One of weft without the secret gets a Hello, which is a random number, and no answer to its
+  // proof.
+  std::set<std::string> hellos;
+  for (int i = 0; i < 3; ++i) {
+    ConnectorHandshake stranger(Secret().key(), {.rank = 1, .size = 2});
+    std::vector<char> hello = stranger.takeReply();
+    Descriptor socket = strangerAt(port, {hello.data(), hello.size()});
+    ASSERT_TRUE(receiveAll(socket, stranger.room(), Clock::now() + kPatience));
+    std::span<char> room = stranger.room();
+    hellos.emplace(room.begin(), room.end());
+    stranger.take(room.size());
+    ASSERT_TRUE(sendAll(socket, stranger.takeReply(), Clock::now() + kPatience));
+    EXPECT_EQ(allFrom(socket), "");
+  }
+  EXPECT_EQ(hellos.size(), 3);
+  for (const std::string &hello : hellos) {
+    EXPECT_EQ(hello.substr(0, 16), std::string("weft tcp\2\0\0\0\0\0\0\0", 16));
+  }
+  second = found(launcherOf(1, 2, port), kPatience, ours);
+  host.join();
+  EXPECT_TRUE(first.ok) << first.error;
+  EXPECT_TRUE(second.ok) << second.error;
 }
 
 TEST(BootstrapTest, WhatIsNotRankZeroIsToldFromIt) {
@@ -238,7 +317,7 @@ TEST(BootstrapTest, WhatIsNotRankZeroIsToldFromIt) {
   });
   EXPECT_EQ(found(launcherOf(1, 2, port)).error,
             "the program that listens at 127.0.0.1 port " + std::to_string(port) +
-                " (MASTER_ADDR, MASTER_PORT + 1) is not rank 0 of a program made by weft");
+                " (MASTER_ADDR, MASTER_PORT + 1) is no program made by weft");
   server.join();
 }
 
@@ -247,11 +326,11 @@ TEST(BootstrapTest, RankZeroNoticesWhoHasGoneAgain) {
   Found first;
   std::thread host([&] { first = found(launcherOf(0, 3, port, "")); });
   Descriptor socket = reach(port);
-  Hello hello;
-  hello.rank = 1;
-  hello.size = 3;
-  hello.key = 0xcbf29ce484222325; // Of a run without a name.
-  sendAll(socket, {reinterpret_cast<const char *>(&hello), sizeof hello}, Clock::now() + kPatience);
+  ConnectorHandshake handshake(
+      Secret().key(),
+      {.rank = 1, .size = 3, .run = 0xcbf29ce484222325}); // Of a run without a name.
+  EXPECT_EQ(performHandshake(socket, handshake, Clock::now() + kPatience),
+            HandshakeResult::Authenticated);
   std::this_thread::sleep_for(kShort);
   socket.close();
   host.join();
@@ -262,17 +341,17 @@ TEST(BootstrapTest, RankZeroNoticesWhoHasGoneAgain) {
 TEST(RosterTest, WhatDoesNotFitIsNone) {
   std::vector<Address> addresses = {Address(), resolve("10.0.0.1", 7)->front(),
                                     resolve("fe80::1", 8)->front()};
-  std::vector<char> bytes = encodeRoster(42, addresses);
-  uint64_t secret = 0;
+  std::vector<char> bytes = encodeRoster({42}, addresses);
+  Bytes32 run = {};
   std::vector<Address> read;
-  ASSERT_TRUE(decodeRoster(bytes, 3, secret, read));
-  EXPECT_EQ(secret, 42);
+  ASSERT_TRUE(decodeRoster(bytes, 3, run, read));
+  EXPECT_EQ(run, Bytes32{42});
   EXPECT_EQ(read[1].text(), "10.0.0.1:7");
   EXPECT_EQ(read[2].text(), "[fe80::1]:8");
-  EXPECT_FALSE(decodeRoster(bytes, 2, secret, read));
-  EXPECT_FALSE(decodeRoster(std::span(bytes).first(5), 3, secret, read));
-  bytes[sizeof secret + sizeof(Address::Packed)] = 5; // Of no family.
-  EXPECT_FALSE(decodeRoster(bytes, 3, secret, read));
+  EXPECT_FALSE(decodeRoster(bytes, 2, run, read));
+  EXPECT_FALSE(decodeRoster(std::span(bytes).first(5), 3, run, read));
+  bytes[sizeof run + sizeof(Address::Packed)] = 5; // Of no family.
+  EXPECT_FALSE(decodeRoster(bytes, 3, run, read));
 }
 
 } // namespace

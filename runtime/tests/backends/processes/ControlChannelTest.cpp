@@ -10,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
 #include <memory>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -24,19 +23,25 @@ using namespace weft::rt::mpi;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::SizeIs;
 
 namespace {
 
-constexpr uint64_t kSecret = 0x1234567812345678;
+constexpr Bytes32 kKey = {1, 2, 3}, kOther = {1, 2, 4};
 constexpr std::chrono::seconds kPatience(60);
 using Heard = std::tuple<int64_t, int, std::string>;
 
 /// Lets rank 0's channel listen, and returns its address.
 std::string addressOf(ControlChannel &first) {
-  Result<std::string> address = first.listen();
+  Result<std::string> address = first.listen("");
   EXPECT_TRUE(address) << address.error().message;
   return *address;
+}
+
+/// Returns `address` with only one of rank 0's addresses.
+std::string only(const std::string &address, const std::string &one) {
+  return address.substr(0, address.find(' ') + 1) + one;
 }
 
 /// Rank 0 and ranks 1 and 2, connected.
@@ -47,9 +52,9 @@ struct Star {
 
   Star() {
     std::string address = addressOf(*ranks[0]);
-    std::thread first([&] { EXPECT_TRUE(ranks[1]->connect(address, 1, kSecret)); });
-    std::thread second([&] { EXPECT_TRUE(ranks[2]->connect(address, 2, kSecret)); });
-    EXPECT_TRUE(ranks[0]->accept(3, kSecret, kPatience));
+    std::thread first([&] { EXPECT_TRUE(ranks[1]->connect(address, 1, kKey, kPatience)); });
+    std::thread second([&] { EXPECT_TRUE(ranks[2]->connect(address, 2, kKey, kPatience)); });
+    EXPECT_TRUE(ranks[0]->accept(3, kKey, kPatience));
     first.join();
     second.join();
   }
@@ -116,10 +121,15 @@ TEST(ControlChannelTest, WhoDoesNotKnowTheSecretIsSentAway) {
   ControlChannel first, stranger, second;
   std::string address = addressOf(first);
   std::thread others([&] {
-    EXPECT_TRUE(stranger.connect(address, 1, kSecret + 1));
-    EXPECT_TRUE(second.connect(address, 1, kSecret));
+    Status status = stranger.connect(only(address, "127.0.0.1"), 1, kOther, kPatience);
+    ASSERT_FALSE(status);
+    EXPECT_THAT(status.error().message,
+                MatchesRegex("rank 1 cannot connect to rank 0, at .* 127.0.0.1 \\(port and "
+                             "addresses\\): the process at 127.0.0.1:.* has another secret "
+                             "\\(WEFT_SECRET or WEFT_SECRET_FILE\\), or none"));
+    EXPECT_TRUE(second.connect(address, 1, kKey, kPatience));
   });
-  EXPECT_TRUE(first.accept(2, kSecret, kPatience));
+  EXPECT_TRUE(first.accept(2, kKey, kPatience));
   others.join();
   second.send(0, 1, "me");
   std::vector<std::string> heard;
@@ -128,44 +138,59 @@ TEST(ControlChannelTest, WhoDoesNotKnowTheSecretIsSentAway) {
   EXPECT_THAT(heard, ElementsAre("me"));
 }
 
-/// Connects to the listener at `address` and sends a part of a greeting.
-int beginToGreet(const std::string &address) {
-  sockaddr_in target = {};
-  target.sin_family = AF_INET;
-  target.sin_port = htons(uint16_t(std::stoi(address)));
-  target.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(connect(descriptor, reinterpret_cast<sockaddr *>(&target), sizeof target), 0);
-  EXPECT_EQ(send(descriptor, &kSecret, 4, 0), 4);
-  return descriptor;
+/// Connects to the listener at `address` and sends a part of a handshake.
+tcp::Descriptor beginToGreet(const std::string &address) {
+  auto port = uint16_t(std::stoi(address));
+  auto end = tcp::Clock::now() + kPatience;
+  Result<tcp::Descriptor> socket = tcp::connectTo(tcp::resolve("127.0.0.1", port)->front(), end);
+  EXPECT_TRUE(socket && tcp::sendAll(*socket, std::string("weft"), end));
+  return std::move(*socket);
 }
 
-TEST(ControlChannelTest, WhoDoesNotSayAllIsSentAway) {
+TEST(ControlChannelTest, WhoFallsSilentHoldsUpNobody) {
   ControlChannel first, second;
   std::string address = addressOf(first);
-  int strangers[2] = {beginToGreet(address), beginToGreet(address)};
-  Status status = first.accept(2, kSecret, std::chrono::milliseconds(1));
+  std::vector<tcp::Descriptor> strangers(50); // In a row they would take longer than the test has.
+  for (tcp::Descriptor &stranger : strangers) {
+    stranger = beginToGreet(address);
+  }
+  Status status = first.accept(2, kKey, std::chrono::milliseconds(1));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("1 ranks have not connected"));
-  EXPECT_TRUE(second.connect(address, 1, kSecret));
-  EXPECT_TRUE(first.accept(2, kSecret, kPatience)); // After the other stranger.
-  for (int stranger : strangers) {
-    close(stranger);
+  std::thread other([&] { EXPECT_TRUE(second.connect(address, 1, kKey, kPatience)); });
+  EXPECT_TRUE(first.accept(2, kKey, kPatience));
+  other.join();
+}
+
+TEST(ControlChannelTest, ARankComesOnce) {
+  ControlChannel first, second, third;
+  std::string address = addressOf(first);
+  std::thread others([&] {
+    EXPECT_TRUE(second.connect(address, 1, kKey, kPatience));
+    EXPECT_TRUE(third.connect(address, 1, kKey, kPatience)); // It is let go of at once.
+    third.wait(kPatience, {});
+    third.read([](int64_t, uint8_t kind, const std::string &) { EXPECT_EQ(kind, 0); });
+  });
+  EXPECT_FALSE(first.accept(3, kKey, std::chrono::seconds(1)));
+  others.join();
+}
+
+TEST(ControlChannelTest, OnALoopbackAddressNoOtherMachineReachesIt) {
+  for (const char *host : {"localhost", "127.0.0.1", "127.0.0.2"}) {
+    ControlChannel first;
+    Result<std::string> address = first.listen(host);
+    ASSERT_TRUE(address) << address.error().message;
+    EXPECT_THAT(*address, MatchesRegex("[0-9]+ (127.0.0.[12]|::1)"));
   }
 }
 
 TEST(ControlChannelTest, SaysHowManyHaveNotCome) {
   ControlChannel first;
   EXPECT_LT(addressOf(first).size(), ControlChannel::kAddressBytes);
-  Status status = first.accept(3, kSecret, std::chrono::milliseconds(1));
+  Status status = first.accept(3, kKey, std::chrono::milliseconds(1));
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().message,
             "2 ranks have not connected to rank 0; do their machines let TCP through?");
-}
-
-/// Returns `address` with only one of rank 0's addresses.
-std::string only(const std::string &address, const std::string &one) {
-  return address.substr(0, address.find(' ') + 1) + one;
 }
 
 TEST(ControlChannelTest, ConnectsByEitherProtocol) {
@@ -182,8 +207,9 @@ TEST(ControlChannelTest, ConnectsByEitherProtocol) {
     }
     auto first = std::make_unique<ControlChannel>(), second = std::make_unique<ControlChannel>();
     std::string address = addressOf(*first);
-    std::thread connecting([&] { EXPECT_TRUE(second->connect(only(address, host), 1, kSecret)); });
-    EXPECT_TRUE(first->accept(2, kSecret, kPatience));
+    std::thread connecting(
+        [&] { EXPECT_TRUE(second->connect(only(address, host), 1, kKey, kPatience)); });
+    EXPECT_TRUE(first->accept(2, kKey, kPatience));
     connecting.join();
     std::thread ending([&] { second.reset(); });
     first.reset();
@@ -198,7 +224,7 @@ TEST(ControlChannelTest, SaysWhereRankZeroIsNot) {
     address = addressOf(gone);
   }
   ControlChannel other;
-  Status status = other.connect(only(address, "127.0.0.1"), 2, kSecret);
+  Status status = other.connect(only(address, "127.0.0.1"), 2, kKey, kPatience);
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("rank 2 cannot connect to rank 0, at "));
 }

@@ -38,7 +38,7 @@ struct Ranks {
     for (int64_t rank = 0; rank < size; ++rank) {
       launcher.rank = rank;
       threads.emplace_back([this, rank, launcher, patience] {
-        Result<Bootstrap> bootstrap = gather(launcher, kPatience);
+        Result<Bootstrap> bootstrap = gather(launcher, Secret(), kPatience);
         ASSERT_TRUE(bootstrap) << bootstrap.error().message;
         ports[size_t(rank)] = rank == 0 ? 0 : bootstrap->listener.address().port();
         all[size_t(rank)] = std::make_unique<Network>(std::move(*bootstrap), patience);
@@ -159,12 +159,11 @@ TEST(NetworkTest, NobodyWaitsForEverAtTheBeginning) {
 TEST(NetworkTest, StrangersHarmNobody) {
   Ranks ranks(3);
   std::vector<Descriptor> strangers;
-  Hello hello;
-  hello.rank = 2;
-  hello.size = 3; // But it does not know the secret.
+  // One that knows how to speak, and not what.
+  std::vector<char> hello = ConnectorHandshake({}, Claim()).takeReply();
   for (std::string text : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("weft"),
-                           std::string(reinterpret_cast<const char *>(&hello), sizeof hello)}) {
-    for (int i = 0; i < 300; ++i) {
+                           std::string(hello.begin(), hello.end()) + std::string(56, 'x')}) {
+    for (int i = 0; i < 100; ++i) {
       Address listener = resolve("127.0.0.1", ranks.ports[1])->front();
       Result<Descriptor> stranger = connectTo(listener, Clock::now() + kPatience);
       ASSERT_TRUE(stranger) << stranger.error().message;

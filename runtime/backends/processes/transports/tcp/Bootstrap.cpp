@@ -13,7 +13,6 @@
 #include <cstring>
 #include <optional>
 #include <poll.h>
-#include <random>
 #include <sys/resource.h>
 #include <thread>
 
@@ -28,8 +27,12 @@ constexpr std::chrono::milliseconds kPause(100);
 /// The time that another rank waits longer than rank 0, to get rank 0's error.
 constexpr std::chrono::seconds kMargin(5);
 
+/// The refusals in a row after which a rank believes that its secret is another than rank 0's: a
+/// listener may also close a connection because it has too many.
+constexpr int kRefusals = 3;
+
 /// Returns a hash (FNV-1a) of the run's name.
-uint64_t keyOf(const std::string &run) {
+uint64_t hashOf(const std::string &run) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char letter : run) {
     hash = (hash ^ uint8_t(letter)) * 0x100000001b3;
@@ -58,49 +61,31 @@ void allowManySockets() {
   }
 }
 
-/// Returns the first socket that `open` gives for one of `addresses`, or its last error.
-template <typename Open>
-Result<Descriptor> atFirst(const std::vector<Address> &addresses, const Open &open) {
-  Result<Descriptor> socket = open(addresses.front());
-  for (size_t i = 1; !socket && i < addresses.size(); ++i) {
-    socket = open(addresses[i]);
-  }
-  return socket;
-}
-
 /// Accepts the other ranks at rank 0.
 class Host {
 public:
-  Host(const mpi::Launcher &launcher, Bootstrap &bootstrap)
-      : launcher(launcher), point(*launcher.rendezvousPoint), bootstrap(bootstrap) {}
+  Host(const mpi::Launcher &launcher, const Secret &secret, Bootstrap &bootstrap)
+      : launcher(launcher), point(*launcher.rendezvousPoint), secret(secret), bootstrap(bootstrap) {
+  }
 
   Status gather(std::chrono::nanoseconds patience) {
-    Result<Descriptor> listener = listen();
+    Result<Descriptor> listener = listenFor(point.host, point.port);
     if (!listener) {
       return makeError("rank 0 cannot listen for the other ranks at port ", point.port, " (",
                        point.portName, "): ", listener.error().message,
                        point.portName == "WEFT_PORT" ? "" : "; WEFT_PORT may name another");
     }
-    bootstrap.listener.open(std::move(*listener));
+    bootstrap.listener.open(std::move(*listener), secret.key(), Claim::Purpose::Rendezvous);
     Status status = await(Clock::now() + patience, patience);
     bootstrap.listener.close();
     return status ? tellAll() : status;
   }
 
 private:
-  Result<Descriptor> listen() const {
-    if (!isLocalName(point.host)) {
-      return listenAnywhere(point.port);
-    }
-    // Other machines need not reach a local address.
-    Result<std::vector<Address>> addresses = resolve(point.host, point.port);
-    return addresses ? atFirst(*addresses, listenAt) : addresses.error();
-  }
-
   Status await(Clock::time_point end, std::chrono::nanoseconds patience) {
     while (come + 1 < launcher.size) {
       bootstrap.listener.look(
-          [this](Descriptor socket, const Hello &hello) { receive(std::move(socket), hello); });
+          [this](Descriptor socket, const Claim &claim) { receive(std::move(socket), claim); });
       if (int64_t gone = whoIsGone()) {
         return giveUp(makeError("rank ", gone, " is gone: its process at ",
                                 bootstrap.addresses[size_t(gone)].text(),
@@ -108,7 +93,7 @@ private:
       }
       if (Clock::now() > end) {
         return giveUp(makeError("waited ", secondsText(patience), " at port ", point.port, " (",
-                                point.portName, ") for ", missingText(), refusal));
+                                point.portName, ") for ", missingText(), refusalText()));
       }
       if (come + 1 < launcher.size) {
         waitFor(bootstrap.listener.descriptor(), POLLIN, std::min(end, Clock::now() + kPause));
@@ -117,36 +102,40 @@ private:
     return {};
   }
 
-  void receive(Descriptor socket, const Hello &hello) {
+  void receive(Descriptor socket, const Claim &claim) {
     std::string reason;
     Address from = peerAddress(socket);
-    if (hello.version != Hello::kVersion) {
-      reason = concat("it is of another version of the runtime, ", hello.version,
-                      ", than rank 0's, ", uint32_t(Hello::kVersion));
-    } else if (hello.key != keyOf(point.run)) {
+    if (claim.run != hashOf(point.run)) {
       reason = concat("another run uses this port, '", point.run, "' by TORCHELASTIC_RUN_ID");
-    } else if (hello.size != launcher.size) {
-      reason = concat("its WORLD_SIZE is ", hello.size, ", that of rank 0 is ", launcher.size);
-    } else if (hello.rank == 0 || hello.rank >= hello.size) {
-      reason = concat("rank 0 is there already, got another RANK ", hello.rank);
-    } else if (bootstrap.connections[hello.rank]) {
-      reason = concat("there is a RANK ", hello.rank, " already, from ",
-                      peerAddress(bootstrap.connections[hello.rank]).text());
+    } else if (claim.size != launcher.size) {
+      reason = concat("its WORLD_SIZE is ", claim.size, ", that of rank 0 is ", launcher.size);
+    } else if (claim.rank == 0 || claim.rank >= claim.size) {
+      reason = concat("rank 0 is there already, got another RANK ", claim.rank);
+    } else if (bootstrap.connections[claim.rank]) {
+      reason = concat("there is a RANK ", claim.rank, " already, from ",
+                      peerAddress(bootstrap.connections[claim.rank]).text());
     }
     if (!reason.empty()) {
       refusal = concat("; a process from ", from.text(), " was sent away: ", reason);
       answer(socket, AnswerHead::Kind::Refused, reason);
       return;
     }
-    bootstrap.addresses[hello.rank] = from.withPort(hello.port);
-    bootstrap.connections[hello.rank] = std::move(socket);
+    bootstrap.addresses[claim.rank] = from.withPort(claim.port);
+    bootstrap.connections[claim.rank] = std::move(socket);
     ++come;
+  }
+
+  /// Describes the last process that was refused, by its claims or else by its proof.
+  std::string refusalText() const {
+    const std::string &unproven = bootstrap.listener.refusal();
+    return !refusal.empty() || unproven.empty() ? refusal : concat(unproven, "; ", secret.text());
   }
 
   /// Returns a rank that had come and whose process has ended, or 0. A rank sends nothing until it
   /// is answered, so a readable connection is a closed one.
   int64_t whoIsGone() const {
     std::vector<pollfd> entries;
+    entries.reserve(bootstrap.connections.size());
     for (const Descriptor &socket : bootstrap.connections) {
       entries.push_back({socket.get(), POLLIN, 0}); // Those below 0 are passed over.
     }
@@ -179,9 +168,12 @@ private:
   }
 
   Status tellAll() {
-    std::random_device random;
-    bootstrap.secret = uint64_t(random()) << 32 | random();
-    std::vector<char> roster = encodeRoster(bootstrap.secret, bootstrap.addresses);
+    Result<Bytes32> run = randomBytes();
+    if (!run) {
+      return giveUp(run.error());
+    }
+    bootstrap.runKey = secret.keyOf(*run);
+    std::vector<char> roster = encodeRoster(*run, bootstrap.addresses);
     for (int64_t rank = 1; rank < launcher.size; ++rank) {
       if (!answer(bootstrap.connections[size_t(rank)], AnswerHead::Kind::Roster, roster)) {
         return makeError("rank ", rank, " is gone: its process at ",
@@ -193,17 +185,19 @@ private:
 
   const mpi::Launcher &launcher;
   const mpi::RendezvousPoint &point;
+  const Secret &secret;
   Bootstrap &bootstrap;
   int64_t come = 0;
-  /// Describes the last refused process.
+  /// Describes the last refused process that knew the secret.
   std::string refusal;
 };
 
 /// Connects another rank to rank 0.
 class Traveller {
 public:
-  Traveller(const mpi::Launcher &launcher, Bootstrap &bootstrap)
-      : launcher(launcher), point(*launcher.rendezvousPoint), bootstrap(bootstrap) {}
+  Traveller(const mpi::Launcher &launcher, const Secret &secret, Bootstrap &bootstrap)
+      : launcher(launcher), point(*launcher.rendezvousPoint), secret(secret), bootstrap(bootstrap) {
+  }
 
   Status gather(std::chrono::nanoseconds patience) {
     auto end = Clock::now() + patience;
@@ -245,16 +239,23 @@ private:
       return makeError("rank ", launcher.rank,
                        " cannot listen for other ranks: ", listener.error().message);
     }
-    Hello hello;
-    hello.port = ownAddress(*listener).port();
-    hello.rank = uint32_t(launcher.rank);
-    hello.size = uint32_t(launcher.size);
-    hello.key = keyOf(point.run);
-    auto bytes = std::span(reinterpret_cast<const char *>(&hello), sizeof hello);
-    auto end = Clock::now() + patience + kMargin;
+    ConnectorHandshake handshake(secret.key(), {.port = ownAddress(*listener).port(),
+                                                .rank = uint32_t(launcher.rank),
+                                                .size = uint32_t(launcher.size),
+                                                .run = hashOf(point.run)});
+    HandshakeResult outcome = performHandshake(socket, handshake, Clock::now() + kTry);
+    refusals = outcome == HandshakeResult::Refused ? refusals + 1 : 0;
+    if (outcome == HandshakeResult::Stranger) {
+      return makeError("the program that listens at ", placeText(), " ", handshake.reason());
+    }
+    if (refusals == kRefusals) {
+      return makeError("rank 0 at ", placeText(), " has sent this process, rank ", launcher.rank,
+                       ", away: it has another secret, or none; ", secret.text());
+    }
     AnswerHead head;
-    if (!sendAll(socket, bytes, end) ||
-        !receiveAll(socket, std::span(reinterpret_cast<char *>(&head), sizeof head), end)) {
+    if (outcome != HandshakeResult::Authenticated ||
+        !receiveAll(socket, std::span(reinterpret_cast<char *>(&head), sizeof head),
+                    Clock::now() + patience + kMargin)) {
       return std::nullopt;
     }
     return hear(head, std::move(socket), std::move(*listener), first);
@@ -262,7 +263,7 @@ private:
 
   Status hear(const AnswerHead &head, Descriptor socket, Descriptor listener,
               const Address &first) {
-    size_t rosterBytes = sizeof(uint64_t) + size_t(launcher.size) * sizeof(Address::Packed);
+    size_t rosterBytes = sizeof(Bytes32) + size_t(launcher.size) * sizeof(Address::Packed);
     bool ok = head.magic == Hello::kMagic && head.bytes <= std::max(kMostReason, rosterBytes);
     std::vector<char> content(ok ? head.bytes : 0);
     ok = ok && receiveAll(socket, content, Clock::now() + kTry);
@@ -273,28 +274,32 @@ private:
       return makeError("rank 0 at ", placeText(), " has sent this process, rank ", launcher.rank,
                        ", away: ", std::string_view(content.data(), content.size()));
     }
+    Bytes32 run;
     if (!ok || head.kind != AnswerHead::Kind::Roster ||
-        !decodeRoster(content, launcher.size, bootstrap.secret, bootstrap.addresses)) {
-      return makeError("the program that listens at ", placeText(),
-                       " is not rank 0 of a program made by weft");
+        !decodeRoster(content, launcher.size, run, bootstrap.addresses)) {
+      return makeError("rank 0 at ", placeText(), " has sent an invalid answer");
     }
+    bootstrap.runKey = secret.keyOf(run);
     for (Address &address : bootstrap.addresses) {
       // A loopback address is one of rank 0's machine: replace it by rank 0's address.
       address = address.isLoopback() ? first.withPort(address.port()) : address;
     }
     bootstrap.connections[0] = std::move(socket);
-    bootstrap.listener.open(std::move(listener));
+    bootstrap.listener.open(std::move(listener), bootstrap.runKey, Claim::Purpose::Messages);
     return {};
   }
 
   const mpi::Launcher &launcher;
   const mpi::RendezvousPoint &point;
+  const Secret &secret;
   Bootstrap &bootstrap;
+  /// The refusals in a row.
+  int refusals = 0;
 };
 
 } // namespace
 
-Result<Bootstrap> weft::rt::tcp::gather(const mpi::Launcher &launcher,
+Result<Bootstrap> weft::rt::tcp::gather(const mpi::Launcher &launcher, const Secret &secret,
                                         std::chrono::nanoseconds patience) {
   Bootstrap bootstrap;
   bootstrap.rank = launcher.rank;
@@ -305,34 +310,35 @@ Result<Bootstrap> weft::rt::tcp::gather(const mpi::Launcher &launcher,
   if (launcher.size == 1) {
     return bootstrap;
   }
-  Status status = launcher.rank == 0 ? Host(launcher, bootstrap).gather(patience)
-                                     : Traveller(launcher, bootstrap).gather(patience);
+  Status status = launcher.rank == 0 ? Host(launcher, secret, bootstrap).gather(patience)
+                                     : Traveller(launcher, secret, bootstrap).gather(patience);
   if (!status) {
     return status.error();
   }
   return bootstrap;
 }
 
-std::vector<char> weft::rt::tcp::encodeRoster(uint64_t secret, std::span<const Address> addresses) {
-  std::vector<char> bytes(sizeof secret + addresses.size() * sizeof(Address::Packed));
-  std::memcpy(bytes.data(), &secret, sizeof secret);
+std::vector<char> weft::rt::tcp::encodeRoster(const Bytes32 &run,
+                                              std::span<const Address> addresses) {
+  std::vector<char> bytes(sizeof run + addresses.size() * sizeof(Address::Packed));
+  std::memcpy(bytes.data(), &run, sizeof run);
   for (size_t i = 0; i < addresses.size(); ++i) {
     Address::Packed packed = addresses[i].pack();
-    std::memcpy(bytes.data() + sizeof secret + i * sizeof packed, &packed, sizeof packed);
+    std::memcpy(bytes.data() + sizeof run + i * sizeof packed, &packed, sizeof packed);
   }
   return bytes;
 }
 
-bool weft::rt::tcp::decodeRoster(std::span<const char> bytes, int64_t size, uint64_t &secret,
+bool weft::rt::tcp::decodeRoster(std::span<const char> bytes, int64_t size, Bytes32 &run,
                                  std::vector<Address> &addresses) {
-  if (bytes.size() != sizeof secret + size_t(size) * sizeof(Address::Packed)) {
+  if (bytes.size() != sizeof run + size_t(size) * sizeof(Address::Packed)) {
     return false;
   }
-  std::memcpy(&secret, bytes.data(), sizeof secret);
+  std::memcpy(&run, bytes.data(), sizeof run);
   addresses.assign(size_t(size), Address());
   for (size_t rank = 1; rank < addresses.size(); ++rank) {
     Address::Packed packed;
-    std::memcpy(&packed, bytes.data() + sizeof secret + rank * sizeof packed, sizeof packed);
+    std::memcpy(&packed, bytes.data() + sizeof run + rank * sizeof packed, sizeof packed);
     addresses[rank] = Address(packed);
     if (addresses[rank].family() == 0) {
       return false;

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // Rank 0 listens at the address that the launcher's variables give. The other ranks connect
-// to it, with retries until it listens, and send their Hello; once all have come, rank 0
-// sends each of them the addresses of all. Rank 0 refuses processes of another run, another
-// size or another version, and ranks that it already has; it sends them the reason, and the
-// run goes on.
+// to it, with retries until it listens, and both sides prove that they know the secret; once
+// all have come, rank 0 sends each of them the addresses of all. Rank 0 refuses processes of
+// another run or another size, and ranks that it already has; it sends them the reason, and
+// the run goes on. Who does not know the secret gets no answer (see Handshake.h).
 //
 // The connections between rank 0 and the others stay open.
 //
@@ -19,7 +19,8 @@
 #define WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_BOOTSTRAP_H
 
 #include "backends/Launcher.h"
-#include "backends/processes/transports/tcp/Listener.h"
+#include "backends/processes/connections/Listener.h"
+#include "backends/processes/connections/Secret.h"
 
 namespace weft::rt::tcp {
 
@@ -28,18 +29,19 @@ struct Bootstrap {
   int64_t rank = 0, size = 1;
   /// Accepts connections of ranks above this one; closed at rank 0, to which all have connected.
   Listener listener;
-  /// The value of `Hello::key` from now on.
-  uint64_t secret = 0;
+  /// The key of handshakes from now on.
+  Bytes32 runKey = {};
   /// By rank; none for rank 0 and for this rank.
   std::vector<Address> addresses;
   /// By rank: rank 0 has connections to all others, they have one to rank 0.
   std::vector<Descriptor> connections;
 };
 
-/// Connects the processes of `launcher`, which has a rendezvous point; all of them call it. Fails
-/// after `patience`; the error names the missing ranks or the addresses that were tried, and is
-/// empty if rank 0 reports it.
-Result<Bootstrap> gather(const mpi::Launcher &launcher, std::chrono::nanoseconds patience);
+/// Connects the processes of `launcher`, which has a rendezvous point; all of them call it, with
+/// the same secret. Fails after `patience`, and soon if the secrets differ; the error names the
+/// missing ranks or the addresses that were tried, and is empty if rank 0 reports it.
+Result<Bootstrap> gather(const mpi::Launcher &launcher, const Secret &secret,
+                         std::chrono::nanoseconds patience);
 
 /// The head of rank 0's answer to a process. `bytes` follow it: the reason of a refusal, nothing if
 /// the run has failed, or the roster (see `encodeRoster`).
@@ -53,10 +55,10 @@ struct AnswerHead {
 static_assert(sizeof(AnswerHead) == 16);
 inline constexpr size_t kMostReason = 1024;
 
-/// Encode and decode the secret and the addresses of all ranks. Decoding returns false unless
-/// `bytes` hold exactly `size` valid addresses.
-std::vector<char> encodeRoster(uint64_t secret, std::span<const Address> addresses);
-bool decodeRoster(std::span<const char> bytes, int64_t size, uint64_t &secret,
+/// Encode and decode the run's random number (see Secret::keyOf) and the addresses of all ranks.
+/// Decoding returns false unless `bytes` hold exactly `size` valid addresses.
+std::vector<char> encodeRoster(const Bytes32 &run, std::span<const Address> addresses);
+bool decodeRoster(std::span<const char> bytes, int64_t size, Bytes32 &run,
                   std::vector<Address> &addresses);
 
 } // namespace weft::rt::tcp

@@ -52,26 +52,24 @@ void Network::adopt(int64_t rank, Descriptor socket, Peer::State state) {
 }
 
 /// Accepts a connection of a higher rank; closes all others.
-void Network::admit(Descriptor socket, const Hello &hello) {
-  bool isExpected = hello.version == Hello::kVersion && hello.key == bootstrap.secret &&
-                    hello.size == bootstrap.size && hello.rank > bootstrap.rank &&
-                    hello.rank < bootstrap.size && peers[hello.rank].state == Peer::State::Unknown;
+void Network::admit(Descriptor socket, const Claim &claim) {
+  bool isExpected = claim.size == bootstrap.size && claim.rank > bootstrap.rank &&
+                    claim.rank < bootstrap.size && peers[claim.rank].state == Peer::State::Unknown;
   if (isExpected) {
-    adopt(hello.rank, std::move(socket), Peer::State::Open);
-    flush(hello.rank);
+    adopt(claim.rank, std::move(socket), Peer::State::Open);
+    flush(claim.rank);
   }
 }
 
 /// Connects to `rank` if it is lower than this rank; a higher rank connects by itself.
 void Network::connect(int64_t rank) {
-  if (peers[size_t(rank)].state != Peer::State::Unknown || rank > bootstrap.rank) {
+  Peer &peer = peers[size_t(rank)];
+  if (peer.state != Peer::State::Unknown || rank > bootstrap.rank) {
     return;
   }
-  Hello hello;
-  hello.rank = uint32_t(bootstrap.rank);
-  hello.size = uint32_t(bootstrap.size);
-  hello.key = bootstrap.secret;
-  peers[size_t(rank)].outbox.pushFirst({reinterpret_cast<const char *>(&hello), sizeof hello});
+  peer.handshake.emplace(bootstrap.runKey, Claim{.purpose = Claim::Purpose::Messages,
+                                                 .rank = uint32_t(bootstrap.rank),
+                                                 .size = uint32_t(bootstrap.size)});
   Descriptor socket = beginToConnect(bootstrap.addresses[size_t(rank)]);
   if (!socket) {
     return lose(rank, systemError(errno));
@@ -85,8 +83,9 @@ void Network::settle(int64_t rank) {
   if (!peer.socket) {
     return;
   }
-  bool writes = peer.state == Peer::State::Connecting || !peer.outbox.isEmpty();
-  bool reads = peer.state == Peer::State::Open && !peer.inbox.room().empty();
+  bool isOpen = peer.state == Peer::State::Open;
+  bool writes = peer.state == Peer::State::Connecting || (isOpen && !peer.outbox.isEmpty());
+  bool reads = peer.state == Peer::State::Greeting || (isOpen && !peer.inbox.room().empty());
   uint32_t wanted = (reads ? EPOLLIN : 0U) | (writes ? EPOLLOUT : 0U);
   if (wanted != peer.interest) {
     peer.interest = wanted;
@@ -113,7 +112,7 @@ void Network::progress(std::chrono::milliseconds limit) {
   for (int i = 0; i < count; ++i) {
     if (found[i].data.u32 == kListener) {
       bootstrap.listener.look(
-          [this](Descriptor socket, const Hello &hello) { admit(std::move(socket), hello); });
+          [this](Descriptor socket, const Claim &claim) { admit(std::move(socket), claim); });
     } else {
       handle(int64_t(found[i].data.u32), found[i].events);
     }
@@ -126,7 +125,10 @@ void Network::handle(int64_t rank, uint32_t found) {
     if (int code = connectResult(peer.socket)) {
       return lose(rank, systemError(code));
     }
-    peer.state = Peer::State::Open;
+    peer.state = Peer::State::Greeting;
+  }
+  if (peer.state == Peer::State::Greeting) {
+    greet(rank);
   }
   if (found & EPOLLOUT) {
     flush(rank);
@@ -135,6 +137,36 @@ void Network::handle(int64_t rank, uint32_t found) {
     read(rank);
   }
   settle(rank);
+}
+
+/// Goes on with the handshake at a connection that this rank has begun, and then sends its
+/// messages.
+void Network::greet(int64_t rank) {
+  Peer &peer = peers[size_t(rank)];
+  ConnectorHandshake &handshake = *peer.handshake;
+  for (;;) {
+    // These few bytes have room in the socket.
+    if (!sendAll(peer.socket, handshake.takeReply(), Clock::now())) {
+      return lose(rank, systemError(errno));
+    }
+    if (handshake.state() == Handshake::State::Ended) {
+      return lose(rank, concat("the process there ", handshake.reason()));
+    }
+    if (handshake.state() == Handshake::State::Done) {
+      peer.handshake.reset();
+      peer.state = Peer::State::Open;
+      return flush(rank);
+    }
+    std::span<char> room = handshake.room();
+    ssize_t count = recv(peer.socket.get(), room.data(), room.size(), MSG_DONTWAIT);
+    if (count > 0) {
+      handshake.take(size_t(count));
+    } else if (count == 0) {
+      return lose(rank, "it has refused this rank");
+    } else if (errno != EINTR) {
+      return errno == EAGAIN ? void() : lose(rank, systemError(errno));
+    }
+  }
 }
 
 void Network::read(int64_t rank) {

@@ -23,6 +23,8 @@
 #include "backends/processes/transports/tcp/Bootstrap.h"
 #include "backends/processes/transports/tcp/Outbox.h"
 
+#include <optional>
+
 namespace weft::rt::tcp {
 
 class Network {
@@ -47,10 +49,12 @@ public:
 
 private:
   struct Peer {
-    enum class State : uint8_t { Unknown, Connecting, Open, Lost };
+    enum class State : uint8_t { Unknown, Connecting, Greeting, Open, Lost };
 
     State state = State::Unknown;
     Descriptor socket;
+    /// Set while Connecting or Greeting.
+    std::optional<ConnectorHandshake> handshake;
     Inbox inbox;
     Outbox outbox;
     /// The events of the socket that are polled for.
@@ -66,10 +70,11 @@ private:
   };
 
   void progress(std::chrono::milliseconds limit);
-  void admit(Descriptor socket, const Hello &hello);
+  void admit(Descriptor socket, const Claim &claim);
   void adopt(int64_t rank, Descriptor socket, Peer::State state);
   void connect(int64_t rank);
   void handle(int64_t rank, uint32_t events);
+  void greet(int64_t rank);
   void read(int64_t rank);
   void flush(int64_t rank);
   void settle(int64_t rank);

@@ -11,16 +11,8 @@
 
 using namespace weft::rt::tcp;
 
-void Outbox::pushFirst(std::span<const char> bytes) {
-  Message message;
-  message.own.assign(bytes.begin(), bytes.end());
-  message.head.bytes = bytes.size();
-  message.bytes = message.own.data(); // Which stays where it is when the message is moved.
-  messages.insert(messages.begin() + ptrdiff_t(first), std::move(message));
-}
-
 void Outbox::push(const Head &head, const char *bytes, uint64_t request) {
-  messages.push_back({head, sizeof head, bytes, 0, request, {}});
+  messages.push_back({head, bytes, 0, request, {}});
 }
 
 void Outbox::cancel(uint64_t request) {
@@ -33,10 +25,10 @@ void Outbox::cancel(uint64_t request) {
     messages.erase(message);
     return;
   }
-  size_t gone = std::max(message->gone, message->headBytes) - message->headBytes;
+  size_t gone = std::max(message->gone, sizeof(Head)) - sizeof(Head);
   message->own.assign(message->bytes + gone, message->bytes + message->head.bytes);
-  message->bytes = message->own.data();
-  message->head.bytes -= gone; // `gone` now counts only bytes of the head.
+  message->bytes = message->own.data(); // Which stays where it is when the message is moved.
+  message->head.bytes -= gone;          // `gone` now counts only bytes of the head.
   message->gone -= gone;
   message->request = 0;
 }
@@ -45,10 +37,9 @@ size_t Outbox::next(std::span<iovec> parts) {
   size_t count = 0;
   for (size_t i = first; i < messages.size() && count + 2 <= parts.size(); ++i) {
     Message &message = messages[i];
-    size_t ofHead = std::min(message.gone, message.headBytes), gone = message.gone - ofHead;
-    if (ofHead < message.headBytes) {
-      parts[count++] = {reinterpret_cast<char *>(&message.head) + ofHead,
-                        message.headBytes - ofHead};
+    size_t ofHead = std::min(message.gone, sizeof(Head)), gone = message.gone - ofHead;
+    if (ofHead < sizeof(Head)) {
+      parts[count++] = {reinterpret_cast<char *>(&message.head) + ofHead, sizeof(Head) - ofHead};
     }
     if (gone < message.head.bytes) {
       // The system only reads it.

@@ -20,8 +20,6 @@ namespace weft::rt::tcp {
 
 class Outbox {
 public:
-  /// Adds a copy of bytes that are sent before all messages.
-  void pushFirst(std::span<const char> bytes);
   /// Adds a message. The memory at `bytes` must stay valid until `request` is done or cancelled.
   void push(const Head &head, const char *bytes, uint64_t request);
   /// Removes a message of which nothing was sent yet; copies the rest of one that is partly sent.
@@ -51,14 +49,12 @@ public:
 private:
   struct Message {
     Head head;
-    /// The bytes of the head to send; 0 for a message without one.
-    size_t headBytes = 0;
     const char *bytes = nullptr;
     size_t gone = 0;
     uint64_t request = 0;
     std::vector<char> own;
 
-    size_t rest() const { return headBytes + size_t(head.bytes) - gone; }
+    size_t rest() const { return sizeof head + size_t(head.bytes) - gone; }
   };
 
   /// The queue begins at index `first`.

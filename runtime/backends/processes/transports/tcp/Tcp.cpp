@@ -20,6 +20,7 @@ using CallResult = mpi::TransportTable::Result;
 /// until the process ends.
 struct Opened {
   mpi::Launcher launcher;
+  Secret secret;
   std::chrono::nanoseconds patience;
   Network *network = nullptr;
   std::string error;
@@ -29,7 +30,7 @@ Opened *opened = nullptr;
 const char *name() { return "TCP"; }
 
 CallResult start(int64_t *rank, int64_t *size) {
-  Result<Bootstrap> bootstrap = gather(opened->launcher, opened->patience);
+  Result<Bootstrap> bootstrap = gather(opened->launcher, opened->secret, opened->patience);
   if (!bootstrap) {
     opened->error = bootstrap.error().message;
     return opened->error.c_str();
@@ -77,10 +78,11 @@ void cancel(uint64_t *request) { opened->network->cancel(request); }
 } // namespace
 
 const mpi::TransportTable *weft::rt::tcp::openLibrary(const mpi::Launcher &launcher,
+                                                      const Secret &secret,
                                                       std::chrono::nanoseconds patience) {
   static const mpi::TransportTable library = {name,      start,     finish,        makeGroup,
                                               freeGroup, allGather, send,          receive,
                                               test,      cancel,    Network::kIdle};
-  opened = new Opened{launcher, patience, nullptr, ""};
+  opened = new Opened{launcher, secret, patience, nullptr, ""};
   return &library;
 }

@@ -14,6 +14,7 @@
 #define WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_TCP_H
 
 #include "backends/Launcher.h"
+#include "backends/processes/connections/Secret.h"
 #include "backends/processes/transports/TransportTable.h"
 
 #include <chrono>
@@ -23,7 +24,7 @@ namespace weft::rt::tcp {
 /// Returns the table; call it once in a process. `launcher` must have a rendezvous point. The
 /// table's `start` waits up to `patience` for the other processes; its error is empty if rank 0
 /// reports it.
-const mpi::TransportTable *openLibrary(const mpi::Launcher &launcher,
+const mpi::TransportTable *openLibrary(const mpi::Launcher &launcher, const Secret &secret,
                                        std::chrono::nanoseconds patience);
 
 } // namespace weft::rt::tcp

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "backends/processes/transports/tcp/Address.h"
+#include "backends/processes/connections/Address.h"
 
 #include "support/Text.h"
 
@@ -56,6 +56,7 @@ Address::Address(const Packed &packed) {
     in6(storage).sin6_family = AF_INET6;
     in6(storage).sin6_port = htons(packed.port);
     std::memcpy(&in6(storage).sin6_addr, packed.bytes, sizeof(in6_addr));
+    *this = Address(storage);
   }
 }
 
@@ -98,9 +99,25 @@ bool Address::isLoopback() const {
 }
 
 std::string Address::text() const {
+  std::string host = hostText();
+  return family() == AF_INET6 ? concat("[", host, "]:", port()) : concat(host, ":", port());
+}
+
+std::string Address::hostText() const {
   char name[NI_MAXHOST] = "?";
   getnameinfo(data(), size(), name, sizeof name, nullptr, 0, NI_NUMERICHOST);
-  return family() == AF_INET6 ? concat("[", name, "]:", port()) : concat(name, ":", port());
+  return name;
+}
+
+std::optional<Address> weft::rt::tcp::parseAddress(const std::string &text) {
+  Address::Packed four = {4, 0, 0, {}}, six = {6, 0, 0, {}};
+  if (inet_pton(AF_INET, text.c_str(), four.bytes) == 1) {
+    return Address(four);
+  }
+  if (inet_pton(AF_INET6, text.c_str(), six.bytes) == 1) {
+    return Address(six);
+  }
+  return std::nullopt;
 }
 
 Address weft::rt::tcp::ownAddress(const Descriptor &socket) {
@@ -135,10 +152,8 @@ Result<std::vector<Address>> weft::rt::tcp::resolve(const std::string &host, uin
 }
 
 bool weft::rt::tcp::isLocalName(const std::string &host) {
-  Address::Packed four = {4, 0, 0, {}}, six = {6, 0, 0, {}};
-  return host == "localhost" ||
-         (inet_pton(AF_INET, host.c_str(), four.bytes) == 1 && Address(four).isLoopback()) ||
-         (inet_pton(AF_INET6, host.c_str(), six.bytes) == 1 && Address(six).isLoopback());
+  std::optional<Address> address = parseAddress(host);
+  return host == "localhost" || (address && address->isLoopback());
 }
 
 static Descriptor openSocket(int family) {
@@ -168,6 +183,14 @@ Result<Descriptor> weft::rt::tcp::listenAnywhere(uint16_t port) {
   Result<Descriptor> made = listenAt(Address(Address::Packed{6, 0, port, {}}));
   // A machine may be without IPv6.
   return made ? std::move(made) : listenAt(Address(Address::Packed{4, 0, port, {}}));
+}
+
+Result<Descriptor> weft::rt::tcp::listenFor(const std::string &host, uint16_t port) {
+  if (!isLocalName(host)) {
+    return listenAnywhere(port);
+  }
+  Result<std::vector<Address>> addresses = resolve(host, port);
+  return addresses ? atFirst(*addresses, listenAt) : addresses.error();
 }
 
 Descriptor weft::rt::tcp::beginToConnect(const Address &address) {
@@ -215,7 +238,8 @@ bool weft::rt::tcp::sendAll(const Descriptor &socket, std::span<const char> byte
     ssize_t count = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count > 0) {
       bytes = bytes.subspan(size_t(count));
-    } else if ((errno != EAGAIN && errno != EINTR) || !waitFor(socket, POLLOUT, end)) {
+    } else if (count == 0 || (errno != EAGAIN && errno != EINTR) ||
+               !waitFor(socket, POLLOUT, end)) {
       return false;
     }
   }

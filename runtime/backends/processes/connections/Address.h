@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_ADDRESS_H
-#define WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_ADDRESS_H
+#ifndef WEFT_RT_BACKENDS_PROCESSES_CONNECTIONS_ADDRESS_H
+#define WEFT_RT_BACKENDS_PROCESSES_CONNECTIONS_ADDRESS_H
 
 #include "weft-rt/Status.h"
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <sys/socket.h>
@@ -66,12 +67,17 @@ public:
   uint16_t port() const;
   Address withPort(uint16_t port) const;
   bool isLoopback() const;
-  /// Returns the address as text: "10.0.0.3:4000", "[fe80::1]:4000".
+  /// Returns the address as text: "10.0.0.3:4000", "[fe80::1]:4000"; and without the port,
+  /// "10.0.0.3", "fe80::1".
   std::string text() const;
+  std::string hostText() const;
 
 private:
   sockaddr_storage storage = {};
 };
+
+/// Returns the address that `text` is, as hostText() returns it, with port 0.
+std::optional<Address> parseAddress(const std::string &text);
 
 Address ownAddress(const Descriptor &socket);
 Address peerAddress(const Descriptor &socket);
@@ -85,6 +91,9 @@ bool isLocalName(const std::string &host);
 /// Open a non-blocking listening socket at `address`, or at all addresses of this machine.
 Result<Descriptor> listenAt(const Address &address);
 Result<Descriptor> listenAnywhere(uint16_t port);
+/// Listens where other processes of a run can reach this machine, whose first rank is on `host`: at
+/// `host` itself if all of them are on one machine, so that no other machine can connect.
+Result<Descriptor> listenFor(const std::string &host, uint16_t port);
 
 /// Begins to connect and does not wait. Returns none and sets `errno` if it fails.
 Descriptor beginToConnect(const Address &address);
@@ -92,6 +101,17 @@ Descriptor beginToConnect(const Address &address);
 int connectResult(const Descriptor &socket);
 /// Connects, and waits until `end`.
 Result<Descriptor> connectTo(const Address &address, Clock::time_point end);
+
+/// Returns what `act` returns for the first of `addresses` with which it succeeds, or its last
+/// error.
+template <typename Act>
+Result<Descriptor> atFirst(const std::vector<Address> &addresses, const Act &act) {
+  Result<Descriptor> socket = act(addresses.front());
+  for (size_t i = 1; !socket && i < addresses.size(); ++i) {
+    socket = act(addresses[i]);
+  }
+  return socket;
+}
 
 /// Waits for `events` of `descriptor`. Returns false if they did not come before `end`.
 bool waitFor(const Descriptor &descriptor, short events, Clock::time_point end);
@@ -102,4 +122,4 @@ bool receiveAll(const Descriptor &socket, std::span<char> bytes, Clock::time_poi
 
 } // namespace weft::rt::tcp
 
-#endif // WEFT_RT_BACKENDS_PROCESSES_TRANSPORTS_TCP_ADDRESS_H
+#endif // WEFT_RT_BACKENDS_PROCESSES_CONNECTIONS_ADDRESS_H
