@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The bytes are the messages of a peer after the handshake: to a rank that waits for the roster,
-// and to a rank that waits for messages. The first bytes choose the expected messages, and the
-// sizes in which the others arrive.
+// The bytes are the messages of a peer after the handshake: to a rank that waits for the roster, to
+// a rank that waits for messages, and to one that has begun a collective. The first bytes choose
+// the expected messages, and the sizes in which the others arrive.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Fuzz.h"
 
+#include "backends/processes/CollectiveGreeting.h"
 #include "backends/processes/transports/TransportTable.h"
 #include "backends/processes/transports/tcp/Bootstrap.h"
 #include "backends/processes/transports/tcp/Inbox.h"
@@ -35,6 +36,21 @@ static void readRoster(std::span<const uint8_t> bytes, int64_t size) {
   for (size_t rank = 1; rank < addresses.size(); ++rank) {
     require(addresses[rank].family() != 0 && !addresses[rank].text().empty(), "and where each is");
   }
+}
+
+static void readGreeting(std::span<const char> bytes) {
+  using mpi::CollectiveGreeting;
+  auto greeting = CollectiveGreeting::decode(bytes);
+  if (!greeting) {
+    return;
+  }
+  require(greeting->text.size() <= CollectiveGreeting::kMostText, "a text has its limit");
+  require(greeting->elements.data() + greeting->elements.size() == bytes.data() + bytes.size(),
+          "elements go to the end");
+  std::vector<char> again(CollectiveGreeting::kMostHead);
+  const char *place = CollectiveGreeting::encode(again.data(), greeting->fingerprint,
+                                                 greeting->text, greeting->elements.size());
+  require(place - again.data() == greeting->elements.data() - bytes.data(), "from their place");
 }
 
 namespace {
@@ -102,6 +118,7 @@ private:
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::span<const uint8_t> bytes(data, size);
   readRoster(bytes, size == 0 ? 1 : data[0] % 4 + 1);
+  readGreeting({reinterpret_cast<const char *>(data), size});
   Receiver().hear(bytes);
   return 0;
 }

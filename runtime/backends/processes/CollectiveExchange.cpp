@@ -9,6 +9,7 @@
 
 #include "backends/CallText.h"
 #include "backends/Reduce.h"
+#include "backends/processes/CollectiveGreeting.h"
 #include "support/Text.h"
 
 #include <algorithm>
@@ -18,16 +19,6 @@ using namespace weft::rt;
 using namespace weft::rt::mpi;
 
 namespace {
-
-/// The head of a greeting. The text of the sender's collective follows, then elements.
-struct CollectiveGreeting {
-  uint64_t fingerprint = 0;
-  uint32_t textBytes = 0, elementBytes = 0;
-
-  /// Returns the offset of the elements, aligned so that they can be used in place.
-  size_t elementsAt() const { return (sizeof(CollectiveGreeting) + textBytes + 15) / 16 * 16; }
-};
-constexpr size_t kMostCollectiveText = 1024;
 
 /// Returns the address of a part. The buffer may be null if the part is empty.
 template <typename Char> Char *placeOf(Char *buffer, const Exchange::Part &part) {
@@ -68,8 +59,8 @@ std::vector<int64_t> CollectiveExchange::missing() const {
   std::vector<int64_t> ranks;
   for (size_t i = 0; i < requests.size(); ++i) {
     int64_t rank = issued.operation->ranks[pendings[i].member];
-    bool isMissing =
-        requests[i] != post.library.idle && (stage != Stage::Greeting || pendings[i].isGreeting);
+    bool isMissing = requests[i] != post.library.idle &&
+                     (stage != Stage::Greeting || pendings[i].kind == Pending::Kind::Greeting);
     if (isMissing && !std::ranges::count(ranks, rank)) {
       ranks.push_back(rank);
     }
@@ -80,17 +71,17 @@ std::vector<int64_t> CollectiveExchange::missing() const {
 void CollectiveExchange::send(size_t member, const char *bytes, size_t count, bool isGreeting) {
   const Operation &operation = *issued.operation;
   int32_t tag = int32_t(2 * operation.group + !isGreeting);
-  pendings.push_back({member, false});
+  pendings.push_back({member, Pending::Kind::Send, count});
   requests.push_back(post.library.idle);
   ++open;
   post.check(
       post.library.send(post.world, bytes, count, operation.ranks[member], tag, &requests.back()));
 }
 
-void CollectiveExchange::receive(size_t member, char *bytes, size_t count, bool isGreeting) {
+void CollectiveExchange::receive(size_t member, char *bytes, size_t count, Pending::Kind kind) {
   const Operation &operation = *issued.operation;
-  int32_t tag = int32_t(2 * operation.group + !isGreeting);
-  pendings.push_back({member, isGreeting});
+  int32_t tag = int32_t(2 * operation.group + (kind != Pending::Kind::Greeting));
+  pendings.push_back({member, kind, count});
   requests.push_back(post.library.idle);
   ++open;
   post.check(post.library.receive(post.world, bytes, count, operation.ranks[member], tag,
@@ -111,8 +102,10 @@ bool CollectiveExchange::advance() {
   open -= count;
   for (size_t i = 0; i < count; ++i) {
     const Pending &pending = pendings[doneIndices[i]];
-    if (pending.isGreeting) {
-      checkGreeting(pending.member);
+    if (pending.kind == Pending::Kind::Greeting) {
+      checkGreeting(pending.member, doneBytes[i]);
+    } else if (pending.kind == Pending::Kind::Elements) {
+      checkElements(pending, doneBytes[i]);
     }
   }
   return true;
@@ -120,8 +113,7 @@ bool CollectiveExchange::advance() {
 
 bool CollectiveExchange::isInline() const {
   const Operation &operation = *issued.operation;
-  static_assert(sizeof(CollectiveGreeting) + kMostCollectiveText + 15 + size_t(kFewBytes) <=
-                kGreetingBytes);
+  static_assert(CollectiveGreeting::kMostHead + size_t(kFewBytes) <= kGreetingBytes);
   const Exchange &exchange = operation.exchanges.front();
   return exchange.longest() * int64_t(sizeOf(operation.collective.type)) <= kFewBytes;
 }
@@ -150,37 +142,51 @@ void CollectiveExchange::begin(const Issued &next) {
     if (member == operation.me) {
       continue;
     }
-    receive(member, greetingFrom(member), kGreetingBytes, true);
+    receive(member, greetingFrom(member), kGreetingBytes, Pending::Kind::Greeting);
     const Exchange::Part &part = exchange.sends[member];
-    CollectiveGreeting greeting = {
-        operation.fingerprint, uint32_t(std::min(operation.text.size(), kMostCollectiveText)), 0};
-    char *text = greetingTo(member) + sizeof greeting;
-    std::memcpy(text, operation.text.data(), greeting.textBytes);
+    size_t elementBytes = isInline() ? size_t(part.count) * bytes : 0;
+    char *elements = CollectiveGreeting::encode(greetingTo(member), operation.fingerprint,
+                                                operation.text, elementBytes);
     if (isInline()) {
-      greeting.elementBytes = uint32_t(size_t(part.count) * bytes);
       exchange.from.pack(placeOf(static_cast<const char *>(issued.operand), part), 0, part.count,
-                         greetingTo(member) + greeting.elementsAt());
+                         elements);
     }
-    std::memcpy(greetingTo(member), &greeting, sizeof greeting);
-    send(member, greetingTo(member), greeting.elementsAt() + greeting.elementBytes, true);
+    send(member, greetingTo(member), size_t(elements - greetingTo(member)) + elementBytes, true);
   }
 }
 
 /// Fails the run unless `member` has begun the same collective.
-void CollectiveExchange::checkGreeting(size_t member) {
+void CollectiveExchange::checkGreeting(size_t member, size_t bytes) {
   const Operation &operation = *issued.operation;
-  CollectiveGreeting greeting;
-  std::memcpy(&greeting, greetingFrom(member), sizeof greeting);
-  const char *text = greetingFrom(member) + sizeof greeting;
-  sources[member] = greetingFrom(member) + greeting.elementsAt();
-  if (greeting.fingerprint == operation.fingerprint) {
+  int64_t rank = operation.ranks[member];
+  std::optional<CollectiveGreeting> greeting =
+      CollectiveGreeting::decode({greetingFrom(member), bytes});
+  if (!greeting) {
+    post.detector.fail(concat("rank ", rank, " has sent an invalid message to rank ", post.self,
+                              " in ", operation.text));
     return;
   }
-  std::string other(text, greeting.textBytes);
-  int64_t rank = operation.ranks[member];
-  post.detector.fail(operation.me < member
-                         ? differentCallsText(post.self, operation.text, rank, other)
-                         : differentCallsText(rank, other, post.self, operation.text));
+  if (greeting->fingerprint != operation.fingerprint) {
+    std::string other(greeting->text);
+    post.detector.fail(operation.me < member
+                           ? differentCallsText(post.self, operation.text, rank, other)
+                           : differentCallsText(rank, other, post.self, operation.text));
+    return;
+  }
+  int64_t count = isInline() ? operation.exchanges.front().comes[member].count : 0;
+  checkElements(
+      {member, Pending::Kind::Elements, size_t(count) * sizeOf(operation.collective.type)},
+      greeting->elements.size());
+  sources[member] = greeting->elements.data();
+}
+
+void CollectiveExchange::checkElements(const Pending &pending, size_t bytes) {
+  if (bytes != pending.bytes) {
+    const Operation &operation = *issued.operation;
+    post.detector.fail(concat("rank ", operation.ranks[pending.member], " has sent ", bytes,
+                              " bytes to rank ", post.self, ", expected ", pending.bytes, ", in ",
+                              operation.text));
+  }
 }
 
 void CollectiveExchange::endStage() {
@@ -255,7 +261,7 @@ void CollectiveExchange::beginRound() {
       char *target =
           inPlace ? to + comes.offset + exchange.to.offsetOf(first) : arrivalFrom(member);
       sources[member] = target;
-      receive(member, target, size_t(coming) * bytes, false);
+      receive(member, target, size_t(coming) * bytes, Pending::Kind::Elements);
     }
     if (sending > 0) {
       const char *source = from + sends.offset + exchange.from.offsetOf(first);

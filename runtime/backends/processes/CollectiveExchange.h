@@ -82,11 +82,17 @@ private:
   enum class Stage : uint8_t { Over, Greeting, Exchanging };
   /// A request under way.
   struct Pending {
+    enum class Kind : uint8_t { Send, Greeting, Elements };
+
     size_t member = 0;
-    bool isGreeting = false;
+    Kind kind = Kind::Send;
+    /// The bytes of the message.
+    size_t bytes = 0;
   };
 
-  void checkGreeting(size_t member);
+  /// Check a received message, of `bytes` bytes, and fail the run if it is not what it should be.
+  void checkGreeting(size_t member, size_t bytes);
+  void checkElements(const Pending &pending, size_t bytes);
   void endStage();
   void beginExchange(size_t index);
   void beginRound();
@@ -97,7 +103,7 @@ private:
   int64_t roundLength(const Exchange &exchange) const;
 
   void send(size_t member, const char *bytes, size_t count, bool isGreeting);
-  void receive(size_t member, char *bytes, size_t count, bool isGreeting);
+  void receive(size_t member, char *bytes, size_t count, Pending::Kind kind);
   char *arrivalFrom(size_t member);
   char *greetingFrom(size_t member) { return greetings.get() + (2 * member) * kGreetingBytes; }
   char *greetingTo(size_t member) { return greetings.get() + (2 * member + 1) * kGreetingBytes; }

@@ -11,37 +11,86 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <sstream>
 
 using namespace weft::rt;
 using namespace weft::rt::mpi;
 
+namespace {
+
+/// Reads numbers, each followed by a blank, and the text after them.
+class FieldReader {
+public:
+  explicit FieldReader(std::string_view text) : rest(text) {}
+
+  /// Returns the next number; 0, and the text is not valid, unless it is from `least` to `most`.
+  int64_t read(int64_t least, int64_t most) {
+    int64_t value = 0;
+    auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+    ok = ok && code == std::errc() && end != rest.data() + rest.size() && *end == ' ' &&
+         value >= least && value <= most;
+    if (!ok) {
+      return 0;
+    }
+    rest.remove_prefix(size_t(end - rest.data()) + 1);
+    return value;
+  }
+  bool isValid() const { return ok; }
+  std::string text() const { return std::string(rest); }
+
+private:
+  std::string_view rest;
+  bool ok = true;
+};
+
+/// More than any run takes; sums and nanoseconds still fit.
+constexpr int64_t kMostMilliseconds = int64_t(1) << 40;
+
+std::chrono::milliseconds readTime(FieldReader &fields) {
+  return std::chrono::milliseconds(fields.read(0, kMostMilliseconds));
+}
+
+/// Returns true for the codes that a failure can have.
+bool isFailureCode(int64_t code) {
+  switch (ExitCode(code)) {
+  case ExitCode::Error:
+  case ExitCode::NotFinite:
+  case ExitCode::OutOfMemory:
+  case ExitCode::Dead:
+  case ExitCode::Stuck:
+  case ExitCode::Slow:
+    return true;
+  case ExitCode::Success:
+    return false;
+  }
+  return false;
+}
+
+} // namespace
+
 std::string mpi::encode(const Failure &failure) {
   return concat(failure.rank, " ", int(failure.code), " ", failure.message);
 }
 
-Failure mpi::decodeFailure(const std::string &text) {
-  std::istringstream in(text);
+std::optional<Failure> mpi::decodeFailure(const std::string &text, int64_t ranks) {
+  FieldReader fields(text);
   Failure failure;
-  int code = 0;
-  in >> failure.rank >> code;
+  failure.rank = fields.read(0, ranks - 1);
+  int64_t code = fields.read(0, UINT8_MAX);
   failure.code = ExitCode(code);
-  in.get();
-  std::getline(in, failure.message, '\0');
-  return failure;
+  failure.message = fields.text();
+  return fields.isValid() && isFailureCode(code) ? std::optional(failure) : std::nullopt;
 }
 
 std::string Answer::encode() const { return concat(moved.count(), " ", text); }
 
-Answer Answer::decode(const std::string &text) {
-  std::istringstream in(text);
+std::optional<Answer> Answer::decode(const std::string &text) {
+  FieldReader fields(text);
   Answer answer;
-  int64_t moved = 0;
-  in >> moved;
-  answer.moved = std::chrono::milliseconds(moved);
-  in.get();
-  std::getline(in, answer.text, '\0');
-  return answer;
+  answer.moved = readTime(fields);
+  answer.text = fields.text();
+  return fields.isValid() ? std::optional(answer) : std::nullopt;
 }
 
 std::string Waiting::encode() const {
@@ -55,19 +104,18 @@ std::string Waiting::encode() const {
   return out.str();
 }
 
-Waiting Waiting::decode(const std::string &text) {
-  std::istringstream in(text);
+std::optional<Waiting> Waiting::decode(const std::string &text, int64_t ranks) {
+  FieldReader fields(text);
   Waiting waiting;
-  size_t count = 0;
-  int64_t patience = 0;
-  in >> waiting.isTooLong >> patience >> waiting.group >> waiting.begun >> count;
-  waiting.patience = std::chrono::milliseconds(patience);
-  for (int64_t rank = 0; count > 0 && in >> rank; --count) {
-    waiting.missing.push_back(rank);
+  waiting.isTooLong = fields.read(0, 1) == 1;
+  waiting.patience = readTime(fields);
+  waiting.group = fields.read(kDevice, INT64_MAX);
+  waiting.begun = fields.read(0, INT64_MAX);
+  for (int64_t count = fields.read(0, ranks); count > 0 && fields.isValid(); --count) {
+    waiting.missing.push_back(fields.read(0, ranks - 1));
   }
-  in.get();
-  std::getline(in, waiting.text, '\0');
-  return waiting;
+  waiting.text = fields.text();
+  return fields.isValid() ? std::optional(waiting) : std::nullopt;
 }
 
 std::string Leaving::encode() const {
@@ -80,17 +128,42 @@ std::string Leaving::encode() const {
   return out.str();
 }
 
-Leaving Leaving::decode(const std::string &text) {
-  std::istringstream in(text);
+std::optional<Leaving> Leaving::decode(const std::string &text) {
+  FieldReader fields(text);
   Leaving leaving;
-  size_t count = 0;
-  in >> count;
-  for (int64_t group = 0, begun = 0; count > 0 && in >> group >> begun; --count) {
-    leaving.begun[group] = begun;
+  for (int64_t count = fields.read(0, int64_t(text.size())); count > 0 && fields.isValid();
+       --count) {
+    int64_t group = fields.read(0, INT64_MAX);
+    leaving.begun[group] = fields.read(0, INT64_MAX);
   }
-  in.get();
-  std::getline(in, leaving.text, '\0');
-  return leaving;
+  leaving.text = fields.text();
+  return fields.isValid() ? std::optional(leaving) : std::nullopt;
+}
+
+void Coordinator::handle(int64_t rank, uint8_t kind, const std::string &text,
+                         Clock::time_point now) {
+  auto orInvalid = [&](const auto &decoded, const auto &act) {
+    if (decoded) {
+      return act(*decoded);
+    }
+    failed({rank, concat("rank ", rank, " has sent an invalid message"), ExitCode::Error});
+  };
+  auto count = int64_t(ranks.size());
+  switch (Message(kind)) {
+  case Message::Gone:
+    return isGone(rank);
+  case Message::Failed:
+    return orInvalid(decodeFailure(text, count), [&](const Failure &found) { failed(found); });
+  case Message::Left:
+    return orInvalid(Leaving::decode(text), [&](const Leaving &found) { left(rank, found, now); });
+  case Message::Waits:
+    return orInvalid(Waiting::decode(text, count),
+                     [&](const Waiting &found) { waits(rank, found, now); });
+  case Message::Answers:
+    return orInvalid(Answer::decode(text), [&](const Answer &found) { answers(rank, found, now); });
+  default:
+    return orInvalid(std::optional<Answer>(), [](const Answer &) {});
+  }
 }
 
 void Coordinator::failed(const Failure &failure) {

@@ -45,9 +45,10 @@ enum class Message : uint8_t {
   Agreed,
 };
 
-/// Encodes a failure for a message.
+/// Encode and decode the texts of messages. Decoding returns nothing unless the text is valid in a
+/// run of `ranks` ranks: all numbers are in their ranges.
 std::string encode(const Failure &failure);
-Failure decodeFailure(const std::string &text);
+std::optional<Failure> decodeFailure(const std::string &text, int64_t ranks);
 
 /// A report of a rank that waits in a collective.
 struct Waiting {
@@ -65,7 +66,7 @@ struct Waiting {
   std::chrono::milliseconds patience{0};
 
   std::string encode() const;
-  static Waiting decode(const std::string &text);
+  static std::optional<Waiting> decode(const std::string &text, int64_t ranks);
 };
 
 /// A report of a rank that leaves the run.
@@ -76,7 +77,7 @@ struct Leaving {
   std::map<int64_t, int64_t> begun;
 
   std::string encode() const;
-  static Leaving decode(const std::string &text);
+  static std::optional<Leaving> decode(const std::string &text);
 };
 
 /// A rank's answer to `Message::Asks`.
@@ -87,7 +88,7 @@ struct Answer {
   std::chrono::milliseconds moved{0};
 
   std::string encode() const;
-  static Answer decode(const std::string &text);
+  static std::optional<Answer> decode(const std::string &text);
 };
 
 class Coordinator {
@@ -102,6 +103,9 @@ public:
   Coordinator(std::vector<std::string> places, Send send)
       : places(std::move(places)), ranks(this->places.size()), send(std::move(send)) {}
 
+  /// Handles a message of `rank`, except a vote of `agree`. One of another kind, or that is not
+  /// valid, is a failure of that rank.
+  void handle(int64_t rank, uint8_t kind, const std::string &text, Clock::time_point now);
   void failed(const Failure &failure);
   void left(int64_t rank, const Leaving &leaving, Clock::time_point now);
   void waits(int64_t rank, const Waiting &waiting, Clock::time_point now);

@@ -11,6 +11,8 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 #include <numeric>
 #include <thread>
 
@@ -214,16 +216,24 @@ bool Engine::advance() {
   return moved;
 }
 
-/// Waits for one message of `collect`.
-bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t request) {
+/// Waits for one message of `collect`, of `length` bytes.
+bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t request,
+                      size_t length) {
   Clock::time_point begin = Clock::now();
   bool isTold = false;
   for (;;) {
     size_t count = 0, index = 0, bytes = 0;
     {
       std::lock_guard lock(mutex);
-      if (!post.check(post.library.test(&request, 1, &count, &index, &bytes)) || count == 1) {
-        return !post.detector.stopped();
+      if (!post.check(post.library.test(&request, 1, &count, &index, &bytes))) {
+        return false;
+      }
+      if (count == 1) {
+        bool isWhole = post.self != 0 || bytes == length;
+        return isWhole ? !post.detector.stopped()
+                       : post.detector.fail(concat("rank ", partner, " has sent ", bytes,
+                                                   " bytes to rank 0, expected ", length, ", in ",
+                                                   operation.text));
       }
       if (post.detector.stopped()) {
         post.library.cancel(&request);
@@ -262,7 +272,7 @@ bool Engine::transferAll(const Operation &operation, int64_t partner, char *byte
         return false;
       }
     }
-    if (!transfer(operation, partner, request)) {
+    if (!transfer(operation, partner, request, length)) {
       return false;
     }
   }
@@ -284,14 +294,17 @@ bool Engine::collect(std::span<const char> own, const Communicator::Receiver &ta
   } else {
     take(0, own);
     for (int64_t rank = 1; ok && rank < int64_t(operation.ranks.size()); ++rank) {
-      std::vector<char> bytes;
       ok = transferAll(operation, rank, reinterpret_cast<char *>(&count), sizeof count);
-      if (ok) {
-        bytes.resize(count);
-        ok = transferAll(operation, rank, bytes.data(), count);
+      // Memory that is not written takes none: a wrong count does no harm.
+      std::unique_ptr<char[]> bytes(ok ? new (std::nothrow) char[count] : nullptr);
+      if (ok && !bytes) {
+        ok = post.detector.fail(concat("rank 0 has no memory for the ", bytesText(count),
+                                       " that rank ", rank, " sends it for files"),
+                                ExitCode::OutOfMemory);
       }
+      ok = ok && transferAll(operation, rank, bytes.get(), count);
       if (ok) {
-        take(rank, bytes);
+        take(rank, {bytes.get(), count});
       }
     }
   }

@@ -52,7 +52,7 @@ private:
   bool isQueued(Communicator::Handle handle) const;
   void keepWaiting(Clock::duration idle);
   void report(bool isTooLong);
-  bool transfer(const Operation &operation, int64_t partner, uint64_t request);
+  bool transfer(const Operation &operation, int64_t partner, uint64_t request, size_t length);
   bool transferAll(const Operation &operation, int64_t partner, char *bytes, size_t count);
   static void pauseFor(Clock::duration idle);
 

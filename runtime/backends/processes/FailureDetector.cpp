@@ -31,6 +31,16 @@ static constexpr std::chrono::milliseconds kLastLook(250), kLastLookOfOthers(500
 /// tells the others so: they look for it when their own patience ends.
 static constexpr std::chrono::milliseconds kReporterStays(2500);
 
+/// Returns the failure of a run in which a message is none.
+static Failure invalidMessage(int64_t from) {
+  return {from, concat("rank ", from, " has sent an invalid message"), ExitCode::Error};
+}
+
+/// Returns true for what `agree` sends: the first letter tells a text from an error.
+static bool isVote(const std::string &text) {
+  return text.starts_with('t') || text.starts_with('e');
+}
+
 FailureDetector::FailureDetector(ControlChannel &controlChannel, int64_t rank,
                                  std::vector<std::string> places, std::string run,
                                  std::chrono::nanoseconds grace)
@@ -72,7 +82,8 @@ FailureDetector::~FailureDetector() {
 Answer FailureDetector::answer() const {
   bool isInside = inside.load(std::memory_order_acquire);
   const std::string *text = last.load(std::memory_order_acquire);
-  auto ago = Clock::now() - movedAt.load(std::memory_order_relaxed);
+  // The rank may have moved since this thread asked for the time.
+  auto ago = std::max(Clock::now() - movedAt.load(std::memory_order_relaxed), Clock::duration());
   return {concat(isInside ? "is in " : "last finished ", text ? *text : "no collective at all",
                  describeDevice ? describeDevice() : ""),
           std::chrono::duration_cast<std::chrono::milliseconds>(ago)};
@@ -155,23 +166,11 @@ void FailureDetector::stop(const Failure &found) {
 
 /// Handles a message at rank 0.
 void FailureDetector::handle(int64_t rank, uint8_t kind, const std::string &text) {
-  switch (Message(kind)) {
-  case Message::Gone:
-    return coordinator.isGone(rank);
-  case Message::Failed:
-    return coordinator.failed(decodeFailure(text));
-  case Message::Left:
-    return coordinator.left(rank, Leaving::decode(text), Clock::now());
-  case Message::Waits:
-    return coordinator.waits(rank, Waiting::decode(text), Clock::now());
-  case Message::Answers:
-    return coordinator.answers(rank, Answer::decode(text), Clock::now());
-  case Message::Agrees:
+  if (Message(kind) == Message::Agrees) {
     votes[size_t(rank)] = text;
-    return;
-  default:
-    return;
+    return isVote(text) ? void() : coordinator.failed(invalidMessage(rank));
   }
+  coordinator.handle(rank, kind, text, Clock::now());
 }
 
 /// Handles a message of rank 0 at another rank.
@@ -190,16 +189,19 @@ void FailureDetector::handleOther(uint8_t kind, const std::string &text) {
     return controlChannel.send(0, uint8_t(Message::Answers), answer().encode());
   case Message::Stop:
     firstTells = true;
-    return stop(decodeFailure(text));
+    return stop(decodeFailure(text, int64_t(places.size())).value_or(invalidMessage(0)));
   case Message::Over:
     isAllOver = true;
     return;
   case Message::Agreed:
+    if (!isVote(text)) {
+      return stop(invalidMessage(0));
+    }
     firstTells = firstTells || text.starts_with('e');
     agreed = text;
     return;
   default:
-    return;
+    return stop(invalidMessage(0));
   }
 }
 
@@ -230,7 +232,6 @@ void FailureDetector::handleSignal() {
 }
 
 Result<std::string> FailureDetector::agree(const Result<std::string> &given) {
-  // The first letter tells a text from an error.
   std::string own = given ? "t" + *given : "e" + given.error().message;
   if (self != 0) {
     std::lock_guard lock(mutex);

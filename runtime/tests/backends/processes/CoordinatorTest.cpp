@@ -153,23 +153,53 @@ TEST(CoordinatorTest, ADeviceMissesNobodyByName) {
 }
 
 TEST(CoordinatorTest, MessagesComeBackAsTheyWere) {
-  Waiting waiting = Waiting::decode(waitingFor({0, 2}, true).encode());
-  EXPECT_EQ(waiting.text, "rank 1 waits in all-reduce");
-  EXPECT_TRUE(waiting.isTooLong);
-  EXPECT_EQ(waiting.group, 3);
-  EXPECT_EQ(waiting.begun, 7);
-  EXPECT_THAT(waiting.missing, ElementsAre(0, 2));
-  EXPECT_EQ(waiting.patience, kPatience);
-  Failure failure = decodeFailure(encode({3, "no\nmemory", ExitCode::OutOfMemory}));
-  EXPECT_EQ(failure.rank, 3);
-  EXPECT_EQ(failure.message, "no\nmemory");
-  EXPECT_EQ(failure.code, ExitCode::OutOfMemory);
-  Answer answer = Answer::decode(Answer{"is in all-reduce", kPatience}.encode());
-  EXPECT_EQ(answer.text, "is in all-reduce");
-  EXPECT_EQ(answer.moved, kPatience);
-  Leaving leaving = Leaving::decode(Leaving{"has left\nthe run", {{1, 2}, {5, 9}}}.encode());
-  EXPECT_EQ(leaving.text, "has left\nthe run");
-  EXPECT_THAT(leaving.begun, ElementsAre(std::pair(1, 2), std::pair(5, 9)));
+  auto waiting = Waiting::decode(waitingFor({0, 2}, true).encode(), 3);
+  ASSERT_TRUE(waiting);
+  EXPECT_EQ(waiting->text, "rank 1 waits in all-reduce");
+  EXPECT_TRUE(waiting->isTooLong);
+  EXPECT_EQ(waiting->group, 3);
+  EXPECT_EQ(waiting->begun, 7);
+  EXPECT_THAT(waiting->missing, ElementsAre(0, 2));
+  EXPECT_EQ(waiting->patience, kPatience);
+  auto failure = decodeFailure(encode({3, "no\nmemory", ExitCode::OutOfMemory}), 4);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->rank, 3);
+  EXPECT_EQ(failure->message, "no\nmemory");
+  EXPECT_EQ(failure->code, ExitCode::OutOfMemory);
+  auto answer = Answer::decode(Answer{"is in all-reduce", kPatience}.encode());
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->text, "is in all-reduce");
+  EXPECT_EQ(answer->moved, kPatience);
+  auto leaving = Leaving::decode(Leaving{"has left\nthe run", {{1, 2}, {5, 9}}}.encode());
+  ASSERT_TRUE(leaving);
+  EXPECT_EQ(leaving->text, "has left\nthe run");
+  EXPECT_THAT(leaving->begun, ElementsAre(std::pair(1, 2), std::pair(5, 9)));
+}
+
+TEST(CoordinatorTest, WhatIsNoMessageFailsTheRun) {
+  for (auto [kind, text] : {std::pair(uint8_t(Message::Failed), "3 1 a rank that is not there"),
+                            {uint8_t(Message::Failed), "-1 1 nor this one"},
+                            {uint8_t(Message::Failed), "1 0 no failure"},
+                            {uint8_t(Message::Failed), "1 2 no code"},
+                            {uint8_t(Message::Failed), "one 1 no number"},
+                            {uint8_t(Message::Failed), "1"},
+                            {uint8_t(Message::Failed), ""},
+                            {uint8_t(Message::Waits), "1 2000 3 7 1 3 a rank that is not there"},
+                            {uint8_t(Message::Waits), "1 2000 3 7 4 0 1 2 0 more than there are"},
+                            {uint8_t(Message::Waits), "2 2000 3 7 0 no truth"},
+                            {uint8_t(Message::Waits), "1 99999999999999 3 7 0 no time"},
+                            {uint8_t(Message::Waits), "1 2000 -2 7 0 no group"},
+                            {uint8_t(Message::Left), "2 1 2 a count is missing"},
+                            {uint8_t(Message::Left), "99999999999 1 2 all are missing"},
+                            {uint8_t(Message::Answers), "-1 before it moved"},
+                            {uint8_t(Message::Answers), ""},
+                            {uint8_t(Message::Stop), "0 1 from rank 0 only"},
+                            {uint8_t(99), "of no kind"}}) {
+    Court court;
+    court.coordinator.handle(1, kind, text, kNow);
+    EXPECT_EQ(court.report(), "1: rank 1 has sent an invalid message") << int(kind) << text;
+    EXPECT_EQ(court.coordinator.failure()->code, ExitCode::Error);
+  }
 }
 
 } // namespace
