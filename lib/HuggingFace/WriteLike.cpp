@@ -37,11 +37,14 @@ public:
     }
   }
 
+  /// Lists the files to copy, and checks that none of all files is a link out of the checkpoint.
+  bool listFiles();
   bool openSource();
   bool writeFile(size_t number, const std::string &target);
   bool copyTexts(const std::string &target);
 
 private:
+  bool checkPlace(const std::string &name);
   bool checkParameter(const Slot &slot);
   bool checkOthers();
   /// Returns the bytes of tensor `name` with the parameters of the source.
@@ -58,6 +61,7 @@ private:
   const std::string &source;
   desc::Diagnostics &diagnostics;
   rt::SafetensorsFile parameters;
+  std::vector<std::string> texts;
   /// By the name of the tensor.
   std::map<std::string, std::vector<const Slot *>> slotsOf;
 };
@@ -176,20 +180,63 @@ bool isText(StringRef name) {
                                 !name.ends_with(".index.json"));
 }
 
-bool LikeWriter::copyTexts(const std::string &target) {
-  std::vector<std::string> names;
+/// Returns the folders where the files of a checkpoint may be: its own, and the files of the model
+/// in a cache of the Hugging Face hub, in which snapshots/REVISION has links to ../../blobs. Both
+/// are without links.
+std::vector<std::string> placesOf(const std::string &folder) {
+  namespace path = llvm::sys::path;
+  llvm::SmallString<128> own;
+  if (llvm::sys::fs::real_path(folder, own)) {
+    return {};
+  }
+  std::vector<std::string> places = {own.str().str()};
+  StringRef snapshots = path::parent_path(own);
+  if (path::filename(snapshots) == "snapshots") {
+    llvm::SmallString<128> blobs(path::parent_path(snapshots)), real;
+    path::append(blobs, "blobs");
+    if (!llvm::sys::fs::real_path(blobs, real) && real == blobs) {
+      places.push_back(blobs.str().str());
+    }
+  }
+  return places;
+}
+
+/// A link could bring any file of this user's into the export, of which others may get copies.
+bool LikeWriter::checkPlace(const std::string &name) {
+  std::string file = inFolder(folder.getPath(), name);
+  llvm::SmallString<128> real;
+  if (std::error_code code = llvm::sys::fs::real_path(file, real)) {
+    return refuse(inFile(file, "", "cannot be read: " + code.message()));
+  }
+  bool isInside = llvm::any_of(placesOf(folder.getPath()), [&](StringRef place) {
+    return real.str().starts_with((place + "/").str());
+  });
+  return isInside ||
+         refuse(inFile(file, "",
+                       "expected a file of the checkpoint, or of its cache of the Hugging Face "
+                       "hub, got a symbolic link to '" +
+                           real.str().str() + "'"));
+}
+
+bool LikeWriter::listFiles() {
   std::error_code code;
   for (llvm::sys::fs::directory_iterator entry(folder.getPath(), code), end; entry != end && !code;
        entry.increment(code)) {
     std::string name = llvm::sys::path::filename(entry->path()).str();
     if (isText(name) && llvm::sys::fs::is_regular_file(entry->path())) {
-      names.push_back(name);
+      texts.push_back(name);
     }
   }
   if (code) {
     return refuse(inFile("", "", "cannot read '" + folder.getPath() + "': " + code.message()));
   }
-  return llvm::all_of(names, [&](const std::string &name) { return copy(name, target); });
+  llvm::sort(texts);
+  auto check = [&](const std::string &name) { return checkPlace(name); };
+  return llvm::all_of(texts, check) && llvm::all_of(like.fileNames, check);
+}
+
+bool LikeWriter::copyTexts(const std::string &target) {
+  return llvm::all_of(texts, [&](const std::string &name) { return copy(name, target); });
 }
 
 } // namespace
@@ -197,7 +244,7 @@ bool LikeWriter::copyTexts(const std::string &target) {
 desc::Diagnostics Folder::writeLike(const std::string &source, const std::string &target) const {
   desc::Diagnostics diagnostics;
   LikeWriter writer(*this, *weights, source, diagnostics);
-  bool ok = writer.openSource();
+  bool ok = writer.listFiles() && writer.openSource();
   for (size_t i = 0; ok && i < weights->files.size(); ++i) {
     ok = writer.writeFile(i, target);
   }

@@ -51,8 +51,9 @@ public:
   /// Copies this folder into the empty folder `target`, with its parameters replaced by those of
   /// the file `source`, which a compiled program or writeParameters has saved. Names, shapes and
   /// types of tensors, their order and the split into files stay the same. Optimizer state in
-  /// `source` is ignored. config.json and other text files are copied. Returns the errors, none on
-  /// success; after an error `target` is incomplete.
+  /// `source` is ignored. config.json and other text files are copied. Symbolic links may lead to
+  /// files of this folder, and of the model in a cache of the Hugging Face hub. Returns the errors,
+  /// none on success; after an error `target` is incomplete.
   /// REQUIRES: hasWeights().
   desc::Diagnostics writeLike(const std::string &source, const std::string &target) const;
 
