@@ -15,22 +15,15 @@
 
 #include "support/Text.h"
 
-#include <cstdlib>
 #include <dlfcn.h>
 
 namespace weft::rt {
-
-/// Returns the file that the environment variable `variable` names, or else `file`.
-inline const char *chosenFile(const char *variable, const char *file) {
-  const char *chosen = std::getenv(variable);
-  return chosen && *chosen ? chosen : file;
-}
 
 /// Returns the table that the function `name` of `library` gives; `library` was loaded from `file`.
 /// Fails if the function is missing or the table has another version. The error names the table's
 /// user, as in "--backend mpi needs".
 template <typename Table>
-Result<const Table *> findTable(void *library, const char *file, const char *name,
+Result<const Table *> findTable(void *library, const std::string &file, const char *name,
                                 const char *user) {
   auto entry = reinterpret_cast<const Table *(*)(uint32_t)>(dlsym(library, name));
   if (!entry) {

@@ -307,8 +307,17 @@ def starts_of_mpi(bench):
     (bench.folder / "newer.c").write_text("void *weft_rt_mpi(unsigned version) { return 0; }\n")
     bench.check(bench.call(["cc", "-shared", "-fPIC", "newer.c", "-o", "newer.so"]))
     bench.fault("library of another version", [*mpirun, "-n", "4", *program],
-                r"error: './newer.so' is of another version than this program, which needs 1; "
+                r"error: '/.*/newer.so' is of another version than this program, which needs 1; "
                 r"compile again", WEFT_RT_MPI="./newer.so")
+    # As in /tmp: others could have put a library beside the program, where it looks first.
+    bench.folder.chmod(0o1777)
+    shutil.copy(bench.folder / "newer.so", bench.folder / "libweft-rt-mpi.so.1")
+    bench.fault("library that others could have made", [*mpirun, "-n", "4", *program],
+                r"error: --backend mpi needs libweft-rt-mpi.so.1, .*: '.*/libweft-rt-mpi.so.1' could be other "
+                r"users' code: other users can write '.*' \(mode 01777\), expected a place that only root and "
+                r"this program's user can write")
+    (bench.folder / "libweft-rt-mpi.so.1").unlink()
+    bench.folder.chmod(0o700)
     bench.fault("launcher of MPICH", program, r"error: the program was started by an mpiexec that is "
                 r"not Open MPI's, but --backend mpi uses Open MPI v.*", PMI_RANK="0", PMI_SIZE="4")
 

@@ -9,6 +9,7 @@
 
 #include "backends/Launcher.h"
 #include "backends/LoadTable.h"
+#include "backends/PluginFile.h"
 #include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/CudaExecutor.h"
 
@@ -20,15 +21,15 @@ using namespace weft::rt::cuda;
 static const char *const kFile = "libweft-rt-cuda.so.1";
 
 Result<const DriverTable *> weft::rt::cuda::loadLibrary() {
-  const char *file = chosenFile("WEFT_RT_CUDA", kFile);
-  void *handle = dlopen(file, RTLD_NOW);
+  Result<std::string> file = findPlugin("WEFT_RT_CUDA", kFile);
+  void *handle = file ? dlopen(file->c_str(), RTLD_NOW) : nullptr;
   if (!handle) {
     return makeError("a program for CUDA devices needs ", kFile,
                      ", which the compiler's build makes if CUDA's headers are installed, found by "
                      "the program's run path, LD_LIBRARY_PATH or WEFT_RT_CUDA: ",
-                     dlerror());
+                     file ? std::string(dlerror()) : file.error().message);
   }
-  return findTable<DriverTable>(handle, file, "weft_rt_cuda", "programs for CUDA devices need");
+  return findTable<DriverTable>(handle, *file, "weft_rt_cuda", "programs for CUDA devices need");
 }
 
 /// Returns true if processes may share devices, for tests on machines with few devices. Threads

@@ -8,9 +8,8 @@
 #include "backends/processes/World.h"
 
 #include "backends/LoadTable.h"
+#include "backends/PluginFile.h"
 #include "backends/processes/transports/tcp/Tcp.h"
-
-#include <cstring>
 
 using namespace weft::rt;
 using namespace weft::rt::mpi;
@@ -18,12 +17,12 @@ using namespace weft::rt::mpi;
 static const char *const kFile = "libweft-rt-mpi.so.1";
 
 static Result<const TransportTable *> load() {
-  const char *file = chosenFile("WEFT_RT_MPI", kFile);
+  Result<std::string> file = findPlugin("WEFT_RT_MPI", kFile);
   // Open MPI's own plugins look for its symbols among the global ones.
-  void *handle = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
+  void *handle = file ? dlopen(file->c_str(), RTLD_NOW | RTLD_GLOBAL) : nullptr;
   if (!handle) {
-    const char *reason = dlerror();
-    if (std::strstr(reason, "libmpi")) {
+    std::string reason = file ? dlerror() : file.error().message;
+    if (file && reason.find("libmpi") != std::string::npos) {
       return makeError("--backend mpi needs Open MPI 4 (of Debian: openmpi-bin): ", reason);
     }
     return makeError("--backend mpi needs ", kFile,
@@ -31,7 +30,7 @@ static Result<const TransportTable *> load() {
                      "LD_LIBRARY_PATH or WEFT_RT_MPI: ",
                      reason);
   }
-  return findTable<TransportTable>(handle, file, "weft_rt_mpi", "--backend mpi needs");
+  return findTable<TransportTable>(handle, *file, "weft_rt_mpi", "--backend mpi needs");
 }
 
 Result<std::unique_ptr<World>> World::start(std::chrono::nanoseconds patience) {
