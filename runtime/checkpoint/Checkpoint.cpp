@@ -9,6 +9,7 @@
 
 #include "checkpoint/FiniteTensors.h"
 #include "checkpoint/OptimizerState.h"
+#include "execution/CollectedBytes.h"
 #include "program/Shards.h"
 #include "support/CheckedMath.h"
 #include "support/Elements.h"
@@ -56,8 +57,9 @@ Result<bool> weft::rt::saveTensors(const std::string &path,
 /// same part.
 static bool collectTensor(const Program &program, Communicator &link, const TensorLayout &layout,
                           std::span<const char> own, std::span<char> whole) {
+  size_t partBytes = elementCount(localShape(layout, program.mesh)) * sizeOf(layout.type);
   return link.collect(own, [&](int64_t rank, std::span<const char> bytes) {
-    if (!bytes.empty()) {
+    if (!bytes.empty() && hasSize(link, rank, bytes, partBytes)) {
       gatherShard(layout, program.mesh, program.coordinatesOf(rank), bytes.data(), whole.data());
     }
   });

@@ -10,6 +10,7 @@
 #include "checkpoint/Checkpoint.h"
 #include "checkpoint/ObservedTensors.h"
 #include "data/Prefetcher.h"
+#include "execution/CollectedBytes.h"
 #include "execution/NonFinite.h"
 #include "report/MemoryReport.h"
 #include "report/Profile.h"
@@ -412,11 +413,12 @@ void Trainer::findNotFinite(RankState &state) {
   if (own) {
     bytes = {reinterpret_cast<const char *>(&*own), sizeof(Finding)};
   }
-  state.executor->communicator().collect(bytes, [&](int64_t, std::span<const char> other) {
-    findings.emplace_back();
-    if (!other.empty()) {
-      std::memcpy(&findings.back().emplace(), other.data(), sizeof(Finding));
-    }
+  Communicator &link = state.executor->communicator();
+  link.collect(bytes, [&](int64_t rank, std::span<const char> other) {
+    Finding found;
+    bool isOne = !other.empty() && readValue(link, rank, other, found) &&
+                 found.instruction < int64_t(program.step.size());
+    findings.push_back(isOne ? std::optional(found) : std::nullopt);
   });
   if (state.executor->rank() == 0) {
     finding = earliest(findings);
@@ -441,10 +443,11 @@ void Trainer::findOverflow(RankState &state) {
     bytes = {reinterpret_cast<const char *>(&*own), sizeof(Overflow)};
   }
   std::optional<Overflow> first;
-  state.executor->communicator().collect(bytes, [&](int64_t, std::span<const char> other) {
+  Communicator &link = state.executor->communicator();
+  link.collect(bytes, [&](int64_t rank, std::span<const char> other) {
     Overflow found;
-    if (!other.empty()) {
-      std::memcpy(&found, other.data(), sizeof found);
+    if (!other.empty() && readValue(link, rank, other, found) &&
+        found.observation < program.observations.size()) {
       first = first && !goesBefore(found, *first) ? first : found;
     }
   });
@@ -468,7 +471,10 @@ bool Trainer::writeProfile(RankState &state, std::string &told) {
   std::vector<char> bytes = state.times->bytes();
   bytes.insert(bytes.begin(), reinterpret_cast<const char *>(&peak),
                reinterpret_cast<const char *>(&peak) + sizeof peak);
-  if (!link.collect(bytes, [&](int64_t, std::span<const char> other) {
+  if (!link.collect(bytes, [&](int64_t rank, std::span<const char> other) {
+        if (!hasSize(link, rank, other, bytes.size())) {
+          return;
+        }
         std::memcpy(&peak, other.data(), sizeof peak);
         peaks += peak;
         times.emplace_back(program.step.size(), !options.profile.empty());

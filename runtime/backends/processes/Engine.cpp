@@ -309,5 +309,5 @@ bool Engine::collect(std::span<const char> own, const Communicator::Receiver &ta
     }
   }
   post.detector.leave();
-  return ok;
+  return ok && !post.detector.stopped(); // `take` may have failed the run.
 }
