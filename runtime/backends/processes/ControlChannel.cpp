@@ -176,9 +176,9 @@ Status ControlChannel::accept(int64_t ranks, const Bytes32 &key,
     });
     int64_t missing = ranks - 1 - int64_t(peers.size());
     if (missing > 0 && Clock::now() > end) {
-      return makeError(missing,
-                       " ranks have not connected to rank 0; do their machines let TCP through?",
-                       listener.refusal());
+      const std::string &refusal = listener.refusal();
+      return makeError(missing, " ranks have not connected to rank 0",
+                       refusal.empty() ? "; do their machines let TCP through?" : refusal);
     }
     if (missing > 0) {
       tcp::waitFor(listener.descriptor(), POLLIN,

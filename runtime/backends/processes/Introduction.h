@@ -13,11 +13,13 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_INTRODUCTION_H
 #define WEFT_RT_BACKENDS_PROCESSES_INTRODUCTION_H
 
+#include "backends/processes/ControlChannel.h"
 #include "support/Sha256.h"
 #include "weft-rt/Status.h"
 
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,8 +37,10 @@ struct Introduction {
   std::string address, problem;
 
   /// The most bytes of each text, in the order above, and of all.
-  static constexpr std::array<size_t, 5> kMostText = {64, 256, 64, 512, 256};
-  static constexpr size_t kBytes = 64 + 256 + 64 + 512 + 256 + sizeof process + sizeof run;
+  static constexpr std::array<size_t, 5> kMostText = {64, 256, 64, ControlChannel::kAddressBytes,
+                                                      256};
+  static constexpr size_t kBytes =
+      std::accumulate(kMostText.begin(), kMostText.end(), sizeof process + sizeof run);
 
   /// Encodes it; longer texts are cut, and unprintable bytes become '?'.
   std::vector<char> encode() const;

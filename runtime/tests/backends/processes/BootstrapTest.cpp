@@ -321,6 +321,25 @@ TEST(BootstrapTest, WhatIsNotRankZeroIsToldFromIt) {
   server.join();
 }
 
+TEST(BootstrapTest, AnAnswerThatIsNoneIsReported) {
+  Listener listener;
+  listener.open(std::move(*listenAt(resolve("127.0.0.1", 0)->front())), Secret().key(),
+                Claim::Purpose::Rendezvous);
+  uint16_t port = listener.address().port();
+  std::thread server([&] {
+    Descriptor guest;
+    for (auto end = Clock::now() + kPatience; !guest && Clock::now() < end;) {
+      waitFor(listener.descriptor(), POLLIN, end);
+      listener.look([&](Descriptor socket, const Claim &) { guest = std::move(socket); });
+    }
+    sendAll(guest, std::string(sizeof(AnswerHead), 'x'), Clock::now() + kPatience);
+  });
+  EXPECT_EQ(found(launcherOf(1, 2, port)).error,
+            "rank 0 at 127.0.0.1 port " + std::to_string(port) +
+                " (MASTER_ADDR, MASTER_PORT + 1) has sent an invalid answer");
+  server.join();
+}
+
 TEST(BootstrapTest, RankZeroNoticesWhoHasGoneAgain) {
   uint16_t port = freePort();
   Found first;

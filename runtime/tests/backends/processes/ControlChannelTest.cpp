@@ -193,6 +193,18 @@ TEST(ControlChannelTest, SaysHowManyHaveNotCome) {
             "2 ranks have not connected to rank 0; do their machines let TCP through?");
 }
 
+TEST(ControlChannelTest, SaysWhatItHasRefused) {
+  ControlChannel first, stranger;
+  std::string address = only(addressOf(first), "127.0.0.1");
+  std::thread other([&] { EXPECT_FALSE(stranger.connect(address, 1, kOther, kPatience)); });
+  Status status = first.accept(2, kKey, std::chrono::seconds(2));
+  other.join();
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message,
+              MatchesRegex("1 ranks have not connected to rank 0; a process from 127.0.0.1:.* was "
+                           "sent away: it has another secret, or none"));
+}
+
 TEST(ControlChannelTest, ConnectsByEitherProtocol) {
   int six = socket(AF_INET6, SOCK_STREAM, 0);
   sockaddr_in6 loopback = {};

@@ -9,7 +9,7 @@
 // to it, with retries until it listens, and both sides prove that they know the secret; once
 // all have come, rank 0 sends each of them the addresses of all. Rank 0 refuses processes of
 // another run or another size, and ranks that it already has; it sends them the reason, and
-// the run goes on. Who does not know the secret gets no answer (see Handshake.h).
+// the run goes on. A process that does not know the secret gets no answer (see Handshake.h).
 //
 // The connections between rank 0 and the others stay open.
 //
