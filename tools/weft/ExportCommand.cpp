@@ -25,8 +25,9 @@ CommandLine declare(ExportOptions &options) {
       "Writes a checkpoint folder of Hugging Face transformers with the parameters of WEIGHTS, a\n"
       "file that a compiled program wrote by --save, or 'weft import'. Names, shapes and types of\n"
       "tensors and their split into files are those of the folder of --like, from which the model\n"
-      "was imported; its configuration and tokenizer are copied. Numbers are rounded to the type\n"
-      "of their tensor; untrained tensors keep their bits.");
+      "was imported; its configuration and tokenizer are copied. Links out of it are errors, but\n"
+      "not those to the model's files in a cache of the Hugging Face hub. Numbers are rounded to\n"
+      "the type of their tensor; untrained tensors keep their bits.");
   line.addText("--like", "FOLDER", "the checkpoint that the model was imported from", options.like);
   line.addText("-o", "FOLDER", "where to write; a new folder, or an empty one", options.output);
   line.addPositional("WEIGHTS", options.weights);

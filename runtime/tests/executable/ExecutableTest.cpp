@@ -205,6 +205,7 @@ TEST_F(Executable, PrintsInsteadOfTraining) {
                                 "0123456789abcdef for 4 ranks .data=2, model=2.\n"));
   EXPECT_EQ(run("--help"), 0);
   EXPECT_THAT(out, HasSubstr("usage: "));
+  EXPECT_THAT(out, HasSubstr("WEFT_SECRET_FILE"));
 }
 
 TEST_F(Executable, WrongUseIsAnError) {
