@@ -188,17 +188,29 @@ TEST(BootstrapTest, WhoHasAnotherSecretIsRefused) {
        {std::pair(&ours, &other), std::pair(&ours, &none), std::pair(&none, &ours)}) {
     uint16_t port = freePort();
     Found host;
-    std::thread thread([&] { host = found(launcherOf(0, 2, port), kLong, *first); });
+    std::thread thread([&] { host = found(launcherOf(0, 2, port), kPatience, *first); });
     EXPECT_EQ(found(launcherOf(1, 2, port), kPatience, *second).error,
               "rank 0 at 127.0.0.1 port " + std::to_string(port) +
                   " (MASTER_ADDR, MASTER_PORT + 1) has sent this process, rank 1, away: it has "
                   "another secret, or none; " +
                   (second == &none ? hasNone : has));
+    EXPECT_TRUE(found(launcherOf(1, 2, port), kPatience, *first).ok);
     thread.join();
-    EXPECT_THAT(host.error,
+    EXPECT_TRUE(host.ok) << host.error;
+  }
+}
+
+TEST(BootstrapTest, RankZeroSaysWhoHasAnotherSecret) {
+  const Secret none, ours = secretOf("the secret of all");
+  for (const auto &[first, second] : {std::pair(&ours, &none), std::pair(&none, &ours)}) {
+    uint16_t port = freePort();
+    std::thread other([&] { found(launcherOf(1, 2, port), kLong, *second); });
+    EXPECT_THAT(found(launcherOf(0, 2, port), kLong, *first).error,
                 MatchesRegex("waited 2 s at port .* for rank 1, which has not come; a process from "
-                             "127.0.0.1:.* was sent away: it has another secret, or none; " +
-                             std::string(first == &none ? "this process has none .*" : has)));
+                             "127.0.0.1:.* was sent away: it has another secret, or none; this "
+                             "process has " +
+                             std::string(first == &none ? "none .*" : "the one in WEFT_SECRET")));
+    other.join();
   }
 }
 
