@@ -47,7 +47,7 @@ llvm::Expected<SmallProgram> compileObserved(SmallProgramRequest request, const 
 /// Runs `program`, and returns the values that it wrote in the last step.
 llvm::Expected<Tensors> valuesOf(const SmallProgram &program, RunRequest run) {
   run.program = program.path;
-  run.save = program.path + ".weights";
+  run.save.clear(); // Programs refuse to save weights that are not finite, which are to be found.
   run.validates = false; // Which shows no values, and ends the run where its loss is not finite.
   llvm::Expected<TrainingRun> done = runTraining(run);
   if (!done) {

@@ -20,8 +20,9 @@ namespace {
 /// A tensor below this share of all tensors is nothing but rounding.
 constexpr double kNothing = 1e-10;
 
-/// The name of the value that differs if a run ended without writing tensors.
+/// The names of the value that differs if a run ended without writing tensors, or without weights.
 constexpr const char *kNotFinite = "loss or gradient norm";
+constexpr const char *kNotSaved = "weights or optimizer states";
 
 /// Groups the names of tensors that are no parameters by their kind of state: "adam_m/x" and
 /// "adam_m/y" are in one group.
@@ -124,7 +125,7 @@ void RunComparison::compareTensors(Kind kind, int64_t step, const Tensors &got,
 
 void RunComparison::compareStep(const TrainingRun &got, const TrainingRun &expected) {
   int64_t step = expected.firstStep;
-  if (!got.notFinite.empty()) {
+  if (!got.notFinite.empty() && got.gradients.empty()) {
     bool wasStepDone = !got.losses.empty();
     note(wasStepDone ? Validation : Loss, wasStepDone ? "validation loss" : kNotFinite, step,
          std::numeric_limits<double>::infinity());
@@ -134,6 +135,10 @@ void RunComparison::compareStep(const TrainingRun &got, const TrainingRun &expec
   compareSeries(Dropped, "dropped tokens", step, got.dropped, expected.dropped);
   compareTensors(Gradients, step, got.gradients, expected.gradients, gradients);
   compareSeries(Norm, "gradient norm", step, got.norms, expected.norms);
+  if (!got.notFinite.empty()) {
+    note(Weights, kNotSaved, step, std::numeric_limits<double>::infinity());
+    return;
+  }
   compareTensors(Weights, step, got.weights, expected.weights, parameters);
   for (const auto &[state, ofParameters] : statesOf(expected.weights, parameters)) {
     compareTensors(States, step, got.weights, expected.weights, ofParameters);
@@ -149,11 +154,13 @@ void RunComparison::compareResumed(const TrainingRun &unbroken, const TrainingRu
     note(Resumed, "loss", step, distance({resumed.losses[i]}, {unbroken.losses[other]}, 0));
     note(Resumed, "gradient norm", step, distance({resumed.norms[i]}, {unbroken.norms[other]}, 0));
   }
+  int64_t last = end - 1;
   if (!unbroken.notFinite.empty() || !resumed.notFinite.empty()) {
-    note(Resumed, kNotFinite, end, std::numeric_limits<double>::infinity());
+    bool wereStepsDone = !unbroken.gradients.empty() && !resumed.gradients.empty();
+    note(Resumed, wereStepsDone ? kNotSaved : kNotFinite, wereStepsDone ? last : end,
+         std::numeric_limits<double>::infinity());
     return;
   }
-  int64_t last = resumed.firstStep + int64_t(resumed.losses.size()) - 1;
   compareTensors(Resumed, last, resumed.gradients, unbroken.gradients, gradients);
   std::vector<std::string> names;
   for (const auto &[name, tensor] : unbroken.weights) {

@@ -13,6 +13,7 @@
 #include "support/Safetensors.h"
 #include "weft-rt/ExitCode.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -97,12 +98,13 @@ static std::vector<std::string> wordsOf(const RunRequest &request, const std::st
                                     std::to_string(request.endStep),
                                     "--metrics",
                                     metrics,
-                                    "--save",
-                                    request.save,
                                     "--save-gradients",
                                     gradients,
                                     "--gradients-step",
                                     std::to_string(request.endStep - 1)};
+  if (!request.save.empty()) {
+    words.insert(words.end(), {"--save", request.save});
+  }
   if (request.validates) {
     words.insert(words.end(), {"--validation-data", request.data, "--validation-steps", "1"});
   }
@@ -118,6 +120,7 @@ static std::vector<std::string> wordsOf(const RunRequest &request, const std::st
 llvm::Expected<TrainingRun> weft::runTraining(const RunRequest &request) {
   auto in = [&](const char *name) { return request.folder + "/" + name; };
   std::string metrics = in("metrics"), gradients = in("gradients"), said = in("said");
+  llvm::sys::fs::remove(gradients); // Of another run.
   ChildEnd end = runChild({wordsOf(request, metrics, gradients), said, said, kSecondsToWait});
   std::string tail = end.fault.empty() ? "" : tailOf(said);
   bool isFinite = end.status != int(rt::ExitCode::NotFinite);
@@ -129,12 +132,17 @@ llvm::Expected<TrainingRun> weft::runTraining(const RunRequest &request) {
   if (llvm::Error error = readMetrics(metrics, run)) {
     return error;
   }
+  bool isSaved = isFinite && !request.save.empty();
+  // The program writes them after its last step, before it saves.
+  bool hasGradients = isFinite || llvm::sys::fs::exists(gradients);
   if (!isFinite) {
     run.notFinite = tail.empty() ? end.fault : tail;
-    return run;
   }
-  for (auto [path, tensors] :
-       {std::pair(&request.save, &run.weights), {&gradients, &run.gradients}}) {
+  for (auto [isThere, path, tensors] : {std::tuple(isSaved, &request.save, &run.weights),
+                                        {hasGradients, &gradients, &run.gradients}}) {
+    if (!isThere) {
+      continue;
+    }
     llvm::Expected<Tensors> read = readTensors(*path);
     if (!read) {
       return read.takeError();

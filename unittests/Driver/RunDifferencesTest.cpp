@@ -107,14 +107,34 @@ TEST(RunDifferences, AStepThatIsNotFiniteDiffersInThat) {
 
   RunComparison evaluation(parameters());
   got = runOf(3, 4);
+  got.gradients.clear();
   got.notFinite = "error: validation step 4: the loss is not finite";
   evaluation.compareStep(got, runOf(3, 4));
   EXPECT_EQ(find(evaluation, "validation loss").step, 3);
   EXPECT_FALSE(evaluation.stepDiffers());
 }
 
+TEST(RunDifferences, WeightsThatAreNotSavedDiffer) {
+  TrainingRun got = runOf(2, 3);
+  got.weights.clear();
+  got.notFinite = "error: after 3 steps 'a' has inf at [0], expected finite numbers";
+  RunComparison step(parameters());
+  step.compareStep(got, runOf(2, 3));
+  EXPECT_EQ(find(step, "weights").first, "weights or optimizer states");
+  EXPECT_EQ(find(step, "weights").step, 2);
+  EXPECT_EQ(find(step, "gradients").compared, 2U);
+  EXPECT_EQ(find(step, "gradients").differing, 0U);
+  EXPECT_TRUE(step.stepDiffers());
+
+  RunComparison resumed(parameters());
+  resumed.compareResumed(got, runOf(2, 3));
+  EXPECT_EQ(find(resumed, "steps in one run").first, "weights or optimizer states");
+  EXPECT_EQ(find(resumed, "steps in one run").step, 2);
+}
+
 TEST(RunDifferences, OfRunsThatAreNotFiniteTheFirstStepThatDiffersCounts) {
   TrainingRun ended = runOf(0, 2);
+  ended.gradients.clear();
   ended.notFinite = "error: step 2: loss is nan";
   RunComparison other(parameters());
   other.compareResumed(ended, runOf(1, 3));

@@ -27,8 +27,9 @@ using Tensors = std::map<std::string, Tensor>;
 
 /// The results that a run wrote.
 struct TrainingRun {
-  /// The message of the program if it ended because a loss or a gradient norm was not finite. Then
-  /// there are results of the steps before, and no tensors.
+  /// The message of the program if it ended because a number was not finite: a loss or a gradient
+  /// norm, then there are results of the steps before, and no tensors; or a weight or an optimizer
+  /// state after the last step, which the program does not save, then only `weights` is empty.
   std::string notFinite;
   /// The first step of the run; the results are of this step and of later ones.
   int64_t firstStep = 0;
@@ -60,15 +61,15 @@ struct RunRequest {
   /// A file of parameters and states of the optimizer before `firstStep`, which another run wrote;
   /// empty for the initial ones.
   std::string load;
-  /// The file that receives the parameters and states after the last step.
+  /// The file that receives the parameters and states after the last step; empty for none.
   std::string save;
   /// A folder for all other files of the run, which overwrites files of the same names.
   std::string folder;
 };
 
 /// Runs a program with its ranks as threads of one child process, which does not outlive this one.
-/// Fails with the program's message if the program fails, but not if it stops because a loss or a
-/// gradient norm is not finite.
+/// Fails with the program's message if the program fails, but not if it stops because a number is
+/// not finite.
 llvm::Expected<TrainingRun> runTraining(const RunRequest &request);
 
 } // namespace weft

@@ -62,9 +62,8 @@ public:
     std::set<std::string> known;
     bool isKnown = false;
     for (const Target &target : targets) {
-      if (llvm::none_of(target.names, [&](StringRef name) {
-            return desc::matchesPattern(entry.value, name);
-          })) {
+      if (llvm::none_of(target.names,
+                        [&](StringRef name) { return desc::matchesPattern(entry.value, name); })) {
         continue;
       }
       if (target.dimensions.count(entry.dimension)) {

@@ -1,3 +1,9 @@
+#===- check_bounds.py - bounds of reports are below their predictions -----===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
 """Fails if a report of weft plan has a bound above the predicted time, or if none of the reports has one below it,
 or each has: check_bounds.py REPORT..."""
 

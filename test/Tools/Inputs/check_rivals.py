@@ -1,3 +1,9 @@
+#===- check_rivals.py - strategies are predicted beside a plan as alone ----===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
 """Fails if a strategy's time and memory beside a plan are not those of its own report:
 check_rivals.py REPORT STRATEGY OWN-REPORT"""
 
