@@ -121,6 +121,13 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
                                " is a graph, whose logits may be those of images, got " +
                                detail::text(recipe.lossChunks)});
   }
+  // together_r11, which the recipe alone does not tell: options may replace its sequence_length.
+  if (!model.graph && recipe.sequenceLength % recipe.lossChunks != 0) {
+    diagnostics.push_back({recipe.lossChunksLocation, "loss_chunks", "together_r11",
+                           "expected a divisor of sequence_length " +
+                               detail::text(recipe.sequenceLength) + ", got " +
+                               detail::text(recipe.lossChunks)});
+  }
   // together_r7
   if (model.graph && updatesMatrices(recipe.optimizer)) {
     std::string name = nameOf(recipe.optimizer);

@@ -102,6 +102,15 @@ TEST_F(Validate, TogetherR6NoChunksOfAGraph) {
             "logits may be those of images, got 2\n");
 }
 
+TEST_F(Validate, TogetherR11ChunksAreOfOneLength) {
+  recipe = *parseRecipe(with(recipeText, "steps: 100", "steps: 100 loss_chunks: 48"), "r");
+  EXPECT_EQ(
+      lines(validateTogether(model, recipe, machine)),
+      "together_r11: r:6:12: loss_chunks: expected a divisor of sequence_length 128, got 48\n");
+  recipe.sequenceLength = 96;
+  EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
+}
+
 TEST_F(Validate, TogetherR7MuonNeedsMatrices) {
   recipe = *parseRecipe(with(recipeText, "adamw", "muon"), "r");
   EXPECT_EQ(lines(validateTogether(model, recipe, machine)), "");
