@@ -182,6 +182,27 @@ class Bench:
             return got, errors.read(), behind
 
 
+    def continued(self, what, rank, message):
+        """Stops one rank of a long run without a launcher, which goes on once the others have ended."""
+        _, port = torchrun.take_port("127.0.0.1")
+        (self.folder / "metrics").write_bytes(b"")
+        command = ["./train", "--data", "text", "--steps", "100000000", "--quiet", "--timeout", str(PATIENCE),
+                   "--metrics", "metrics"]
+        ranks = [subprocess.Popen(command, cwd=self.folder, text=True, stderr=subprocess.PIPE,
+                                  stdout=subprocess.DEVNULL, env={**self.environment, **variables})
+                 for variables in torchrun.variables(RANKS, port)]
+        end = time.monotonic() + TIME_LIMIT
+        while (self.folder / "metrics").read_bytes().count(b"\n") < 5 and time.monotonic() < end:
+            time.sleep(0.05)
+        ranks[rank].send_signal(signal.SIGSTOP)
+        for other in ranks[:rank] + ranks[rank + 1:]:
+            other.wait(TIME_LIMIT)
+        ranks[rank].send_signal(signal.SIGCONT)
+        errors = "".join(each.communicate(timeout=TIME_LIMIT)[1] for each in ranks)
+        statuses = {each.returncode for each in ranks}
+        self.judge(what, statuses.pop() if len(statuses) == 1 else sorted(statuses), errors, (STUCK,), message)
+
+
 def same_files(bench, processes):
     """Ranks in processes write the same as ranks in threads."""
     options = ("--validation-split", "0.2", "--gradients-step", "1", "--steps", "3", "--quiet")
@@ -453,6 +474,9 @@ def signals(bench, processes):
         more = rf"(?:{stuck.format(rank)}|{gone.format(0)})"
         bench.strike(processes, f"{processes}: rank {rank} is stopped", rank, signal.SIGSTOP, (STUCK,),
                      rf"(?:{more}\n)*{stuck.format(rank)}(?:\n{more})*")
+        if processes == "tcp":
+            bench.continued(f"{processes}: rank {rank} is stopped, and goes on when the others have ended", rank,
+                            stuck.format(rank))
 
 
 def main():

@@ -153,6 +153,7 @@ void Coordinator::handle(int64_t rank, uint8_t kind, const std::string &text,
   case Message::Gone:
     return isGone(rank);
   case Message::Failed:
+  case Message::GivesUp:
     return orInvalid(decodeFailure(text, count), [&](const Failure &found) { failed(found); });
   case Message::Left:
     return orInvalid(Leaving::decode(text), [&](const Leaving &found) { left(rank, found, now); });

@@ -31,12 +31,14 @@ namespace weft::rt::mpi {
 enum class Message : uint8_t {
   /// The socket is closed.
   Gone = 0,
-  /// Messages to rank 0: a Failure, a Leaving, a Waiting, an Answer, a vote of `agree`.
+  /// Messages to rank 0: a Failure, a Leaving, a Waiting, an Answer, a vote of `agree`, and the
+  /// Failure that ends a rank which rank 0 did not answer.
   Failed,
   Left,
   Waits,
   Answers,
   Agrees,
+  GivesUp,
   /// Messages from rank 0: the first Failure, a question that wants an Answer, the end of a run
   /// without failures, the result of `agree`.
   Stop,
@@ -116,8 +118,6 @@ public:
   void look(Clock::time_point now);
 
   const std::optional<Failure> &failure() const { return first; }
-  /// Returns true if a rank has failed or has given up waiting.
-  bool hasReport() const { return first || inquiry; }
   /// Returns true if all ranks have left or are gone.
   bool allLeft() const;
   /// Forgets all reports, for another run.

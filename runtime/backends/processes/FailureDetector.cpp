@@ -138,11 +138,7 @@ void FailureDetector::poll(std::chrono::milliseconds limit) {
     self == 0 ? handle(rank, kind, text) : handleOther(kind, text);
   });
   auto now = Clock::now();
-  bool wasAsleep = now > lastPoll + limit + kFirstPatience;
-  lastPoll = now;
   if (self == 0) {
-    // While this process was stopped, others may have given it up and reported.
-    wasMute = wasMute || (wasAsleep && !failure && coordinator.hasReport());
     coordinator.look(now);
     if (coordinator.failure()) {
       stop(*coordinator.failure());
@@ -153,6 +149,8 @@ void FailureDetector::poll(std::chrono::milliseconds limit) {
           concat(toldFailure.message, "; rank 0 is missing: its ", places[0],
                  " does not answer, as when it is stopped"),
           toldFailure.code});
+    // Rank 0 reads it when its process goes on, and ends in the same way.
+    controlChannel.send(0, uint8_t(Message::GivesUp), encode(*failure));
   }
 }
 
@@ -166,6 +164,7 @@ void FailureDetector::stop(const Failure &found) {
 
 /// Handles a message at rank 0.
 void FailureDetector::handle(int64_t rank, uint8_t kind, const std::string &text) {
+  wasMute |= Message(kind) == Message::GivesUp;
   if (Message(kind) == Message::Agrees) {
     votes[size_t(rank)] = text;
     return isVote(text) ? void() : coordinator.failed(invalidMessage(rank));
@@ -188,7 +187,7 @@ void FailureDetector::handleOther(uint8_t kind, const std::string &text) {
   case Message::Asks:
     return controlChannel.send(0, uint8_t(Message::Answers), answer().encode());
   case Message::Stop:
-    firstTells = true;
+    firstTells = !firstIsMute; // Else this rank has told rank 0 that it reports.
     return stop(decodeFailure(text, int64_t(places.size())).value_or(invalidMessage(0)));
   case Message::Over:
     isAllOver = true;

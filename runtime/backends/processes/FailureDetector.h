@@ -102,9 +102,9 @@ private:
   bool hasDisagreed = false;
   /// True once the launcher has sent SIGTERM and will soon kill this process.
   bool isHurried = false;
+  /// `wasMute`, at rank 0: another rank has reported in its place.
   bool firstIsGone = false, firstIsMute = false, firstTells = false, wasMute = false,
        hasLeft = false, isAllOver = false;
-  Clock::time_point lastPoll = Clock::now();
   /// The times at which this rank has reported a failure to rank 0, and heard of one.
   std::optional<Clock::time_point> told, heard;
   Failure toldFailure;
