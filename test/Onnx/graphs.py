@@ -108,6 +108,23 @@ def mlp():
     return g
 
 
+def chain(kind, count):
+    """`count` nodes, one after the other: activations, dense layers with activations, or norms."""
+    g = Graph(["batch", 8])
+    x = g.add("MatMul", "input", g.weight("in", 8, 8))
+    for i in range(count - 2):
+        if kind == "norms":
+            x = g.add("LayerNormalization", x, g.weight(f"scale{i}", 8), g.weight(f"shift{i}", 8), axis=-1)
+        elif kind == "activations" or i % 3 == 2:
+            x = g.add("Tanh" if i % 2 else "Sigmoid", x)
+        elif i % 3 == 0:
+            x = g.add("MatMul", x, g.weight(f"weight{i}", 8, 8))
+        else:
+            x = g.add("Add", x, g.weight(f"bias{i}", 8))
+    g.add("MatMul", x, g.weight("out", 8, 4), name="logits")
+    return g
+
+
 def linear(g, name, x, inputs, outputs, folded=True):
     """x · Wᵀ + b, the weight transposed by the exporter or by a node."""
     if folded:

@@ -5,7 +5,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""make_graph.py NAME FILE: writes a model of graphs.py, or one that the compiler must refuse."""
+"""make_graph.py NAME FILE: writes a model of graphs.py, one that the compiler must refuse, or a chain of nodes: NAME is
+then chain-KIND-COUNT, as chain-norms-400."""
 
 import sys
 from pathlib import Path
@@ -175,7 +176,11 @@ OUTLINES = {"resnet50": lambda: graphs.resnet50(Outline(["batch", 3, 224, 224]))
 
 def main():
     name, path = sys.argv[1:]
-    graph = (BROKEN.get(name) or OUTLINES.get(name) or graphs.MODELS[name])()
+    if name.startswith("chain-"):
+        _, kind, count = name.split("-")
+        graph = graphs.chain(kind, int(count))
+    else:
+        graph = (BROKEN.get(name) or OUTLINES.get(name) or graphs.MODELS[name])()
     if isinstance(graph, str):
         Path(path).write_text(graph)
     else:

@@ -199,3 +199,193 @@ func.func private @sum(%x: tensor<8x4x9xf32>, %m: tensor<4xf32>) -> tensor<4xf32
   }
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+// A map takes in no more beyond 512 operations for each element: 34 hyperbolic tangents have 510.
+// CHECK-LABEL: func.func private @many_operations(
+func.func private @many_operations(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: %[[FIRST:.*]] = weft.map
+  // CHECK-COUNT-34: math.tanh
+  // CHECK-NOT: math.tanh
+  // CHECK: weft.map ins(%[[FIRST]] : tensor<4xf32>)
+  // CHECK: math.tanh
+  // CHECK-NOT: math.tanh
+  // CHECK: return
+  %y1 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y2 = weft.map ins(%y1 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y3 = weft.map ins(%y2 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y4 = weft.map ins(%y3 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y5 = weft.map ins(%y4 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y6 = weft.map ins(%y5 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y7 = weft.map ins(%y6 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y8 = weft.map ins(%y7 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y9 = weft.map ins(%y8 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y10 = weft.map ins(%y9 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y11 = weft.map ins(%y10 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y12 = weft.map ins(%y11 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y13 = weft.map ins(%y12 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y14 = weft.map ins(%y13 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y15 = weft.map ins(%y14 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y16 = weft.map ins(%y15 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y17 = weft.map ins(%y16 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y18 = weft.map ins(%y17 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y19 = weft.map ins(%y18 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y20 = weft.map ins(%y19 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y21 = weft.map ins(%y20 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y22 = weft.map ins(%y21 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y23 = weft.map ins(%y22 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y24 = weft.map ins(%y23 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y25 = weft.map ins(%y24 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y26 = weft.map ins(%y25 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y27 = weft.map ins(%y26 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y28 = weft.map ins(%y27 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y29 = weft.map ins(%y28 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y30 = weft.map ins(%y29 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y31 = weft.map ins(%y30 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y32 = weft.map ins(%y31 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y33 = weft.map ins(%y32 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y34 = weft.map ins(%y33 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  %y35 = weft.map ins(%y34 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = math.tanh %a : f32
+    weft.yield %b : f32
+  }
+  return %y35 : tensor<4xf32>
+}

@@ -48,12 +48,17 @@ func.func @init() {
 func.func @step() {
   // CHECK: %[[THREE:.*]] = arith.constant 3
   // CHECK: %[[FOUR:.*]] = arith.constant 4
-  // CHECK: weft.launch @kernel_fill_0(%[[THREE]], %[[SEED:.*]]) tied [-1]
-  // CHECK: weft.launch @kernel_fill_0(%[[FOUR]], %[[SEED]]) tied [-1]
+  // A deviation is a number too: 4607182418800017408 are the bits of 1.0, and 4602678819172646912 those of 0.5.
+  // CHECK: %[[ONE:.*]] = arith.constant 4607182418800017408
+  // CHECK: weft.launch @kernel_fill_0(%[[THREE]], %[[ONE]], %[[SEED:.*]]) tied [-1]
+  // CHECK: %[[HALF:.*]] = arith.constant 4602678819172646912
+  // CHECK: weft.launch @kernel_fill_0(%[[FOUR]], %[[HALF]], %[[SEED]]) tied [-1]
   // CHECK: weft.contract "ik,jk->ij"
   // CHECK: weft.launch @kernel_contract_0
   // CHECK-NOT: norm
   // CHECK-LABEL: func.func private @kernel_fill_0
+  // CHECK-SAME: (%[[STREAM:.*]]: index, %[[DEVIATION:.*]]: index, %
+  // CHECK: weft.fill normal 1.000000e+00 {{.*}} stream(%[[STREAM]]) deviation(%[[DEVIATION]])
   // CHECK-LABEL: func.func private @kernel_contract_0
   // CHECK: weft.contract "ik,jk->"
   // CHECK-NOT: func.func
@@ -61,7 +66,7 @@ func.func @step() {
   %c3 = arith.constant 3 : index
   %c4 = arith.constant 4 : index
   %0 = weft.fill normal 1.0 seed(%seed : tensor<i64>) stream(%c3) : tensor<2x4xf32>
-  %1 = weft.fill normal 1.0 seed(%seed : tensor<i64>) stream(%c4) : tensor<2x4xf32>
+  %1 = weft.fill normal 0.5 seed(%seed : tensor<i64>) stream(%c4) : tensor<2x4xf32>
   %2 = weft.contract "ik,jk->ij"(%0, %1) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x2xf32>
   %3 = weft.contract "ik,jk->"(%0, %1) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<f32>
   weft.observe "loss", %3 : tensor<f32>

@@ -122,7 +122,7 @@ Value UpdateBuilder::read(StringRef variable) {
 /// Declares the optimizer states of a parameter, zero at first.
 void UpdateBuilder::createStates(Trained &trained) {
   OpBuilder::InsertionGuard guard(builder);
-  auto init = module.lookupSymbol<func::FuncOp>("init");
+  auto init = symbols.lookup<func::FuncOp>("init");
   for (StringRef state : formulas.getStates(trained.variable)) {
     builder.setInsertionPoint(optimizer);
     auto variable = VariableOp::create(
@@ -132,8 +132,7 @@ void UpdateBuilder::createStates(Trained &trained) {
     symbols.insert(variable, Block::iterator(optimizer));
     trained.states.push_back(variable);
     builder.setInsertionPoint(init.getBody().front().getTerminator());
-    Value zero = FillOp::create(builder, loc, variable.getTensorType(), Distribution::Constant,
-                                APFloat(0.0), Value(), Value(), ValueRange(), DenseI64ArrayAttr());
+    Value zero = FillOp::create(builder, loc, variable.getTensorType(), 0.0);
     AssignOp::create(builder, loc, variable.getSymName(), zero);
   }
 }

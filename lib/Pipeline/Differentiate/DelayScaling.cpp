@@ -127,8 +127,7 @@ FailureOr<RootScaling::History> RootScaling::readHistory(const Scaled &tensor, L
                                   /*matrix=*/DenseI64ArrayAttr(), type);
     symbols.insert(variable, Block::iterator(init));
     builder.setInsertionPoint(init.getBody().front().getTerminator());
-    Value zero = FillOp::create(builder, loc, type, Distribution::Constant, APFloat(0.0), Value(),
-                                Value(), ValueRange(), DenseI64ArrayAttr());
+    Value zero = FillOp::create(builder, loc, type, 0.0);
     AssignOp::create(builder, loc, name, zero);
   }
   return History{variable, ReadOp::create(builder, loc, variable.getTensorType(), name)};

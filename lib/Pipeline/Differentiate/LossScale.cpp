@@ -41,8 +41,7 @@ void declare(ModuleOp module, OptimizerOp optimizer, StringRef name, double valu
                      /*decay=*/false, /*matrix=*/DenseI64ArrayAttr(), type);
   if (auto init = module.lookupSymbol<func::FuncOp>("init")) {
     builder.setInsertionPoint(init.getBody().front().getTerminator());
-    Value fill = FillOp::create(builder, loc, type, Distribution::Constant, APFloat(value), Value(),
-                                Value(), ValueRange(), DenseI64ArrayAttr());
+    Value fill = FillOp::create(builder, loc, type, value);
     AssignOp::create(builder, loc, name, fill);
   }
 }

@@ -49,8 +49,11 @@ namespace {
 /// Forward and backward: two blocks, or two parts of one.
 class Recomputation {
 public:
-  Recomputation(Block &forward, llvm::function_ref<bool(Operation *)> isBackward)
-      : forward(forward), isBackward(isBackward) {
+  /// Backward is `begin` and all ops behind it.
+  Recomputation(Block &forward, Block::iterator begin, Block::iterator end) : forward(forward) {
+    for (Operation &op : llvm::make_range(begin, end)) {
+      backward.insert(&op);
+    }
     for (Operation &op : forward) {
       bool isRecomputable = !isBackward(&op) && op.getNumResults() == 1 &&
                             growsWithBatch(op.getResult(0)) && isCheap(op);
@@ -72,7 +75,10 @@ public:
   }
 
 private:
-  bool isUsedInBackward(Value value) const { return llvm::any_of(value.getUsers(), isBackward); }
+  bool isBackward(Operation *op) const { return backward.contains(op); }
+  bool isUsedInBackward(Value value) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) { return isBackward(user); });
+  }
 
   /// Returns true if backward can have `value` at no cost.
   bool isAvailable(Value value) const {
@@ -103,24 +109,25 @@ private:
       }
     }
     Operation *copy = OpBuilder(first).clone(op);
+    backward.insert(copy);
     copy->setAttr(kRecomputedAttrName, UnitAttr::get(copy->getContext()));
     value.replaceUsesWithIf(copy->getResult(0),
                             [&](OpOperand &use) { return isBackward(use.getOwner()); });
   }
 
   Block &forward;
-  llvm::function_ref<bool(Operation *)> isBackward;
+  /// Its ops, with the copies: to ask for the order of ops between insertions takes long.
+  llvm::DenseSet<Operation *> backward;
   llvm::DenseSet<Operation *> recomputable;
 };
 
 } // namespace
 
 void weft::recomputeCheapValues(Block &forward, Block &backward) {
-  auto isBackward = [&](Operation *op) { return op->getBlock() == &backward; };
-  Recomputation(forward, isBackward).run();
+  Recomputation(forward, backward.begin(), backward.end()).run();
 }
 
 void weft::recomputeCheapValues(Operation *end) {
-  auto isBackward = [&](Operation *op) { return end->isBeforeInBlock(op); };
-  Recomputation(*end->getBlock(), isBackward).run();
+  Block &block = *end->getBlock();
+  Recomputation(block, std::next(Block::iterator(end)), block.end()).run();
 }

@@ -29,14 +29,10 @@ Value fill(ModelBuilder &builder, const Parameter &parameter, Value seed) {
   double deviation = initialDeviation(builder.model, parameter);
   if (deviation == 0.0) {
     double value = parameter.kind == ParameterKind::NormScale ? 1.0 : 0.0;
-    return FillOp::create(builder.builder, location, type, Distribution::Constant,
-                          llvm::APFloat(value), /*seed=*/Value{}, /*stream=*/Value{},
-                          /*offsets=*/ValueRange{}, /*global_shape=*/DenseI64ArrayAttr{});
+    return FillOp::create(builder.builder, location, type, value);
   }
   Value stream = builder.index(parameter.name, static_cast<int64_t>(streamOf(parameter.name)));
-  return FillOp::create(builder.builder, location, type, Distribution::Normal,
-                        llvm::APFloat(deviation), seed, stream, /*offsets=*/ValueRange{},
-                        /*global_shape=*/DenseI64ArrayAttr{});
+  return FillOp::create(builder.builder, location, type, deviation, seed, stream);
 }
 
 } // namespace

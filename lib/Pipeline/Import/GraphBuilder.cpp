@@ -327,8 +327,8 @@ void GraphBuilder::nameDimension(const View &view, int64_t dim, llvm::StringRef 
   if (!read || parts.size() != 1 || parts[0].isSpread()) {
     return;
   }
-  auto module = read->getParentOfType<ModuleOp>();
-  auto variable = module.lookupSymbol<VariableOp>(read.getVariable());
+  auto variable = variables.lookupSymbolIn<VariableOp>(read->getParentOfType<ModuleOp>(),
+                                                       read.getVariableAttr().getAttr());
   llvm::SmallVector<Attribute> names(variable.getDimensions().getAsRange<Attribute>());
   auto axis = static_cast<size_t>(parts[0].axis);
   Attribute attribute = ops.builder.getStringAttr(name);

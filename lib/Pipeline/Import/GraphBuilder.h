@@ -28,6 +28,7 @@
 #include "weft/Onnx/Fold.h"
 #include "weft/Onnx/Graph.h"
 
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <map>
@@ -186,6 +187,8 @@ private:
                              const View &bias);
 
   ModelBuilder &ops;
+  /// Of the module's variables, which are declared before the nodes are visited.
+  mlir::SymbolTableCollection variables;
   ViewBuilder views;
   const GraphParameters &parameters;
   const onnx::Graph &graph;

@@ -217,15 +217,11 @@ Value GraphImporter::fill(const onnx::Initializer &initializer, Value seed) {
     squares += largest == 0 ? 0 : (value / largest) * (value / largest);
   }
   double deviation = largest * std::sqrt(squares / static_cast<double>(values.values.size()));
-  bool isUniform = initializer.isUniform() || largest == 0;
-  Value stream =
-      isUniform ? Value()
-                : builder.index(initializer.name, static_cast<int64_t>(streamOf(initializer.name)));
-  return FillOp::create(builder.builder, location, type,
-                        isUniform ? Distribution::Constant : Distribution::Normal,
-                        llvm::APFloat(isUniform ? values.values.front() : deviation),
-                        isUniform ? Value() : seed, stream, /*offsets=*/ValueRange{},
-                        /*global_shape=*/DenseI64ArrayAttr{});
+  if (initializer.isUniform() || largest == 0) {
+    return FillOp::create(builder.builder, location, type, values.values.front());
+  }
+  Value stream = builder.index(initializer.name, static_cast<int64_t>(streamOf(initializer.name)));
+  return FillOp::create(builder.builder, location, type, deviation, seed, stream);
 }
 
 void GraphImporter::buildInit() {
@@ -241,9 +237,7 @@ void GraphImporter::buildInit() {
     bool isVariance = parameters.isVariance(initializer->name);
     assign(*initializer,
            FillOp::create(builder.builder, builder.location(initializer->name),
-                          builder.wideType(initializer->shape), Distribution::Constant,
-                          llvm::APFloat(isVariance ? 1.0 : 0.0), Value(), Value(), ValueRange(),
-                          DenseI64ArrayAttr()));
+                          builder.wideType(initializer->shape), isVariance ? 1.0 : 0.0));
   }
   func::ReturnOp::create(builder.builder, builder.location("init"));
 }

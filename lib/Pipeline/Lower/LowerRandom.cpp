@@ -103,6 +103,11 @@ struct LowerFill : HostModel<LowerFill, FillOp> {
       return;
     }
     Type f64 = code.getBuilder().getF64Type();
+    Num deviation = code.real(f64, value);
+    if (Value given = operands.getDeviation()) {
+      deviation = code.num(arith::BitcastOp::create(code.getBuilder(), code.getLoc(), f64,
+                                                    code.toInteger(code.num(given))));
+    }
     Generator generator(code, code.buffer(operands.getSeed())(),
                         code.toInteger(code.num(operands.getStream())));
     Shard shard(code, y.getShape(), operands.getOffsets(), op.getGlobalShape());
@@ -112,7 +117,7 @@ struct LowerFill : HostModel<LowerFill, FillOp> {
       Num u1 = code.unsignedToReal((generator.bits(i * 2) >> 11) + 1, f64) * 0x1p-53;
       Num u2 = code.unsignedToReal(generator.bits(i * 2 + 1) >> 11, f64) * 0x1p-53;
       Num normal = code.sqrt(code.log(u1) * -2.0) * code.cos(u2 * (2 * std::numbers::pi));
-      y.store(code.toReal(normal * value, y.getElementType()), indices);
+      y.store(code.toReal(normal * deviation, y.getElementType()), indices);
     });
   }
 };

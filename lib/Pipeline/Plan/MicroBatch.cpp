@@ -23,14 +23,8 @@ namespace {
 /// Returns the call whose result `value` is, or null.
 CallOp producerOf(Value value) { return dyn_cast_or_null<CallOp>(value.getDefiningOp()); }
 
-Value createFill(OpBuilder &builder, Location loc, Type type, const llvm::APFloat &number) {
-  return FillOp::create(builder, loc, type, Distribution::Constant, number,
-                        /*seed=*/Value{}, /*stream=*/Value{},
-                        /*offsets=*/ValueRange{}, /*global_shape=*/DenseI64ArrayAttr{});
-}
-
 Value createZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
-  return createFill(builder, loc, type, llvm::APFloat(0.0));
+  return FillOp::create(builder, loc, type, 0.0);
 }
 
 /// Creates the greater of two values; NaN if one of them is NaN.
@@ -196,8 +190,8 @@ void MicroBatchBuilder::findGiven() {
 Value MicroBatchBuilder::createStart(OpBuilder &builder, Value value) {
   return isSum(value)
              ? sums.createStart(builder, value)
-             : createFill(builder, value.getLoc(), value.getType(),
-                          llvm::APFloat::getInf(llvm::APFloat::IEEEdouble(), /*Negative=*/true));
+             : FillOp::create(builder, value.getLoc(), cast<RankedTensorType>(value.getType()),
+                              -std::numeric_limits<double>::infinity());
 }
 
 Value MicroBatchBuilder::createNext(OpBuilder &builder, Value before, Value value) {

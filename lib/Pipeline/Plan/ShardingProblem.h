@@ -167,7 +167,7 @@ private:
   ValuePlaces places;
   /// Simple ops that share a node: equal ops whose operands come from the same end, null without
   /// operands, and whose results go to the same places.
-  std::map<std::tuple<uint32_t, const ShardingEnd *, std::string>, OpNode> opKinds;
+  std::map<std::tuple<uint32_t, const ShardingEnd *, uint32_t>, OpNode> opKinds;
   /// Tensor ranks of values that are pinned to axes in another order than the mesh's.
   std::set<int64_t> otherOrders;
 };

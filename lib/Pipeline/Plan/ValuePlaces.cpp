@@ -17,8 +17,18 @@ using namespace mlir;
 namespace weft {
 
 void ValuePlaces::add(func::FuncOp function) {
+  if (function.isExternal()) {
+    return;
+  }
   for (Operation &op : function.getOps()) {
     numbers.try_emplace(&op, numbers.size());
+  }
+  // From the last op on: the places that an op's result goes to are then known, and `of` never
+  // follows more than one op.
+  for (Operation &op : llvm::reverse(function.getBody().front())) {
+    if (isSimple(&op)) {
+      of(op.getResult(0));
+    }
   }
 }
 
@@ -27,13 +37,19 @@ bool ValuePlaces::isSimple(Operation *op) {
          llvm::count_if(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>) <= 1;
 }
 
-std::string ValuePlaces::of(Value value) {
+uint32_t ValuePlaces::of(Value value) {
+  if (auto it = known.find(value); it != known.end()) {
+    return it->second;
+  }
   std::vector<std::string> places;
   for (OpOperand &use : value.getUses()) {
     places.push_back(placeOf(use));
   }
   llvm::sort(places);
-  return llvm::join(places, "; ");
+  uint32_t next = placesByText.size();
+  uint32_t number = placesByText.try_emplace(llvm::join(places, "; "), next).first->second;
+  known[value] = number;
+  return number;
 }
 
 std::string ValuePlaces::sourceOf(Value value) const {
@@ -42,6 +58,7 @@ std::string ValuePlaces::sourceOf(Value value) const {
 }
 
 std::string ValuePlaces::placeOf(OpOperand &use) {
+  ++followed;
   Operation *op = use.getOwner();
   if (auto assign = dyn_cast<AssignOp>(op)) {
     RankedTensorType type = symbols.lookup<VariableOp>(assign.getVariable()).getTensorType();
@@ -52,7 +69,7 @@ std::string ValuePlaces::placeOf(OpOperand &use) {
     }
   }
   if (isSimple(op)) {
-    return "kind " + std::to_string(kindOf(op)) + " (" + of(op->getResult(0)) + ")";
+    return "kind " + std::to_string(kindOf(op)) + " to " + std::to_string(of(op->getResult(0)));
   }
   return nameOf(op) + " #" + std::to_string(use.getOperandNumber());
 }

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <map>
 #include <string>
@@ -26,6 +27,7 @@ public:
   /// `symbols` are those of the module, and must outlive this object.
   explicit ValuePlaces(const mlir::SymbolTable &symbols) : symbols(symbols) {}
 
+  /// The function must stay as it is while this object is asked.
   void add(mlir::func::FuncOp function);
 
   /// Returns true if `op` stands directly in the body of one of the functions.
@@ -33,16 +35,19 @@ public:
 
   static bool isSimple(mlir::Operation *op);
 
-  /// Returns all places that `value` goes to, as text. The texts are equal for values that go to
-  /// the same arguments of the same functions, to variables of the same type that have shardings
+  /// Returns a number for all places that `value` goes to. It is equal for values that go to the
+  /// same arguments of the same functions, to variables of the same type that have shardings
   /// already, or to equal simple ops whose results do.
-  std::string of(mlir::Value value);
+  uint32_t of(mlir::Value value);
 
   /// Returns the place that `value` comes from, in the same sense.
   std::string sourceOf(mlir::Value value) const;
 
   /// Returns a number that is equal for simple ops which differ only in operands and location.
   uint32_t kindOf(mlir::Operation *op);
+
+  /// The uses that were followed so far: each of simple ops at most once, whatever was asked.
+  size_t getNumFollowed() const { return followed; }
 
 private:
   std::string placeOf(mlir::OpOperand &use);
@@ -54,6 +59,10 @@ private:
   /// By hash, one op of each kind and the kind's number.
   std::map<size_t, llvm::SmallVector<std::pair<mlir::Operation *, uint32_t>, 1>> kinds;
   uint32_t numKinds = 0;
+  /// The number of each list of places, and of the values that were asked for.
+  llvm::StringMap<uint32_t> placesByText;
+  llvm::DenseMap<mlir::Value, uint32_t> known;
+  size_t followed = 0;
 };
 
 } // namespace weft

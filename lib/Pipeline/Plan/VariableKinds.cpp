@@ -29,7 +29,7 @@ static llvm::StringMap<std::string> placesOfVariables(ModuleOp module, ValuePlac
       return;
     }
     if (auto read = dyn_cast<ReadOp>(op)) {
-      found[read.getVariable()] += "to " + places.of(read.getOutput()) + ". ";
+      found[read.getVariable()] += "to " + std::to_string(places.of(read.getOutput())) + ". ";
     } else if (auto assign = dyn_cast<AssignOp>(op)) {
       found[assign.getVariable()] += "from " + places.sourceOf(assign.getValue()) + ". ";
     }

@@ -84,6 +84,21 @@ MapOp simplifyResults(MapOp op) {
 /// The operations for each element that take less time than to write and reread it.
 constexpr double kFewFlops = 16;
 
+/// The most operations for each element of a map that others join. A write and a reread are nothing
+/// beside them, and the time that a kernel takes to compile grows with the square of its code.
+constexpr double kMostFlops = 512;
+
+/// Returns the operations for each element; those that only move or compare count as one.
+template <typename OpTy> double countFlops(OpTy op) {
+  double flops = 0;
+  for (Operation &scalar : op.getBody().front().without_terminator()) {
+    if (!scalar.hasTrait<OpTrait::ConstantLike>()) {
+      flops += std::max(1.0, cast<ScalarOpInterface>(scalar).getFlops());
+    }
+  }
+  return flops;
+}
+
 bool readsWhole(OpOperand &use) {
   Operation *op = use.getOwner();
   if (!isa<MapOp, MapSumOp>(op)) {
@@ -123,6 +138,9 @@ bool mayRepeat(MapOp producer) {
 template <typename OpTy> MapOp findProducer(OpTy consumer, unsigned number) {
   auto producer = consumer->getOperand(number).template getDefiningOp<MapOp>();
   if (!producer || producer->getBlock() != consumer->getBlock()) {
+    return {};
+  }
+  if (countFlops(producer) + countFlops(consumer) > kMostFlops) {
     return {};
   }
   if (producer.getNumOperands() == 0) {

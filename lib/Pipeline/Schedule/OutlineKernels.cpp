@@ -161,6 +161,9 @@ void buildBody(func::FuncOp kernel, Operation *op, const KernelInputs &inputs) {
 }
 
 void KernelTable::launch(Operation *op, ArrayRef<int64_t> tied) {
+  if (auto numbers = dyn_cast<KernelNumbersOpInterface>(op)) {
+    numbers.turnNumbersIntoOperands();
+  }
   KernelInputs inputs = collectInputs(op);
   SmallVector<Value> operands(inputs.numbers);
   operands.append(inputs.tensors.begin(), inputs.tensors.end());

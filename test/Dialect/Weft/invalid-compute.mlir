@@ -316,6 +316,24 @@ func.func @fill_too_few_offsets(%seed: tensor<i64>, %i: index) {
 
 // -----
 
+func.func @fill_deviation_of_a_constant(%i: index) {
+  // fill_c4
+  // expected-error @+1 {{a deviation is given, expected a normal distribution of value 1}}
+  %0 = weft.fill constant 1.0 deviation(%i) : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @fill_two_deviations(%seed: tensor<i64>, %i: index) {
+  // fill_c4
+  // expected-error @+1 {{a deviation is given, expected a normal distribution of value 1}}
+  %0 = weft.fill normal 0.5 seed(%seed : tensor<i64>) stream(%i) deviation(%i) : tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @map_sum_maps(%x: tensor<8x4xf32>) {
   // map_sum_c1
   // expected-error @+1 {{expected a result, and one map for each operand: 1, got 0}}

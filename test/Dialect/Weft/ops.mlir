@@ -140,6 +140,8 @@ func.func @fill(%seed: tensor<i64>, %i: index) {
   %0 = weft.fill constant 1.0 : tensor<4xf32>
   // CHECK: weft.fill normal 5.000000e-01 seed(%{{.*}} : tensor<i64>) stream(%{{.*}}) : tensor<4x2xf32>
   %1 = weft.fill normal 0.5 seed(%seed : tensor<i64>) stream(%i) : tensor<4x2xf32>
+  // CHECK: weft.fill normal 1.000000e+00 seed(%{{.*}} : tensor<i64>) stream(%{{.*}}) deviation(%{{.*}}) : tensor<4x2xf32>
+  %kernel = weft.fill normal 1.0 seed(%seed : tensor<i64>) stream(%i) deviation(%i) : tensor<4x2xf32>
   // CHECK: weft.fill normal 5.000000e-01 seed(%{{.*}} : tensor<i64>) stream(%{{.*}}) offsets(%{{.*}}, %{{.*}}) of [8, 2] : tensor<4x2xf32>
   %2 = weft.fill normal 0.5 seed(%seed : tensor<i64>) stream(%i) offsets(%i, %i) of [8, 2]
       : tensor<4x2xf32>

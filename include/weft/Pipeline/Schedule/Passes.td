@@ -264,8 +264,9 @@ def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
     between them never reaches memory, and nothing is computed twice. A map of few operations
     becomes part of all its readers, if these are maps and sums of maps and read no more memory
     together afterwards. A map without operands is a constant and becomes part of every map that
-    reads it. Duplicate operands of a map become one, and unused ones are dropped. After: no such
-    pair is left.
+    reads it. Duplicate operands of a map become one, and unused ones are dropped. A map with more
+    than 512 operations for each element takes in no more: beside them a write and a reread are
+    nothing, and a long chain of ops becomes kernels of bounded size. After: no such pair is left.
 
     ```mlir
     func.func private @f(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
@@ -434,10 +435,10 @@ def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
     library's matmul does, becomes a launch of a function of its own; ops that are equal apart from
     their operands share one. Arithmetic on mesh coordinates moves into the kernel. Numbers that are
     constants, or arguments of the enclosing function (the layer's number), become operands of type
-    `index`, which come first. An op that computes a variable's new value from its old one, or that
-    is the last reader of a value, works in place if it is a map or its lowering allows that: its
-    result is then tied to the operand. After: the module has the form that `verify-schedule`
-    checks.
+    `index`, which come first; so do the bits of an initial value's deviation. An op that computes a
+    variable's new value from its old one, or that is the last reader of a value, works in place if
+    it is a map or its lowering allows that: its result is then tied to the operand. After: the
+    module has the form that `verify-schedule` checks.
 
     ```mlir
     func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,

@@ -26,9 +26,23 @@ MapOp createMap(OpBuilder &builder, Location loc, TypeRange outputs, ValueRange 
   return MapOp::create(builder, loc, outputs, inputs, maps, body);
 }
 
+/// The most operands of a map that adds up: the time to plan and to compile a map grows with the
+/// square of their number.
+static constexpr size_t kMostTerms = 64;
+
 Value createSum(OpBuilder &builder, Location loc, ValueRange tensors) {
   if (tensors.size() == 1) {
     return tensors.front();
+  }
+  if (tensors.size() > kMostTerms) {
+    // Of partial sums, in the same order.
+    Value sum = tensors.front();
+    for (size_t begin = 1; begin < tensors.size(); begin += kMostTerms - 1) {
+      SmallVector<Value> terms = {sum};
+      llvm::append_range(terms, tensors.drop_front(begin).take_front(kMostTerms - 1));
+      sum = createSum(builder, loc, terms);
+    }
+    return sum;
   }
   auto width = [](Value tensor) { return getElementTypeOrSelf(tensor).getIntOrFloatBitWidth(); };
   Value widest = *llvm::max_element(tensors, [&](Value a, Value b) { return width(a) < width(b); });

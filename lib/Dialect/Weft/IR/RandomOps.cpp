@@ -40,6 +40,18 @@ Position IotaOp::getPosition() { return {OperandRange(getOffsetMutable()), {}}; 
 // Fill
 //===----------------------------------------------------------------------===//
 
+void FillOp::build(OpBuilder &builder, OperationState &state, RankedTensorType type, double value) {
+  build(builder, state, type, Distribution::Constant, APFloat(value), /*seed=*/Value(),
+        /*stream=*/Value(), /*deviation=*/Value(), /*offsets=*/ValueRange(),
+        /*global_shape=*/DenseI64ArrayAttr());
+}
+
+void FillOp::build(OpBuilder &builder, OperationState &state, RankedTensorType type,
+                   double deviation, Value seed, Value stream) {
+  build(builder, state, type, Distribution::Normal, APFloat(deviation), seed, stream,
+        /*deviation=*/Value(), /*offsets=*/ValueRange(), /*global_shape=*/DenseI64ArrayAttr());
+}
+
 LogicalResult FillOp::verify() {
   bool isNormal = getDistribution() == Distribution::Normal;
   if (bool(getSeed()) != isNormal || bool(getStream()) != isNormal) { // fill_c1
@@ -50,7 +62,20 @@ LogicalResult FillOp::verify() {
     return emitOpError() << "expected a positive standard deviation, got "
                          << getValue().convertToDouble();
   }
+  if (getDeviation() && !(isNormal && getValue().isExactlyValue(1.0))) { // fill_c4
+    return emitOpError("a deviation is given, expected a normal distribution of value 1");
+  }
   return verifyPosition(*this, getOffsets(), getGlobalShape()); // fill_c3
+}
+
+void FillOp::turnNumbersIntoOperands() {
+  if (getDistribution() != Distribution::Normal || getDeviation()) {
+    return;
+  }
+  OpBuilder builder(*this);
+  auto bits = static_cast<int64_t>(getValue().bitcastToAPInt().getZExtValue());
+  getDeviationMutable().assign(arith::ConstantIndexOp::create(builder, getLoc(), bits));
+  setValue(APFloat(1.0));
 }
 
 FactorRule FillOp::getFactorRule() {

@@ -203,14 +203,15 @@ def Weft_IotaOp : Weft_Op<"iota", [Pure, Weft_Shardable, Weft_Cost, Weft_Positio
 }
 
 def Weft_FillOp : Weft_Op<"fill", [Pure, AttrSizedOperandSegments,
-    Weft_Shardable, Weft_Cost, Weft_Position, Weft_UnpaddedSizes,
+    Weft_Shardable, Weft_Cost, Weft_Position, Weft_UnpaddedSizes, Weft_KernelNumbers,
     Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "initial values of a variable";
   let description = [{
     `constant`: every element is `value`. `normal`: element i (row-major index in the
     whole tensor) is drawn from a normal distribution of standard deviation `value` by
     the counter-based generator that `docs/Numerics.md` defines, from `seed` and `stream`; so an
-    element does not depend on the sharding.
+    element does not depend on the sharding. In kernels the deviation is the number of type float64
+    whose bits are `deviation`, and `value` is 1.
 
     **Constraints:**
     - fill_c1: `normal` has a seed and a stream, `constant` has neither.
@@ -218,16 +219,25 @@ def Weft_FillOp : Weft_Op<"fill", [Pure, AttrSizedOperandSegments,
     - fill_c3: offsets are given together with the shape of the whole, one for each dimension, and
       only for a normal distribution; a shape without offsets is the unpadded shape of a padded
       whole.
+    - fill_c4: only a normal distribution of value 1 has a deviation as an operand.
   }];
   let arguments = (ins Weft_DistributionAttr:$distribution, F64Attr:$value,
                        Optional<Weft_CounterTensor>:$seed, Optional<Index>:$stream,
+                       Optional<Index>:$deviation,
                        Variadic<Index>:$offsets,
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs Weft_FloatTensor:$output);
   let assemblyFormat = [{
     `` $distribution $value (`seed` `(` $seed^ `:` type($seed) `)`)? (`stream` `(` $stream^ `)`)?
-    (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict `:` type($output)
+    (`deviation` `(` $deviation^ `)`)? (`offsets` `(` $offsets^ `)`)? (`of` $global_shape^)? attr-dict `:` type($output)
   }];
+  let builders = [
+    // A constant.
+    OpBuilder<(ins "::mlir::RankedTensorType":$type, "double":$value)>,
+    // A normal distribution.
+    OpBuilder<(ins "::mlir::RankedTensorType":$type, "double":$deviation, "::mlir::Value":$seed,
+                   "::mlir::Value":$stream)>,
+  ];
   let hasVerifier = 1;
 }
 

@@ -119,6 +119,18 @@ def Weft_UnpaddedSizesOpInterface : OpInterface<"UnpaddedSizesOpInterface"> {
   ];
 }
 
+def Weft_KernelNumbersOpInterface : OpInterface<"KernelNumbersOpInterface"> {
+  let cppNamespace = "::weft";
+  let description = [{
+    An op with an attribute that often differs where all else is equal. In kernels it is an operand,
+    so that one kernel serves all of them.
+  }];
+  let methods = [
+    InterfaceMethod<"Replaces such attributes by operands, whose constants precede the op.", "void",
+      "turnNumbersIntoOperands">,
+  ];
+}
+
 def Weft_PermutationOpInterface : OpInterface<"PermutationOpInterface"> {
   let cppNamespace = "::weft";
   let description = [{

@@ -27,6 +27,7 @@ def Weft_Cost : DeclareOpInterfaceMethods<Weft_CostOpInterface>;
 def Weft_Position : DeclareOpInterfaceMethods<Weft_PositionOpInterface>;
 def Weft_Order : DeclareOpInterfaceMethods<Weft_OrderOpInterface>;
 def Weft_UnpaddedSizes : DeclareOpInterfaceMethods<Weft_UnpaddedSizesOpInterface>;
+def Weft_KernelNumbers : DeclareOpInterfaceMethods<Weft_KernelNumbersOpInterface>;
 def Weft_Permutation : DeclareOpInterfaceMethods<Weft_PermutationOpInterface>;
 
 /// An op that implements the methods `overrides` of PaddingOpInterface.
