@@ -11,6 +11,7 @@
 
 #include "support/Text.h"
 #include "weft/InitAll.h"
+#include "weft/Meaning/ProveMeaning.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/Import/ImportGraph.h"
 #include "weft/Pipeline/ModuleSizes.h"
@@ -390,11 +391,17 @@ LogicalResult Compilation::runPhase(Phase phase) {
     follow(facts.plan);
     readFacts();
   }
-  if (phase == Phase::Schedule && failed(makeProgram())) {
+  if ((phase == Phase::Partition && failed(prove())) ||
+      (phase == Phase::Schedule && failed(makeProgram()))) {
     return failure();
   }
   progress.finish();
   return success();
+}
+
+LogicalResult Compilation::prove() {
+  bool isWrongOnPurpose = options.mutation || isMistakePlanted();
+  return success(!unplanned || isWrongOnPurpose || succeeded(proveMeaning(*unplanned, *module)));
 }
 
 void Compilation::follow(const desc::PlanSpec &plan) {

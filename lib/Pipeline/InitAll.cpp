@@ -10,6 +10,7 @@
 #include "weft/Conversion/Shard/Passes.h"
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Meaning/Passes.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
 #include "weft/Pipeline/Emit/Emit.h"
 #include "weft/Pipeline/Import/Passes.h"
@@ -49,6 +50,7 @@ void weft::registerAllWeftPasses() {
   registerSchedulePasses();
   registerLowerPasses();
   registerShardConversionPasses();
+  registerMeaningPasses();
   // canonicalize, cse, symbol-dce and the like.
   registerTransformsPasses();
 }

@@ -101,6 +101,9 @@ private:
   /// Fails if a module that was read does not fit the recipe and the plan.
   llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
+  /// Proves that the module after Partition computes what it computed before Plan, unless a mistake
+  /// was planted.
+  llvm::LogicalResult prove();
   void follow(const desc::PlanSpec &plan);
   /// Reads the facts from the module after Plan.
   void readFacts();

@@ -125,6 +125,8 @@ std::optional<RuleMutation> RuleMutation::parse(StringRef text) {
 
 void plant(RuleMutation mutation) { planted = std::move(mutation); }
 
+bool isMistakePlanted() { return planted.has_value(); }
+
 void mutateRule(Operation *op, FactorRule &rule) {
   if (!concerns(op)) {
     return;

@@ -42,6 +42,9 @@ extern const char *const kRuleMutationHelp;
 /// REQUIRES: there are no ops yet, and no earlier call.
 void plant(RuleMutation mutation);
 
+/// Returns true if `plant` was called.
+bool isMistakePlanted();
+
 /// Makes the planted mistake, if any, in `rule`, which was just built for `op`.
 void mutateRule(mlir::Operation *op, FactorRule &rule);
 

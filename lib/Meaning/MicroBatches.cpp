@@ -1,0 +1,110 @@
+//===- MicroBatches.cpp - totals over micro-batches ----------------------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The function of a micro-batch takes running totals and adds to each. It is evaluated once, for
+// all micro-batches at once, with totals of which nothing is known; then what each rank adds in all
+// micro-batches is joined.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluation.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace weft::meaning {
+
+bool Evaluation::isNeutral(const Value &value, double neutral) const {
+  return value.term != kUnknown && terms.asConstant(value.term) == neutral &&
+         llvm::none_of(value.dims, [](const Dim &dim) { return dim.beyond.has_value(); });
+}
+
+uint32_t Evaluation::startTotal(unsigned number, RankedTensorType type) {
+  Value value;
+  value.total = number + 1;
+  for (int64_t size : type.getShape()) {
+    Dim dim;
+    dim.length = size;
+    value.dims.push_back(dim);
+  }
+  return keep(std::move(value));
+}
+
+std::optional<uint32_t> Evaluation::addToTotal(Operation *op, ArrayRef<uint32_t> operands) {
+  bool isMax = isa<arith::MaximumFOp>(op);
+  if (!isMax && !isa<arith::AddFOp>(op)) {
+    return std::nullopt;
+  }
+  const Value &left = values[operands[0]], &right = values[operands[1]];
+  const Value &total = left.total ? left : right, &other = left.total ? right : left;
+  if (total.term != kUnknown || other.total) {
+    return std::nullopt;
+  }
+  Value added = other;
+  added.total = total.total;
+  added.byMax = isMax;
+  return keep(std::move(added));
+}
+
+std::optional<uint32_t> Evaluation::total(Evaluation &other, uint32_t start, const Value &added) {
+  const int64_t count = other.ranks.rankCount() / ranks.rankCount();
+  if (!isNeutral(values[start], added.byMax ? kLeast : 0)) {
+    return std::nullopt;
+  }
+  auto ofMicroBatch = [&](uint32_t number, int64_t part) {
+    return other.ranks.values(number).slice(size_t(part * ranks.rankCount()),
+                                            size_t(ranks.rankCount()));
+  };
+  auto isSameInAll = [&](uint32_t number) {
+    for (int64_t part = 1; part < count; ++part) {
+      if (ofMicroBatch(number, part) != ofMicroBatch(number, 0)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  Value sum = added;
+  sum.total = 0;
+  sum.byMax = false;
+  for (Dim &dim : sum.dims) {
+    if (dim.start == kUnknown) {
+      continue;
+    }
+    if (!isSameInAll(dim.start)) {
+      return std::nullopt;
+    }
+    dim.start = ranks.of(ofMicroBatch(dim.start, 0));
+    dim.beyond = dim.beyond == 0.0 ? dim.beyond : std::nullopt;
+  }
+  if (sum.views.empty()) { // The greatest of equal values is each of them.
+    return added.byMax ? std::optional(keep(std::move(sum))) : std::nullopt;
+  }
+  for (View &view : sum.views) {
+    if ((view.joining == Joining::Max) != added.byMax ||
+        (view.joining != Joining::Max && view.joining != Joining::Sum)) {
+      return std::nullopt;
+    }
+    std::vector<int64_t> joined(size_t(ranks.rankCount()));
+    for (int64_t rank = 0; rank < ranks.rankCount(); ++rank) {
+      SmallVector<uint32_t> parts;
+      for (int64_t part = 0; part < count; ++part) {
+        parts.push_back(uint32_t(ofMicroBatch(view.regions, part)[size_t(rank)]));
+      }
+      std::optional<uint32_t> region = regions.join(parts, !added.byMax);
+      if (!region) {
+        return std::nullopt;
+      }
+      joined[size_t(rank)] = *region;
+    }
+    view.regions = ranks.of(joined);
+  }
+  sum.views = withoutComplete(sum.views);
+  return keep(std::move(sum));
+}
+
+} // namespace weft::meaning
