@@ -81,9 +81,15 @@ static bool isNumbered(std::string_view name, std::string_view word) {
          name.find_first_not_of("0123456789", word.size()) == std::string_view::npos;
 }
 
+/// Dimensions of inputs in micro-batches, and of a graph's inputs, statistics and last weight.
+static constexpr std::array<std::string_view, 6> otherNames = {"micro_batch", "channel", "height",
+                                                               "width",       "depth",   "classes"};
+
 bool isDimensionName(std::string_view name) {
-  auto names = dimensionNames();
-  return std::find(names.begin(), names.end(), name) != names.end() || isNumbered(name, "d");
+  auto isIn = [&](std::span<const std::string_view> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return isIn(dimensionNames()) || isIn(otherNames) || isNumbered(name, "d");
 }
 
 bool isOpDimension(std::string_view name) {

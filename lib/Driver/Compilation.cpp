@@ -387,7 +387,7 @@ LogicalResult Compilation::runPhase(Phase phase) {
   if (phase == Phase::Plan) {
     facts.plan = writePlan(*module);
     facts.plan.accumulation = request.accumulation;
-    facts.plan.mayPad = request.mayPad;
+    facts.plan.mayPad &= request.mayPad;
     follow(facts.plan);
     readFacts();
   }

@@ -126,8 +126,8 @@ void weft::printRivals(llvm::raw_ostream &os, const rt::Program &program,
   }
   double seconds = cost::stepSeconds(program);
   uint64_t room = uint64_t(machine.device.memoryBytes);
-  os << "known strategies on this mesh, the rest of each as the search finds it fastest, predicted "
-        "likewise:\n";
+  os << "known strategies on this mesh, in as many micro-batches, the rest of each as the search "
+        "finds it fastest:\n";
   for (const Rival &rival : rivals) {
     os << llvm::format("  %-34s ", rival.name.c_str());
     if (!rival.illegal.empty()) {

@@ -11,17 +11,7 @@
 #include "weft/Description/Pins.h"
 #include "weft/Planner/ReviewPlan.h"
 
-#include "llvm/Support/Regex.h"
-
 using namespace weft;
-
-/// The same machine with the most memory that a description may have.
-static desc::MachineSpec withoutMemoryLimit(const desc::MachineSpec &machine) {
-  std::string text =
-      llvm::Regex("memory_bytes: *[0-9]+").sub("memory_bytes: 1125899906842624", machine.text);
-  desc::Result<desc::MachineSpec> roomy = desc::parseMachine(text);
-  return roomy ? *roomy : machine;
-}
 
 Rival weft::priceRival(const CompileOptions &options, Descriptions descriptions,
                        const desc::Strategy &strategy) {
@@ -34,7 +24,8 @@ Rival weft::priceRival(const CompileOptions &options, Descriptions descriptions,
     rival.illegal = review.errors.front().message;
     return rival;
   }
-  descriptions.machine = withoutMemoryLimit(descriptions.machine);
+  // In as many micro-batches as the plan, also where the strategy does not fit.
+  descriptions.plan.accumulationLocation.file = strategy.name;
   Compilation compilation(options, descriptions);
   if (failed(compilation.begin()) || failed(compilation.runPhases())) {
     rival.illegal = "see above";

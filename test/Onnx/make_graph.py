@@ -140,6 +140,16 @@ def arithmetic_of_tokens():
     return g
 
 
+def uneven():
+    """Dense layers, of whose inputs only one is short."""
+    g = Outline(["batch", 6])
+    x = "input"
+    for name, inputs, outputs in (("a", 6, 1024), ("b", 1024, 1024), ("c", 1024, 1024)):
+        x = g.add("Relu", g.add("Gemm", x, g.weight(name, inputs, outputs)))
+    g.add("Gemm", x, g.weight("d", 1024, 8), name="logits")
+    return g
+
+
 BROKEN = {
     "unsupported": op("TopK", integers(2)),
     "partly-known": op("Range", integers(2), integers(1)),
@@ -171,7 +181,7 @@ BROKEN = {
     "five": lambda: single(5),
     "roots": roots,
 }
-OUTLINES = {"resnet50": lambda: graphs.resnet50(Outline(["batch", 3, 224, 224]))}
+OUTLINES = {"resnet50": lambda: graphs.resnet50(Outline(["batch", 3, 224, 224])), "uneven": uneven}
 
 
 def main():

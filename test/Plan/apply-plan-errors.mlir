@@ -8,7 +8,7 @@
 // PLAN: error: apply-plan: plan:1:
 
 // RUN: not weft-opt %s -substitute-batch -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=SHARDS
-// SHARDS: :[[#@LINE+21]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 shards, which does not divide it
+// SHARDS: :[[#@LINE+22]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 shards, which does not divide it
 
 // RUN: not weft-opt %s -substitute-batch="batch=3" -apply-plan="pins=dp=2" 2>&1 | FileCheck %s --check-prefix=SAMPLES
 // SAMPLES: error: apply-plan: 'tokens': dimension 0 of size 3 is cut over axes ["dp"] into 2 shards
@@ -19,9 +19,10 @@
 // TWICE: note: by plan:1:{{[0-9]+}}: { value: "*" dimension: "hidden" axes: ["x"] }
 
 // Entries of a text match something, with their dimension; those of pins may match nothing.
-// RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {value: 'v' dimension: 'ffn' axes: 'x'} sharding {value: '*oken' dimension: 'batch'} home {value: 'w' dimension: 'batch'} home {value: 'x/w' dimension: 'ffn'} sharding {value: 'matmul' dimension: 'factor2'} sharding {value: 'matmul' dimension: 'terms2'} sharding {value: '*' dimension: 'vocab'} sharding {value: 'w*' dimension: 'ffn'} sharding {value: 'matmul/contract/1' dimension: 'terms1'}}" 2>&1 | FileCheck %s --check-prefix=UNMATCHED --implicit-check-not=error:
+// RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {value: 'v' dimension: 'ffn' axes: 'x'} sharding {value: '*oken' dimension: 'batch'} sharding {value: 'tract/1' dimension: 'ffn'} home {value: 'w' dimension: 'batch'} home {value: 'x/w' dimension: 'ffn'} sharding {value: 'matmul' dimension: 'factor2'} sharding {value: 'matmul' dimension: 'terms2'} sharding {value: '*' dimension: 'vocab'} sharding {value: 'w*' dimension: 'ffn'} sharding {value: 'matmul/contract/1' dimension: 'terms1'}}" 2>&1 | FileCheck %s --check-prefix=UNMATCHED --implicit-check-not=error:
 // UNMATCHED: plan:1:{{[0-9]+}}: error: value: no variable or op is called 'v', near is 'w'
 // UNMATCHED: plan:1:{{[0-9]+}}: error: value: no variable or op is called '*oken', near is 'tokens'
+// UNMATCHED: plan:1:{{[0-9]+}}: error: value: no variable or op is called 'tract/1', near is 'matmul/contract/1'
 // UNMATCHED: plan:1:{{[0-9]+}}: error: dimension: what is called 'matmul' has no dimension 'factor2', only ffn, hidden
 // UNMATCHED: plan:1:{{[0-9]+}}: error: dimension: what is called 'matmul' has no dimension 'terms2', only ffn, hidden
 // UNMATCHED: plan:1:{{[0-9]+}}: error: dimension: what is called '*' has no dimension 'vocab', only batch, ffn, hidden

@@ -20,13 +20,14 @@ struct Rival {
   std::string name;
   /// Why the strategy is impossible; empty if it is possible.
   std::string illegal;
-  /// The predicted time of a step and the memory of a rank, as of any program.
+  /// The predicted time of a step and the memory of a rank, as `weft plan` reports them of the
+  /// strategy alone; of its smallest plan if none fits.
   double seconds = 0;
   uint64_t bytes = 0;
 };
 
-/// Plans and schedules the model of `descriptions` by `strategy`; the search chooses the rest. If
-/// the strategy does not fit into memory, the rival still has its time and memory.
+/// Plans and schedules the model of `descriptions` by `strategy`, in its number of micro-batches;
+/// the search chooses the rest.
 Rival priceRival(const CompileOptions &options, Descriptions descriptions,
                  const desc::Strategy &strategy);
 

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Padding.h"
+
 #include "weft/Description/Pins.h"
 #include "weft/Description/Plan.h"
 #include "weft/Pipeline/Dimensions.h"
@@ -51,7 +53,8 @@ std::vector<int64_t> shardsOf(const desc::PlanSpec &plan, StringRef name) {
   return all;
 }
 
-/// Returns true if the shards of `plan` do not divide a dimension of some variable.
+} // namespace
+
 bool needsPadding(ModuleOp module, const desc::PlanSpec &plan) {
   return llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
     ArrayRef<int64_t> shape = variable.getTensorType().getShape();
@@ -63,6 +66,8 @@ bool needsPadding(ModuleOp module, const desc::PlanSpec &plan) {
         });
   });
 }
+
+namespace {
 
 class Padder {
 public:

@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <set>
+#include <tuple>
 
 using namespace mlir;
 
@@ -83,14 +84,18 @@ public:
   }
 
 private:
+  /// A pattern is near to a name that has it, or nearly, as a part.
   StringRef nearestTo(StringRef pattern) const {
-    std::pair<size_t, StringRef> best = {size_t(-1), ""};
+    const std::string part = ("*" + pattern + "*").str();
+    std::tuple<size_t, size_t, StringRef> best = {size_t(-1), 0, ""};
     for (const Target &target : targets) {
       for (StringRef name : target.names) {
-        best = name.empty() ? best : std::min(best, std::pair(distanceOf(pattern, name), name));
+        if (!name.empty()) {
+          best = std::min(best, {distanceOf(part, name), distanceOf(pattern, name), name});
+        }
       }
     }
-    return best.second;
+    return std::get<StringRef>(best);
   }
 
   std::vector<Target> targets;

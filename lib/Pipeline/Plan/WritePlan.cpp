@@ -9,6 +9,7 @@
 
 #include "LayoutSpaces.h"
 #include "OpPins.h"
+#include "Padding.h"
 #include "Summary.h"
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
@@ -53,10 +54,18 @@ public:
     }
     writeHomes();
     writeShardings();
+    // Dimensions of one name may have many lengths in a graph. Those that were not cut would be
+    // padded for those that were.
+    plan.mayPad = hasPadding() || !needsPadding(module, plan);
     return std::move(plan);
   }
 
 private:
+  bool hasPadding() {
+    return llvm::any_of(module.getOps<VariableOp>(),
+                        [](VariableOp variable) { return variable.getUnpadded().has_value(); });
+  }
+
   void writeHomes() {
     std::vector<Fact> facts;
     for (auto variable : module.getOps<VariableOp>()) {
@@ -195,10 +204,14 @@ private:
     return pins;
   }
 
-  /// Adds entries for this op alone, which call factors by their numbers, as these are unique.
+  /// Adds entries for this op alone, which call factors by their numbers, as these are unique. They
+  /// replace earlier ones, behind which there are weaker entries by names.
   void pinWholly(ShardableOpInterface op) {
     OpSharding sharding = shardingOf(op);
     std::string name = names.nameOf(op).str();
+    llvm::erase_if(plan.shardings, [&](const desc::ShardingSpec &entry) {
+      return entry.value == name && StringRef(entry.dimension).starts_with("factor");
+    });
     for (auto [number, axes] : llvm::enumerate(sharding.factors)) {
       plan.shardings.push_back({name, "factor" + std::to_string(number), toNames(axes), {}});
     }
