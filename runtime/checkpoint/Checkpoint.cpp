@@ -83,7 +83,8 @@ bool weft::rt::saveParts(const std::string &path, const Program &program, const 
     }
     Region region = {std::vector<int64_t>(layout.globalShape.size()), layout.globalShape};
     auto reason = notFiniteText(tensors[i].name, layout.type, region, whole, 0, step);
-    return !reason || executor.communicator().fail(*reason, ExitCode::NotFinite);
+    return !reason ||
+           executor.communicator().fail(*reason + ": nothing of it is saved", ExitCode::NotFinite);
   };
   if (executor.rank() != 0) {
     for (size_t i = 0; i < tensors.size(); ++i) {

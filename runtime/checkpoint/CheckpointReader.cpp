@@ -7,6 +7,8 @@
 
 #include "checkpoint/CheckpointReader.h"
 
+#include "checkpoint/FiniteTensors.h"
+#include "support/Elements.h"
 #include "support/Text.h"
 
 #include <cstring>
@@ -36,7 +38,27 @@ Status CheckpointReader::open(const std::string &folder, int64_t step, Check che
   for (size_t i = 0; i < content.tensors.size(); ++i) {
     numbers.emplace(content.tensors[i].name, i);
   }
-  return checkParts();
+  if (Status status = checkParts(); !status || check == Check::Form) {
+    return status;
+  }
+  return checkFinite();
+}
+
+/// Checks that no number is infinite or NaN, as in checkpoints of programs that did not check what
+/// they wrote: a run cannot go on from such weights, but from an older checkpoint.
+Status CheckpointReader::checkFinite() const {
+  for (const SavedTensor &tensor : content.tensors) {
+    std::optional<ElementType> type = floatTypeOf(tensor.type);
+    for (const auto &[region, shard] : tensor.parts) {
+      std::span<const char> bytes = files[shard]->tensors.at(tensor.name).data;
+      auto fault =
+          type ? notFiniteText(tensor.name, *type, region, bytes, 0, content.step) : std::nullopt;
+      if (fault) {
+        return makeError("'", path, "' is not good: ", *fault);
+      }
+    }
+  }
+  return {};
 }
 
 static Status checkBytes(const std::string &name, const Shard &shard) {

@@ -19,12 +19,12 @@ namespace weft::rt {
 /// The files of one checkpoint, mapped. Immutable after `open`; any thread may read.
 class CheckpointReader {
 public:
-  /// The extent of the check: every byte, or only sizes and headers if another process has checked
-  /// the bytes.
+  /// The extent of the check: every byte and number, or only sizes and headers if another process
+  /// has checked the bytes.
   enum class Check : uint8_t { Bytes, Form };
 
-  /// Maps and checks the checkpoint in the folder at `path`. Fails if it is damaged, or is not of
-  /// `step`.
+  /// Maps and checks the checkpoint in the folder at `path`. Fails if it is damaged, has numbers
+  /// that are not finite, or is not of `step`.
   Status open(const std::string &path, int64_t step, Check check);
 
   const Manifest &manifest() const { return content; }
@@ -40,6 +40,7 @@ public:
 private:
   Status openShard(const Shard &shard, Check check);
   Status checkParts() const;
+  Status checkFinite() const;
   Status checkFits(const NamedTensor &tensor) const;
 
   std::string path;

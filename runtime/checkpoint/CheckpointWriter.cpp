@@ -132,8 +132,9 @@ bool CheckpointWriter::areAllFinite() {
   if (first == receipts.end()) {
     return true;
   }
-  return first - receipts.begin() == executor.rank() ? link.fail(*notFinite, ExitCode::NotFinite)
-                                                     : meet();
+  return first - receipts.begin() == executor.rank()
+             ? link.fail(*notFinite + ": nothing of it is saved", ExitCode::NotFinite)
+             : meet();
 }
 
 /// Writes bytes `begin` to `end - 1` of the concatenation of this rank's tensors; elements that

@@ -34,5 +34,5 @@ std::optional<std::string> weft::rt::notFiniteText(const std::string &name, Elem
                 std::isnan(value) ? "nan"
                 : value > 0       ? "inf"
                                   : "-inf",
-                " at ", shapeText(index), ", expected finite numbers: nothing of it is saved");
+                " at ", shapeText(index), ", expected finite numbers");
 }

@@ -24,9 +24,10 @@
 
 namespace weft::rt {
 
-/// Returns why the tensor `name` must not be saved after `step` steps: the first number in `bytes`
-/// that is not finite, and its index in the tensor. `bytes` are whole elements of the region,
-/// without padding, from number `first` on. Returns nothing if all are finite.
+/// Returns why the tensor `name` after `step` steps is no good one to save or to go on from: the
+/// first number in `bytes` that is not finite, and its index in the tensor. `bytes` are whole
+/// elements of the region, without padding, from number `first` on. Returns nothing if all are
+/// finite.
 std::optional<std::string> notFiniteText(const std::string &name, ElementType type,
                                          const Region &region, std::span<const char> bytes,
                                          uint64_t first, int64_t step);

@@ -235,6 +235,29 @@ std::string sealed(const std::string &manifest) {
   return "{\"checksum\": \"" + digestText(checksum.digest()) + "\",\n" + rest;
 }
 
+TEST_F(Checkpointing, NumbersThatAreNotFiniteAreFound) {
+  write(1, 2);
+  const std::string file = "rank-00001.safetensors";
+  std::string bytes = folder.read(inside(file));
+  auto digestOf = [&] {
+    Checksum checksum;
+    checksum.add(bytes);
+    return digestText(checksum.digest());
+  };
+  std::string manifest = folder.read(inside("manifest.json")), before = digestOf();
+  uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  // The rank's part of the table begins at 128.
+  const double number = -std::numeric_limits<double>::infinity();
+  std::memcpy(bytes.data() + sizeof header + header + 3 * sizeof number, &number, sizeof number);
+  replace(file, bytes);
+  manifest.replace(manifest.find(before), before.size(), digestOf());
+  replace("manifest.json", sealed(manifest));
+  EXPECT_EQ(damage(), "'" + folder.file("ck/step-00000007") +
+                          "' is not good: after 7 steps 'table' has -inf at [131], expected finite "
+                          "numbers");
+}
+
 TEST_F(Checkpointing, LiesAreFound) {
   write(1, 2);
   const std::string good = folder.read(inside("manifest.json"));
