@@ -56,6 +56,8 @@ public:
     checkAccumulation();
     checkMemory();
     warnOfNodes();
+    warnOfStages();
+    warnOfIdleDevices();
     warnOfPeaks();
     return std::move(result);
   }
@@ -75,11 +77,11 @@ private:
   /// An error in the plan's file also has the field; a pin is identified by itself.
   static Diagnostic diagnostic(const Location &location, const std::string &rule,
                                std::string message) {
-    bool isOfMesh =
-        rule == "legal_r3" || rule == "legal_r4" || rule == "legal_r6" || rule == "legal_r7";
+    static const std::set<std::string_view> ofMesh = {"legal_r3", "legal_r4",  "legal_r6",
+                                                      "legal_r7", "legal_r12", "legal_r13"};
     const char *field = rule == "legal_r1"    ? "dimension"
                         : rule == "legal_r10" ? "accumulation"
-                        : isOfMesh            ? "mesh"
+                        : ofMesh.count(rule)  ? "mesh"
                                               : "axes";
     return {location, location.line > 0 ? field : "", rule, std::move(message)};
   }
@@ -94,6 +96,8 @@ private:
   void checkWholeBatch(int64_t samples);
   void checkMemory();
   void warnOfNodes();
+  void warnOfStages();
+  void warnOfIdleDevices();
   void warnOfPeaks();
   /// Returns the seconds of one all-reduce of a layer's activations over `axes`.
   double sumSeconds(const cost::Predictor &predictor, cost::Group group) const;
@@ -392,6 +396,31 @@ void Review::warnOfNodes() {
                    "sums over " + product(axes) + " cross " + text(group.nodes) + " nodes, " +
                        text(int64_t(count)) + " times in a step, which takes about " +
                        text(count * sumSeconds(predictor, group), "s") + "; " + advice));
+  }
+}
+
+/// legal_r12. No pass knows names of axes, but a user who writes this one expects stages.
+void Review::warnOfStages() {
+  if (const AxisSpec *axis = plan.axis("pp")) {
+    result.warnings.push_back(diagnostic(
+        axis->location, "legal_r12",
+        "axis pp=" + text(axis->size) +
+            " makes no pipeline stages, which Weft does not have: it is an axis like any "
+            "other, and each of its ranks computes all layers"));
+  }
+}
+
+/// legal_r13. Fewer ranks, up to a half, are a smaller job rather than a slip.
+void Review::warnOfIdleDevices() {
+  std::optional<int64_t> ranks = shards(allAxes());
+  int64_t devices = machine.devices();
+  if (ranks && *ranks < devices && *ranks > devices / 2) {
+    int64_t idle = devices - *ranks;
+    result.warnings.push_back(diagnostic(meshLocation(), "legal_r13",
+                                         product(allAxes()) + " uses " + text(*ranks) + " of the " +
+                                             text(devices) + " devices of machine " + machine.name +
+                                             ": " + text(idle) +
+                                             (idle == 1 ? " is idle" : " are idle")));
   }
 }
 

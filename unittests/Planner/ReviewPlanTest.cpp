@@ -327,6 +327,39 @@ TEST(ReviewPlan, WarnsOfPeaksOfTwoSources) {
   EXPECT_EQ(lines(scene.review().warnings), "");
 }
 
+TEST(ReviewPlan, WarnsOfAnAxisThatMakesNoStages) {
+  Scene scene;
+  auto warningsWith = [&](const std::string &name) {
+    scene.plan =
+        *desc::parsePlan("version: 1 mesh { axis { name: '" + name + "' size: 8 } }\n", "p");
+    return lines(scene.review().warnings);
+  };
+  EXPECT_EQ(
+      warningsWith("pp"),
+      "legal_r12: p:1:19: mesh: axis pp=8 makes no pipeline stages, which Weft does not have: "
+      "it is an axis like any other, and each of its ranks computes all layers\n");
+  EXPECT_EQ(warningsWith("p"), "");
+}
+
+TEST(ReviewPlan, WarnsOfIdleDevices) {
+  Scene scene;
+  ASSERT_EQ(scene.machine.devices(), 16);
+  auto warningsOf = [&](int64_t ranks) {
+    scene.plan = *desc::parsePlan(
+        "version: 1 mesh { axis { name: 'b' size: " + std::to_string(ranks) + " } }\n", "p");
+    return lines(scene.review().warnings);
+  };
+  EXPECT_EQ(warningsOf(15),
+            "legal_r13: p:1:19: mesh: b=15 uses 15 of the 16 devices of machine host: "
+            "1 is idle\n");
+  EXPECT_EQ(warningsOf(9), "legal_r13: p:1:19: mesh: b=9 uses 9 of the 16 devices of machine host: "
+                           "7 are idle\n");
+  EXPECT_EQ(warningsOf(16), "");
+  EXPECT_EQ(warningsOf(8), "");
+  scene.plan = {};
+  EXPECT_EQ(lines(scene.review().warnings), "");
+}
+
 TEST(ReviewPlan, WarnsOfGroupsThatFitNoNode) {
   Scene scene;
   scene.plan = *desc::parsePlan("version: 1 mesh { axis { name: 'b' size: 8 } }\n"

@@ -8,7 +8,7 @@
 // Reviews a plan before compilation, whether a search or a user wrote it. Reports all violated
 // rules between model, recipe, machine and plan at once, by the numbers of docs/Descriptions.md,
 // and warns of avoidable costs. The review compares sizes of dimensions and axes only; it
-// recognizes no strategy by name.
+// recognizes no strategy by name, and warns of an axis named pp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,8 @@ struct PlanRequest {
 struct PlanReview {
   /// Violated rules (together_r*, legal_r*), which no program can be compiled with.
   desc::Diagnostics errors;
-  /// Costs that are allowed but avoidable (legal_r8, legal_r9).
+  /// What is allowed, but costs more or does less than it seems to (legal_r8, legal_r9, legal_r12,
+  /// legal_r13, together_r10).
   desc::Diagnostics warnings;
 };
 
