@@ -81,9 +81,11 @@ static bool isNumbered(std::string_view name, std::string_view word) {
          name.find_first_not_of("0123456789", word.size()) == std::string_view::npos;
 }
 
-/// Dimensions of inputs in micro-batches, and of a graph's inputs, statistics and last weight.
-static constexpr std::array<std::string_view, 6> otherNames = {"micro_batch", "channel", "height",
-                                                               "width",       "depth",   "classes"};
+/// Dimensions of inputs in micro-batches; of a graph's inputs, statistics and last weight; of
+/// latent attention; and of FP8 numbers' histories.
+static constexpr std::array<std::string_view, 12> otherNames = {
+    "micro_batch", "channel",      "height", "width",  "depth", "classes",
+    "latent",      "query_latent", "plain",  "rotary", "value", "history"};
 
 bool isDimensionName(std::string_view name) {
   auto isIn = [&](std::span<const std::string_view> names) {

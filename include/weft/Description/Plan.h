@@ -85,9 +85,9 @@ bool operator==(const PlanSpec &a, const PlanSpec &b);
 /// ffn, vocab, hidden, positions, experts, and keys, the sequence of attention's keys and values.
 std::span<const std::string_view> dimensionNames();
 
-/// Returns true if `name` is one of dimensionNames(); or micro_batch, or channel, height, width,
-/// depth or classes, which only variables of some modules have; or d0 to d99, the names of a
-/// graph's dimensions that have no other name.
+/// Returns true if `name` is one of dimensionNames(); or micro_batch, channel, height, width,
+/// depth, classes, latent, query_latent, plain, rotary, value or history, which variables of some
+/// modules have; or d0 to d99, the names of a graph's dimensions that have no other name.
 bool isDimensionName(std::string_view name);
 
 /// Returns true if `name` is a dimension that only operations have: factorN, factor number N of the

@@ -264,9 +264,9 @@ def FuseMapsPass : Pass<"fuse-maps", "::mlir::func::FuncOp"> {
     between them never reaches memory, and nothing is computed twice. A map of few operations
     becomes part of all its readers, if these are maps and sums of maps and read no more memory
     together afterwards. A map without operands is a constant and becomes part of every map that
-    reads it. Duplicate operands of a map become one, and unused ones are dropped. A map with more
-    than 512 operations for each element takes in no more: beside them a write and a reread are
-    nothing, and a long chain of ops becomes kernels of bounded size. After: no such pair is left.
+    reads it. Duplicate operands of a map become one, and unused ones are dropped. No map gets more
+    than 512 operations for each element in this way: beside them a write and a reread are nothing,
+    and a long chain of ops becomes kernels of bounded size. After: no other such pair is left.
 
     ```mlir
     func.func private @f(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
