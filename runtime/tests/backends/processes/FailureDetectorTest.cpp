@@ -20,6 +20,7 @@ using namespace weft::rt::mpi;
 namespace {
 
 constexpr int kRanks = 3;
+constexpr Bytes32 kKey = {1, 2, 3};
 constexpr std::chrono::seconds kPatience(60), kGrace(60);
 
 /// The end of a rank's run.
@@ -38,13 +39,14 @@ struct Ranks {
 
   /// `begins` is called by rank 0 before the others wait, `goesOn` before it looks at messages.
   template <typename Begin, typename GoOn> Ranks(const Begin &begins, const GoOn &goesOn) {
-    const uint64_t secret = std::chrono::steady_clock::now().time_since_epoch().count();
-    connect(secret);
+    const std::string run =
+        std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+    connect();
     std::latch haveBegun{1};
     std::vector<std::thread> others;
     for (int64_t rank = 1; rank < kRanks; ++rank) {
       others.emplace_back([&, rank] {
-        FailureDetector detector(*channels[rank], rank, places(), secret, kGrace);
+        FailureDetector detector(*channels[rank], rank, places(), run, kGrace);
         haveBegun.wait();
         detector.waits({"rank " + std::to_string(rank) + " waited", true, 0, 1, {0}, kPatience});
         haveWaited.count_down();
@@ -53,7 +55,7 @@ struct Ranks {
         channels[rank].reset();
       });
     }
-    auto detector = std::make_unique<FailureDetector>(*channels[0], 0, places(), secret, kGrace);
+    auto detector = std::make_unique<FailureDetector>(*channels[0], 0, places(), run, kGrace);
     begins(*this);
     haveBegun.count_down();
     goesOn(*this);
@@ -84,18 +86,18 @@ private:
     ends[rank].reports = detector.reportsErrors();
   }
 
-  void connect(uint64_t secret) {
+  void connect() {
     for (std::unique_ptr<ControlChannel> &channel : channels) {
       channel = std::make_unique<ControlChannel>();
     }
-    Result<std::string> address = channels[0]->listen();
+    Result<std::string> address = channels[0]->listen("127.0.0.1");
     ASSERT_TRUE(address) << address.error().message;
     std::vector<std::thread> others;
     for (int64_t rank = 1; rank < kRanks; ++rank) {
       others.emplace_back(
-          [&, rank] { EXPECT_TRUE(channels[rank]->connect(*address, rank, secret)); });
+          [&, rank] { EXPECT_TRUE(channels[rank]->connect(*address, rank, kKey, kPatience)); });
     }
-    EXPECT_TRUE(channels[0]->accept(kRanks, secret, kPatience));
+    EXPECT_TRUE(channels[0]->accept(kRanks, kKey, kPatience));
     for (std::thread &other : others) {
       other.join();
     }
