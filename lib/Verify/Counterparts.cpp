@@ -11,6 +11,8 @@
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include <set>
 
 using namespace mlir;
@@ -20,6 +22,10 @@ namespace weft::verify {
 bool isMovement(Operation *op) {
   return isa<ReshardOp, AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp, SliceOp,
              PartialOp>(op);
+}
+
+bool isOfMask(Operation *op) {
+  return isPaddingMask(op) || (isa<IotaOp>(op) && llvm::all_of(op->getUsers(), isPaddingMask));
 }
 
 bool isCast(Operation *op) {
@@ -38,6 +44,11 @@ Value originOf(Value value) {
 StringRef placeOf(Location loc) {
   auto name = loc->findInstanceOf<NameLoc>();
   return name ? name.getName().getValue() : StringRef();
+}
+
+std::string describe(Operation *op) {
+  StringRef place = placeOf(op->getLoc());
+  return (place + (place.empty() ? "(" : " (") + op->getName().stripDialect() + ")").str();
 }
 
 LayerNames::LayerNames(const std::vector<int64_t> &layers) {
@@ -142,77 +153,196 @@ std::string callsAround(Operation *op) {
   return text;
 }
 
-/// The surroundings by which ops are distinguished.
-enum class Detail { Place, Operands, Calls };
+/// Distinguishes ops whose result is stored or observed: returns the name, past ops that only move
+/// or round the result.
+StringRef nameBehind(Value value) {
+  for (Operation *user : value.getUsers()) {
+    StringRef name = isMovement(user) || isCast(user) ? nameBehind(user->getResult(0))
+                     : user->getNumResults() == 0     ? nameIn(user)
+                                                      : "";
+    if (!name.empty()) {
+      return name;
+    }
+  }
+  return "";
+}
+
+StringRef nameBehind(Operation *op) {
+  return op->getNumResults() > 0 ? nameBehind(op->getResult(0)) : "";
+}
+
+/// Writes what `type` holds, without sizes and precisions.
+void printForm(Type type, llvm::raw_ostream &os) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  os << (isa<FloatType>(getElementTypeOrSelf(type)) ? 'f' : 'i')
+     << (tensor ? tensor.getRank() : -1);
+}
+
+/// Returns true if `attribute` says what an op does, whatever its layer, its sizes and its
+/// precision.
+bool saysWhat(Attribute attribute) {
+  if (auto text = dyn_cast<StringAttr>(attribute)) {
+    return !text.getValue().contains("layers.");
+  }
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  return list && !list.empty() && llvm::all_of(list, llvm::IsaPred<AffineMapAttr>);
+}
+
+/// Returns what distinguishes ops of one kind in one place: the ranks of their values, attributes,
+/// and the scalar ops of their regions other than casts and constants.
+std::string formOf(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())}) {
+    os << '|';
+    for (Type type : types) {
+      printForm(type, os);
+    }
+  }
+  for (NamedAttribute attribute : op->getAttrs()) {
+    if (saysWhat(attribute.getValue())) {
+      os << '|' << attribute.getValue();
+    }
+  }
+  for (Region &region : op->getRegions()) {
+    region.walk([&](Operation *scalar) {
+      if (!isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp>(scalar)) {
+        os << '|' << scalar->getName();
+      }
+    });
+  }
+  return text;
+}
+
+/// The surroundings by which ops are distinguished: each with those before.
+enum class Detail { Place, Operands, Calls, Uses };
 
 using Classes = std::map<std::string, SmallVector<Operation *>>;
 
-/// Groups the ops on tensors of a function by name and place, in order. With `names`, the function
-/// is of the large model, and its layers get their numbers in the small one.
-Classes classesOf(func::FuncOp function, const LayerNames *names, Detail detail) {
-  Classes classes;
-  auto add = [&](std::string &key, StringRef name) {
-    std::optional<std::string> text = names ? names->toSmall(name) : name.str();
-    key += text ? "|" + *text : "";
-    return text.has_value();
-  };
-  for (Operation &op : function.getBody().front()) {
-    if (isMovement(&op) || isCast(&op) ||
-        (!hasTensor(op.getOperandTypes()) && !hasTensor(op.getResultTypes()) &&
-         !isa<func::ReturnOp>(op))) {
-      continue;
-    }
-    std::string key = isPaddingMask(&op) ? "mask" : op.getName().getStringRef().str();
-    if (add(key, placeOf(op.getLoc())) && add(key, nameIn(&op)) &&
-        (detail == Detail::Place || add(key, nameBefore(&op))) &&
-        (detail != Detail::Calls || add(key, callsAround(&op)))) {
-      classes[key].push_back(&op);
-    }
-  }
-  return classes;
-}
+/// Pairs the ops of a function of the small model with those of one of the large model.
+class Pairing {
+public:
+  Pairing(func::FuncOp ofSmall, func::FuncOp ofLarge, const LayerNames &names)
+      : ofSmall(ofSmall), ofLarge(ofLarge), names(names) {}
 
-/// Pairs the ops of classes that have the same number of ops in both models, or, with `mayBeFewer`,
-/// fewer in the small one.
-void pair(const Classes &small, const Classes &large, bool mayBeFewer, Counterparts &counterparts) {
-  for (const auto &[key, ops] : small) {
-    auto it = large.find(key);
-    if (it == large.end() || ops.size() > it->second.size() ||
-        (ops.size() < it->second.size() && !mayBeFewer)) {
-      continue;
-    }
-    for (auto [op, counterpart] : llvm::zip(ops, it->second)) {
-      counterparts.try_emplace(op, counterpart);
-    }
-  }
-}
-
-} // namespace
-
-bool isOfMask(Operation *op) {
-  return isPaddingMask(op) || (isa<IotaOp>(op) && llvm::all_of(op->getUsers(), isPaddingMask));
-}
-
-FailureOr<Counterparts> findCounterparts(func::FuncOp ofSmall, func::FuncOp ofLarge,
-                                         const LayerNames &names) {
-  Counterparts counterparts;
-  auto pairBy = [&](Detail detail, bool mayBeFewer) {
-    pair(classesOf(ofSmall, nullptr, detail), classesOf(ofLarge, &names, detail), mayBeFewer,
-         counterparts);
-  };
-  pairBy(Detail::Place, false);
-  // The operands of an op tell its layer, and the calls around it its part of a sequence.
-  pairBy(Detail::Operands, false);
-  pairBy(Detail::Calls, false);
-  pairBy(Detail::Operands, true);
-  for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place)) {
-    for (Operation *op : ops) {
-      if (!counterparts.contains(op) && !isOfMask(op)) {
-        return op->emitError("has no counterpart in @") << ofLarge.getSymName();
+  /// Pairs ops that have no counterparts yet, in order, if they are distinguished alike and there
+  /// are as many in both models, or, with `mayBeFewer`, fewer in the small one.
+  void pair(Detail detail, bool hasForm, bool mayBeFewer) {
+    Classes large = classesOf(ofLarge, &names, detail, hasForm);
+    for (const auto &[key, ops] : classesOf(ofSmall, nullptr, detail, hasForm)) {
+      auto it = large.find(key);
+      if (it == large.end() || ops.size() > it->second.size() ||
+          (ops.size() < it->second.size() && !mayBeFewer)) {
+        continue;
+      }
+      for (auto [op, counterpart] : llvm::zip(ops, it->second)) {
+        counterparts[op] = counterpart;
+        taken.insert(counterpart);
       }
     }
   }
-  return counterparts;
+
+  /// Pairs masks whose uses are counterparts, the last masks first. Their places can differ: a mask
+  /// has the place of what it masks, which with other precisions may be a cast.
+  void pairMasksByUse() {
+    for (Operation &op : llvm::reverse(ofSmall.getBody().front())) {
+      if (!isPaddingMask(&op) || counterparts.contains(&op)) {
+        continue;
+      }
+      for (OpOperand &use : op.getUses()) {
+        Operation *like = counterparts.lookup(use.getOwner());
+        Operation *mask = like && like->getNumOperands() == use.getOwner()->getNumOperands()
+                              ? sourceOf(like->getOperand(use.getOperandNumber()))
+                              : nullptr;
+        if (mask && isPaddingMask(mask) && formOf(mask) == formOf(&op) &&
+            taken.insert(mask).second) {
+          counterparts[&op] = mask;
+          pairNumbers(op.getOperand(1), mask->getOperand(1));
+          break;
+        }
+      }
+    }
+  }
+
+  /// Returns an op of the small model that has no counterpart, or null.
+  Operation *findUnpaired() const {
+    for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place, false)) {
+      for (Operation *op : ops) {
+        if (!isOfMask(op)) {
+          return op;
+        }
+      }
+    }
+    return nullptr;
+  }
+
+  Counterparts take() { return std::move(counterparts); }
+
+private:
+  /// Groups the ops on tensors of a function that have no counterparts, in order. With `from`, the
+  /// function is of the large model, and its layers get their numbers in the small one.
+  Classes classesOf(func::FuncOp function, const LayerNames *from, Detail detail,
+                    bool hasForm) const {
+    Classes classes;
+    auto add = [&](std::string &key, StringRef name) {
+      std::optional<std::string> text = from ? from->toSmall(name) : name.str();
+      key += text ? "|" + *text : "";
+      return text.has_value();
+    };
+    for (Operation &op : function.getBody().front()) {
+      if (isMovement(&op) || isCast(&op) || counterparts.contains(&op) || taken.contains(&op) ||
+          (isPaddingMask(&op) && !hasForm) ||
+          (!hasTensor(op.getOperandTypes()) && !hasTensor(op.getResultTypes()) &&
+           !isa<func::ReturnOp>(op))) {
+        continue;
+      }
+      std::string key = isPaddingMask(&op) ? "mask" : op.getName().getStringRef().str();
+      if (add(key, placeOf(op.getLoc())) && add(key, nameIn(&op)) &&
+          (!hasForm || add(key, formOf(&op))) &&
+          (detail == Detail::Place || add(key, nameBefore(&op))) &&
+          (detail < Detail::Calls || add(key, callsAround(&op))) &&
+          (detail < Detail::Uses || add(key, nameBehind(&op)))) {
+        classes[key].push_back(&op);
+      }
+    }
+    return classes;
+  }
+
+  /// Pairs the ops that number the elements of two masks.
+  void pairNumbers(Value small, Value large) {
+    Operation *numbers = sourceOf(small), *like = sourceOf(large);
+    if (numbers && like && numbers->getName() == like->getName() &&
+        !counterparts.contains(numbers)) {
+      counterparts[numbers] = like;
+      taken.insert(like);
+    }
+  }
+
+  func::FuncOp ofSmall, ofLarge;
+  const LayerNames &names;
+  Counterparts counterparts;
+  DenseSet<Operation *> taken;
+};
+
+} // namespace
+
+FailureOr<Counterparts> findCounterparts(func::FuncOp ofSmall, func::FuncOp ofLarge,
+                                         const LayerNames &names) {
+  Pairing pairing(ofSmall, ofLarge, names);
+  // Other precisions and numbers of layers can change what an op looks like.
+  for (bool hasForm : {true, false}) {
+    // The operands of an op tell its layer, the calls around it its part of a sequence, and its
+    // uses its variable. Layers can have another order in the small model, so details go first.
+    for (Detail detail : {Detail::Uses, Detail::Calls, Detail::Operands, Detail::Place}) {
+      pairing.pair(detail, hasForm, false);
+    }
+    pairing.pair(Detail::Operands, hasForm, true);
+    pairing.pairMasksByUse();
+  }
+  if (Operation *op = pairing.findUnpaired()) {
+    return op->emitError() << describe(op) << " has no counterpart in @" << ofLarge.getSymName();
+  }
+  return pairing.take();
 }
 
 } // namespace weft::verify

@@ -37,6 +37,9 @@ bool isOfMask(mlir::Operation *op);
 /// Returns the name of a place in the model; empty if it has none.
 llvm::StringRef placeOf(mlir::Location loc);
 
+/// Returns the place and the kind of an op: "layers.0/mlp.down (contract)".
+std::string describe(mlir::Operation *op);
+
 /// Translates numbers of layers between the large and the small model.
 class LayerNames {
 public:
@@ -56,9 +59,10 @@ private:
 
 using Counterparts = llvm::DenseMap<mlir::Operation *, mlir::Operation *>;
 
-/// Returns the counterpart in `ofLarge` of each op on tensors of the function `ofSmall`, by name,
-/// place and order. Fails with a diagnostic if an op has none. Only a mask of padding may have
-/// none, because masks depend on the precision.
+/// Returns the counterpart in `ofLarge` of each op on tensors of the function `ofSmall`: by name,
+/// place, what it computes, and its surroundings; in order among ops that all these do not
+/// distinguish. Fails with a diagnostic if an op has none. Only a mask of padding may have none,
+/// because masks depend on the precision.
 llvm::FailureOr<Counterparts> findCounterparts(mlir::func::FuncOp ofSmall,
                                                mlir::func::FuncOp ofLarge, const LayerNames &names);
 

@@ -123,15 +123,11 @@ private:
     return success();
   }
 
-  /// Returns the number of an argument's counterpart. If both functions have equally many
-  /// arguments, it is the argument's own number. Functions with arguments for each layer have fewer
-  /// in the small model: then the counterpart is the operand, in the same place, of the counterpart
-  /// of the argument's user.
+  /// Returns the number of an argument's counterpart: the operand, in the same place, of the
+  /// counterpart of the argument's user. Functions with arguments for each layer have fewer in the
+  /// small model, perhaps in another order. An argument of no use has the same number.
   static std::optional<unsigned> findArgument(BlockArgument argument, func::FuncOp counterpart,
                                               const Counterparts &counterparts) {
-    if (argument.getOwner()->getNumArguments() == counterpart.getNumArguments()) {
-      return argument.getArgNumber();
-    }
     for (OpOperand &use : argument.getUses()) {
       Operation *like = counterparts.lookup(use.getOwner());
       if (like && use.getOwner()->getNumOperands() == like->getNumOperands()) {
@@ -141,6 +137,9 @@ private:
         }
       }
     }
+    if (argument.getOwner()->getNumArguments() == counterpart.getNumArguments()) {
+      return argument.getArgNumber();
+    }
     // An index, such as that of the micro-batch, is the first argument.
     bool isFirst = argument.getArgNumber() == 0 && counterpart.getNumArguments() > 0;
     return isFirst && argument.getType() == counterpart.getArgument(0).getType()
@@ -148,33 +147,45 @@ private:
                : std::nullopt;
   }
 
-  /// Shards the results of a function. If the large function has more results, each follows the
-  /// result of its producer's counterpart.
+  /// Shards the results of a function: each like the result of its producer's counterpart.
+  /// Functions with results for each layer have fewer in the small model, perhaps in another order.
   LogicalResult followEnd(Operation *end, Operation *like, const Counterparts &counterparts) {
-    if (end->getNumOperands() == like->getNumOperands()) {
-      return follow(end, like);
-    }
     for (OpOperand &operand : end->getOpOperands()) {
-      auto made = dyn_cast<OpResult>(originOf(operand.get()));
-      Operation *maker = made ? counterparts.lookup(made.getOwner()) : nullptr;
-      auto of = llvm::find_if(like->getOperands(), [&](Value value) {
-        auto other = dyn_cast<OpResult>(originOf(value));
-        return maker && other && other.getOwner() == maker &&
-               other.getResultNumber() == made.getResultNumber();
-      });
-      if (of == like->operand_end() || !isLike(operand.get().getType(), (*of).getType())) {
+      Value of = findResult(operand, like, counterparts);
+      if (!of || !isLike(operand.get().getType(), of.getType())) {
         return end->emitError("has other results than in the plan");
       }
-      bring(operand, *of, (*of).getType());
+      if (isa<RankedTensorType>(of.getType())) {
+        bring(operand, of, of.getType());
+      }
     }
     return success();
+  }
+
+  /// Returns the operand of `like` that is the counterpart of a result, or null.
+  static Value findResult(OpOperand &result, Operation *like, const Counterparts &counterparts) {
+    auto made = dyn_cast<OpResult>(originOf(result.get()));
+    Operation *maker = made ? counterparts.lookup(made.getOwner()) : nullptr;
+    for (Value value : like->getOperands()) {
+      auto other = dyn_cast<OpResult>(originOf(value));
+      if (maker && other && other.getOwner() == maker &&
+          other.getResultNumber() == made.getResultNumber()) {
+        return value;
+      }
+    }
+    auto end = cast<func::ReturnOp>(result.getOwner());
+    return end.getNumOperands() == like->getNumOperands()
+               ? like->getOperand(result.getOperandNumber())
+               : Value();
   }
 
   LogicalResult follow(Operation *op, Operation *like) {
     if (auto call = dyn_cast<CallOp>(op)) {
       return follow(call, cast<CallOp>(like));
     }
-    auto refuse = [&] { return op->emitError("is another op than in the plan"); };
+    auto refuse = [&] {
+      return op->emitError() << describe(op) << " is another op than in the plan";
+    };
     // The small model may have fewer parts of a sequence.
     if (op->getNumResults() > like->getNumResults() ||
         (op->getNumOperands() > 0 && like->getNumOperands() == 0)) {
@@ -200,19 +211,20 @@ private:
     return success();
   }
 
-  /// Shards a mask that only the small model has like the value that it masks, and its iota like
-  /// the masked dimension.
+  /// Shards a mask that only the small model has like the value that it masks, without pending
+  /// sums, and its iota like the masked dimension.
   void followOperand(Operation *op) {
+    OpBuilder builder(op);
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     if (isa<IotaOp>(op)) {
       op->getResult(0).setType(withSharding(type, lyingAs({ArrayAttr::get(op->getContext(), {})})));
       return;
     }
-    ShardingAttr masked = getSharding(op->getOperand(0).getType());
+    ShardingAttr masked = lyingAs(getSharding(op->getOperand(0).getType()).getDims());
     op->getResult(0).setType(withSharding(type, masked));
+    op->setOperand(0, reshard(builder, op->getOperand(0), op->getResult(0).getType()));
     unsigned dim = cast<MapOp>(op).getInputDims(1).front();
     auto numbers = cast<RankedTensorType>(op->getOperand(1).getType());
-    OpBuilder builder(op);
     op->setOperand(1, reshard(builder, op->getOperand(1),
                               withSharding(numbers, lyingAs({masked.getDims()[dim]}))));
   }

@@ -89,11 +89,6 @@ private:
   /// Returns true if `op` changes only the sharding or the padding of its operand.
   static bool keepsValue(Operation *op) { return isMovement(op) || isPaddingMask(op); }
 
-  static std::string describe(Operation *op) {
-    StringRef place = placeOf(op->getLoc());
-    return (place + (place.empty() ? "(" : " (") + op->getName().stripDialect() + ")").str();
-  }
-
   static bool isShown(Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && isa<FloatType>(type.getElementType());

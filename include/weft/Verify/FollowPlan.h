@@ -10,7 +10,7 @@
 // the large program, and the same collectives and reshards.
 //
 // Counterparts have equal names and places in the model. The two modules may differ only in sizes,
-// numbers of layers, precisions and sizes of mesh axes.
+// numbers and order of layers, precisions and sizes of mesh axes.
 //
 //===----------------------------------------------------------------------===//
 
