@@ -79,14 +79,12 @@ bool printCollectives(const OriginalPlan &plan, const SmallProgram &split) {
 class Verification {
 public:
   Verification(const CompileOptions &options, const Descriptions &descriptions, int64_t reserve)
-      : options(options), descriptions(descriptions), reserve(reserve),
-        shrunk(verify::shrink(*descriptions.model, descriptions.recipe, descriptions.plan)) {}
+      : options(options), descriptions(descriptions), reserve(reserve) {}
 
   llvm::Error run() {
     if (llvm::Error error = folder.create("weft-verify")) {
       return error;
     }
-    printShrunk(shrunk);
     if (llvm::Error error = compile()) {
       return error;
     }
@@ -124,19 +122,47 @@ private:
     }
     plan = std::move(*planned);
     stopwatch.lap("planned the model as it is");
-    auto compiled = compileSmall(requestFor(true), folder.file("split"));
-    if (!compiled) {
-      return compiled.takeError();
+    if (llvm::Error error = compileSplit()) {
+      return error;
     }
-    split = std::move(*compiled);
-    stopwatch.lap("compiled the small one for " + std::to_string(shrunk.plan.ranks()) + " ranks");
-    compiled = compileSmall(requestFor(false), folder.file("single"));
+    auto compiled = compileSmall(requestFor(false), folder.file("single"));
     if (!compiled) {
       return compiled.takeError();
     }
     single = std::move(*compiled);
     stopwatch.lap("compiled it for one rank");
     return writeMadeUpData(folder.file("data"), single.program, verify::kSteps);
+  }
+
+  /// Makes the model smaller and compiles it for the ranks. If axes of the least sizes divide what
+  /// the plan's own do not, the ops can differ so that they cannot follow the plan: then more ranks
+  /// keep these divisibilities.
+  llvm::Error compileSplit() {
+    shrunk = shrunkTo(verify::AxisSizes::Least);
+    printShrunk(shrunk);
+    llvm::Expected<SmallProgram> compiled = compileSmall(requestFor(true), folder.file("split"));
+    if (!compiled) {
+      int64_t ranks = shrunk.plan.ranks();
+      verify::Shrunk other = shrunkTo(verify::AxisSizes::Divisors);
+      if (other.plan.ranks() <= ranks) {
+        return compiled.takeError();
+      }
+      llvm::outs() << "not with " << ranks << " ranks: " << llvm::toString(compiled.takeError())
+                   << '\n';
+      shrunk = std::move(other);
+      printShrunk(shrunk);
+      compiled = compileSmall(requestFor(true), folder.file("split"));
+    }
+    if (!compiled) {
+      return compiled.takeError();
+    }
+    split = std::move(*compiled);
+    stopwatch.lap("compiled the small one for " + std::to_string(shrunk.plan.ranks()) + " ranks");
+    return llvm::Error::success();
+  }
+
+  verify::Shrunk shrunkTo(verify::AxisSizes axes) const {
+    return verify::shrink(*descriptions.model, descriptions.recipe, descriptions.plan, axes);
   }
 
   /// Runs the steps [first, end) of a program.
@@ -320,9 +346,9 @@ private:
   const CompileOptions &options;
   const Descriptions &descriptions;
   const int64_t reserve;
-  const verify::Shrunk shrunk;
   TemporaryFolder folder;
   Stopwatch stopwatch;
+  verify::Shrunk shrunk;
   OriginalPlan plan;
   SmallProgram split, single;
   uint64_t seed = 0;

@@ -18,6 +18,9 @@ namespace {
 
 using desc::AxisSpec;
 
+/// Most ranks of the small model.
+constexpr int64_t kMostRanks = 16, kMostRanksOfDivisors = 64;
+
 /// Layers of one kind in the small model.
 constexpr int64_t kLayersOfAKind = 2;
 
@@ -49,8 +52,8 @@ class Shrinker {
 public:
   /// Keeps at least `leastHeads` heads of keys, if the model has that many.
   Shrinker(const desc::ModelSpec &model, const desc::RecipeSpec &recipe, const desc::PlanSpec &plan,
-           int64_t leastHeads)
-      : model(model), recipe(recipe), small(withSmallMesh({model, recipe, plan, {}, {}, {}})),
+           AxisSizes axes, int64_t leastHeads)
+      : model(model), recipe(recipe), small(withSmallMesh({model, recipe, plan, {}, {}, {}}, axes)),
         sizes(plan, small.plan), leastHeads(leastHeads) {}
 
   /// Returns the number of pairs of sides of matrices of which the shorter has become the longer; 0
@@ -103,10 +106,11 @@ private:
     bool isWidth;
   };
 
-  static Shrunk withSmallMesh(Shrunk small);
+  static Shrunk withSmallMesh(Shrunk small, AxisSizes axes);
   /// Records the change to a chosen size, and the properties that it does not keep.
   void tell(const std::string &what, const LargeDimension &dimension, int64_t chosen);
   void chooseLayers();
+  int64_t choose(LargeDimension &dimension);
   void chooseSizes();
   /// The size of a side of matrices, in the large and in the small model.
   using Side = std::pair<int64_t, int64_t>;
@@ -133,28 +137,36 @@ private:
   int64_t plain = 0;
 };
 
-/// Returns the largest proper divisor of `size`; 2 for a prime.
-int64_t smallerAxis(int64_t size) {
+/// Returns the largest proper divisor of `size`; 1 for a prime.
+int64_t largestDivisor(int64_t size) {
   for (int64_t divisor = 2; divisor * divisor <= size; ++divisor) {
     if (size % divisor == 0) {
       return size / divisor;
     }
   }
-  return 2;
+  return 1;
 }
 
-Shrunk Shrinker::withSmallMesh(Shrunk small) {
+Shrunk Shrinker::withSmallMesh(Shrunk small, AxisSizes axes) {
   std::vector<AxisSpec> &mesh = small.plan.mesh;
   const std::vector<AxisSpec> before = mesh;
-  while (small.plan.ranks() > kMostRanks) {
+  const int64_t most = axes == AxisSizes::Least ? kMostRanks : kMostRanksOfDivisors;
+  auto smaller = [&](const AxisSpec &axis) {
+    int64_t least = axes == AxisSizes::Least ? std::min<int64_t>(axis.size, 2) : axis.size;
+    int64_t divisor = largestDivisor(axis.size);
+    return divisor > 1 ? divisor : least;
+  };
+  while (small.plan.ranks() > most) {
     auto longest =
-        std::max_element(mesh.begin(), mesh.end(),
-                         [](const AxisSpec &a, const AxisSpec &b) { return a.size < b.size; });
-    if (longest->size == 2) {
-      small.notKept.push_back("at most " + text(kMostRanks) + " ranks: no axis gets less than 2");
+        std::max_element(mesh.begin(), mesh.end(), [&](const AxisSpec &a, const AxisSpec &b) {
+          return std::pair(smaller(a) < a.size, a.size) < std::pair(smaller(b) < b.size, b.size);
+        });
+    if (smaller(*longest) == longest->size) {
+      small.notKept.push_back("at most " + text(most) + " ranks: no axis gets less than " +
+                              text(longest->size));
       break;
     }
-    longest->size = smallerAxis(longest->size);
+    longest->size = smaller(*longest);
   }
   for (size_t i = 0; i < mesh.size(); ++i) {
     if (mesh[i].size != before[i].size) {
@@ -164,8 +176,7 @@ Shrunk Shrinker::withSmallMesh(Shrunk small) {
   return small;
 }
 
-/// Chooses two layers of each kind, if there are that many. Layers with plain MLPs keep their
-/// place: before all layers with experts, or before each.
+/// Chooses two layers of each kind, if there are that many.
 void Shrinker::chooseLayers() {
   std::array<std::vector<int64_t>, 2> ofKind;
   for (int64_t layer = 0; layer < model.layers; ++layer) {
@@ -184,6 +195,18 @@ void Shrinker::chooseLayers() {
   set("layers", small.model.layers, int64_t(small.layers.size()));
 }
 
+/// Chooses a size, with as many parts as in the large model if with fewer there is no size that
+/// divides as the large one does.
+int64_t Shrinker::choose(LargeDimension &dimension) {
+  int64_t chosen = sizes.choose(dimension);
+  if (dimension.smallParts < dimension.largeParts &&
+      (chosen % dimension.smallParts != 0 || !sizes.difference(dimension, chosen).empty())) {
+    dimension.smallParts = dimension.largeParts;
+    chosen = sizes.choose(dimension);
+  }
+  return chosen;
+}
+
 /// Chooses sizes with little room first, because those with much room can avoid them.
 void Shrinker::chooseSizes() {
   std::vector<Choice *> bySize;
@@ -196,7 +219,7 @@ void Shrinker::chooseSizes() {
   bool comparesWidths = desc::updatesMatrices(recipe.optimizer);
   for (Choice *choice : bySize) {
     if (!comparesWidths || !choice->isWidth) {
-      *choice->field = sizes.choose(choice->dimension);
+      *choice->field = choose(choice->dimension);
     }
   }
   if (comparesWidths) {
@@ -205,6 +228,9 @@ void Shrinker::chooseSizes() {
   }
   for (const Choice &choice : dimensions) {
     tell(choice.what, choice.dimension, *choice.field);
+    if (choice.dimension.name == "sequence") {
+      set("loss_chunks", small.recipe.lossChunks, choice.dimension.smallParts);
+    }
   }
   dimensions.clear();
 }
@@ -265,7 +291,7 @@ void Shrinker::addModelSizes() {
            .least = 6,
            .halves = true,
            .largeParts = recipe.lossChunks,
-           .smallParts = small.recipe.lossChunks});
+           .smallParts = std::min(recipe.lossChunks, kParts)});
   addWidth("hidden", to.hidden, {.name = "hidden", .least = 8});
   addSize("kv_heads", to.kvHeads, {.name = "kv_heads", .least = leastHeads});
   group = model.group();
@@ -321,8 +347,10 @@ void Shrinker::shrinkLengths() {
   if (model.attentionWindow >= recipe.sequenceLength) {
     set("attention_window", to.attentionWindow, sequence);
   } else if (model.attentionWindow > 0) {
+    // A window of 1 has no gradients of queries and keys, but rounding errors that Muon would
+    // scale.
     set("attention_window", to.attentionWindow,
-        std::clamp<int64_t>(sequence * 2 / 3, 1, model.attentionWindow));
+        std::clamp<int64_t>(sequence * 2 / 3, 1, std::max<int64_t>(model.attentionWindow, 2)));
   }
   if (std::optional<int64_t> &end = small.recipe.documentEnd) {
     // The made-up data has many small numbers, so documents end within a small sequence.
@@ -363,7 +391,6 @@ void Shrinker::shrinkRecipe() {
   addSize(parts > 1 ? "micro-batch" : "batch", microBatch,
           {.name = "batch", .least = std::max<int64_t>(2, together), .multipleOf = together});
   set("accumulation", parts, std::min(parts, kParts));
-  set("loss_chunks", to.lossChunks, std::min(to.lossChunks, kParts));
   if (recipe.precision != desc::Precision::F64) {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});
     to.precision = desc::Precision::F64;
@@ -372,8 +399,7 @@ void Shrinker::shrinkRecipe() {
     small.notKept.push_back("rounding to tf32 in matmuls: all is compared in float64");
   }
   if (recipe.precision == desc::Precision::F16) {
-    small.notKept.push_back("rounding to f16, and the loss scale: all is compared in float64");
-    to.lossScale.reset();
+    small.notKept.push_back("rounding to f16: all is compared in float64");
   }
   if (recipe.precision == desc::Precision::BF16) {
     small.notKept.push_back(
@@ -398,13 +424,13 @@ void Shrinker::shrinkOptimizer() {
 } // namespace
 
 Shrunk shrink(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
-              const desc::PlanSpec &plan) {
+              const desc::PlanSpec &plan, AxisSizes axes) {
   // Hidden is often as large as all heads: more heads leave other sides room below it.
   Shrunk best;
   std::optional<int64_t> fewest;
   int64_t most = std::clamp<int64_t>(model.kvHeads, kLeastHeads, kMostHeads);
   for (int64_t heads = kLeastHeads; heads <= most && fewest != 0; ++heads) {
-    Shrinker shrinker(model, recipe, plan, heads);
+    Shrinker shrinker(model, recipe, plan, axes, heads);
     Shrunk shrunk = shrinker.run();
     if (!fewest || shrinker.sidesTurned() < *fewest) {
       best = std::move(shrunk);

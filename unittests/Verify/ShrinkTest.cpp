@@ -89,6 +89,15 @@ TEST(ShrinkTest, AxesShrinkToSixteenRanksButNeverToOne) {
   EXPECT_EQ(axesOf(shrunkOf("dp=2,ep=2,cp=512,tp=2").plan), (std::vector<int64_t>{2, 2, 2, 2}));
 }
 
+TEST(ShrinkTest, AxesOfDivisorsDivideNothingNew) {
+  auto sizes = [](const std::string &pins) {
+    return axesOf(shrink(modelOf(), recipeOf(), planOf(pins), AxisSizes::Divisors).plan);
+  };
+  EXPECT_EQ(sizes("dp=8,tp=8"), (std::vector<int64_t>{8, 8}));
+  EXPECT_EQ(sizes("dp=64,tp=5"), (std::vector<int64_t>{8, 5}));
+  EXPECT_EQ(sizes("dp=17,tp=5"), (std::vector<int64_t>{17, 5}));
+}
+
 TEST(ShrinkTest, ManyAxesHaveMoreRanksAndItSaysSo) {
   desc::PlanSpec plan = *desc::parseMesh("a=4,b=2,c=2,d=2,e=2");
   Shrunk small = shrink(modelOf(), recipeOf(), plan);
@@ -252,6 +261,34 @@ TEST(ShrinkTest, TwoMicroBatchesAndTwoChunksOfManyStay) {
   small = shrink(modelOf(), recipeOf(), planOf("dp=2,accumulation=2"));
   EXPECT_EQ(small.plan.accumulation, 2);
   EXPECT_EQ(small.recipe.lossChunks, 1);
+}
+
+TEST(ShrinkTest, ChunksStayWhereFewerWouldDivideOtherwise) {
+  auto shrunkBy = [](int64_t sequence, int64_t chunks) {
+    desc::RecipeSpec recipe = recipeOf();
+    recipe.sequenceLength = sequence;
+    recipe.lossChunks = chunks;
+    return shrink(modelOf(), recipe, planOf("tp=2,sp=true"));
+  };
+  // No even number of chunks has an odd sequence, which is not padded as an even one is.
+  Shrunk odd = shrunkBy(15, 3);
+  EXPECT_EQ(odd.recipe.sequenceLength % odd.recipe.lossChunks, 0);
+  EXPECT_EQ(odd.recipe.sequenceLength % 2, 1);
+  // tp divides no chunk of one token.
+  Shrunk ones = shrunkBy(8, 8);
+  EXPECT_EQ(ones.recipe.sequenceLength, ones.recipe.lossChunks);
+}
+
+TEST(ShrinkTest, WindowsOfOneGetAGradientOfQueries) {
+  EXPECT_EQ(shrunkOf("dp=2", "attention_window: 1").model.attentionWindow, 2);
+}
+
+TEST(ShrinkTest, LossScalesStay) {
+  Shrunk small = shrink(modelOf(), recipeOf("adamw {} precision: F16 loss_scale { initial: 256 }"),
+                        planOf("dp=2"));
+  ASSERT_TRUE(small.recipe.lossScale.has_value());
+  EXPECT_EQ(small.recipe.lossScale->initial, 256);
+  EXPECT_EQ(small.recipe.precision, desc::Precision::F64);
 }
 
 TEST(ShrinkTest, LatentAttentionKeepsItsParts) {

@@ -26,9 +26,15 @@
 
 namespace weft::verify {
 
-/// Most ranks of the small model. More than four axes may give more, because each has at least 2
-/// ranks.
-inline constexpr int64_t kMostRanks = 16;
+/// How axes shrink.
+enum class AxisSizes {
+  /// While there are more than 16 ranks, the longest axis gets its largest proper divisor, or 2 for
+  /// a prime. More than four axes may give more ranks, because each has at least 2.
+  Least,
+  /// The same while there are more than 64 ranks, and primes stay: an axis does not begin to divide
+  /// what it did not divide.
+  Divisors,
+};
 
 /// Steps of training: one of warm-up, with optimizer states of zeros; one with the states of the
 /// first; and two more.
@@ -55,9 +61,8 @@ struct Shrunk {
 
 /// Makes a model, a recipe and a plan smaller.
 ///
-///   axes       keep their names and order; while there are more than kMostRanks ranks, the longest
-///              gets its largest proper divisor, or 2 for a prime
-///   layers     two of each kind, if there are that many, in the same order of kinds
+///   axes       keep their names and order; their sizes are as `axes` says
+///   layers     two of each kind, if there are that many, those with experts last
 ///   dimensions the least size that a product of axes divides if and only if it divides the
 ///              original, with at least two elements on each rank, and no two sizes equal; a size
 ///              of 1 does not change. The file of a graph fixes its sizes: only its batch is
@@ -71,7 +76,7 @@ struct Shrunk {
 ///
 /// REQUIRES: the descriptions are valid together.
 Shrunk shrink(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
-              const desc::PlanSpec &plan);
+              const desc::PlanSpec &plan, AxisSizes axes = AxisSizes::Least);
 
 } // namespace weft::verify
 

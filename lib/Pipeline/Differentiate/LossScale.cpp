@@ -23,8 +23,9 @@ constexpr StringRef kScale = "loss_scale", kSteps = "loss_scale_steps";
 /// With greater scales, scaled gradients near 1 are no longer exact integers in float32.
 constexpr double kGreatestScale = 0x1p24;
 
-Value number(OpBuilder &builder, Location loc, double value) {
-  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(float(value)));
+/// Returns `value` in the type of `like`.
+Value number(OpBuilder &builder, Location loc, double value, Value like) {
+  return arith::ConstantOp::create(builder, loc, builder.getFloatAttr(like.getType(), value));
 }
 
 /// Returns `then` if x < y, else `otherwise`, also if one of them is NaN.
@@ -33,10 +34,11 @@ Value selectLess(OpBuilder &builder, Location loc, Value x, Value y, Value then,
   return arith::SelectOp::create(builder, loc, less, then, otherwise);
 }
 
-void declare(ModuleOp module, OptimizerOp optimizer, StringRef name, double value) {
+/// Declares a scalar of `type` that begins with `value`.
+void declare(ModuleOp module, OptimizerOp optimizer, StringRef name, RankedTensorType type,
+             double value) {
   OpBuilder builder(optimizer);
   Location loc = optimizer.getLoc();
-  auto type = RankedTensorType::get({}, builder.getF32Type());
   VariableOp::create(builder, loc, VariableRole::Optimizer, name, builder.getArrayAttr({}),
                      /*decay=*/false, /*matrix=*/DenseI64ArrayAttr(), type);
   if (auto init = module.lookupSymbol<func::FuncOp>("init")) {
@@ -61,9 +63,15 @@ void declareLossScale(ModuleOp module) {
     return;
   }
   OptimizerOp optimizer = *optimizers.begin();
-  declare(module, optimizer, kScale, optimizer.getLossScale().convertToDouble());
+  // As gradients, it is as precise as the parameters.
+  auto isParameter = [](VariableOp variable) {
+    return variable.getRole() == VariableRole::Parameter;
+  };
+  auto parameter = *llvm::find_if(module.getOps<VariableOp>(), isParameter);
+  auto type = RankedTensorType::get({}, parameter.getTensorType().getElementType());
+  declare(module, optimizer, kScale, type, optimizer.getLossScale().convertToDouble());
   if (optimizer.getScaleInterval() > 0) {
-    declare(module, optimizer, kSteps, 0);
+    declare(module, optimizer, kSteps, type, 0);
   }
 }
 
@@ -75,7 +83,8 @@ Value readLossScale(ModuleOp module, OpBuilder &builder, Location loc) {
 Value unscale(OpBuilder &builder, Location loc, Value gradient, Value scale) {
   return createMap(builder, loc, gradient.getType(), {gradient, scale},
                    [](OpBuilder &inner, Location at, ValueRange in) {
-                     Value inverse = arith::DivFOp::create(inner, at, number(inner, at, 1), in[1]);
+                     Value inverse =
+                         arith::DivFOp::create(inner, at, number(inner, at, 1, in[1]), in[1]);
                      return SmallVector<Value>{arith::MulFOp::create(inner, at, in[0], inverse)};
                    })
       .getResult(0);
@@ -84,8 +93,8 @@ Value unscale(OpBuilder &builder, Location loc, Value gradient, Value scale) {
 Value observedNorm(OpBuilder &builder, Location loc, Value norm, Value scale) {
   return createMap(builder, loc, norm.getType(), {norm, scale},
                    [](OpBuilder &inner, Location at, ValueRange in) {
-                     Value skipped = selectLess(inner, at, number(inner, at, 1), in[1],
-                                                number(inner, at, -1), in[0]);
+                     Value skipped = selectLess(inner, at, number(inner, at, 1, in[1]), in[1],
+                                                number(inner, at, -1, in[0]), in[0]);
                      return SmallVector<Value>{selectFinite(inner, at, in[0], in[0], skipped)};
                    })
       .getResult(0);
@@ -102,12 +111,12 @@ void assignLossScale(OpBuilder &builder, Location loc, OptimizerOp optimizer, Va
   MapOp next = createMap(
       builder, loc, {scale.getType(), scale.getType()}, {norm, scale, steps},
       [&](OpBuilder &inner, Location at, ValueRange in) {
-        Value one = number(inner, at, 1), zero = number(inner, at, 0);
-        Value by = number(inner, at, factor), limit = number(inner, at, interval);
+        auto constant = [&](double value) { return number(inner, at, value, in[1]); };
+        Value one = constant(1), zero = constant(0);
+        Value by = constant(factor), limit = constant(interval);
         Value done = arith::AddFOp::create(inner, at, in[2], one);
-        Value grown =
-            arith::MinimumFOp::create(inner, at, arith::MulFOp::create(inner, at, in[1], by),
-                                      number(inner, at, kGreatestScale));
+        Value grown = arith::MinimumFOp::create(
+            inner, at, arith::MulFOp::create(inner, at, in[1], by), constant(kGreatestScale));
         Value shrunk =
             arith::MaximumFOp::create(inner, at, arith::DivFOp::create(inner, at, in[1], by), one);
         Value kept = selectLess(inner, at, done, limit, in[1], grown);
