@@ -73,6 +73,9 @@ private:
       ShardingAttr sharding = getSharding(variable.getTensorType());
       for (auto [dim, dimension] :
            llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+        if (!desc::isDimensionName(dimension.strref())) {
+          continue; // No entry can cut it.
+        }
         facts.push_back({{name},
                          patternsOf(name),
                          dimension.str(),
@@ -213,7 +216,12 @@ private:
       return entry.value == name && StringRef(entry.dimension).starts_with("factor");
     });
     for (auto [number, axes] : llvm::enumerate(sharding.factors)) {
-      plan.shardings.push_back({name, "factor" + std::to_string(number), toNames(axes), {}});
+      std::string dimension = "factor" + std::to_string(number);
+      // Of two entries of a value and a dimension, only the last would hold.
+      std::erase_if(plan.shardings, [&](const desc::ShardingSpec &entry) {
+        return entry.value == name && entry.dimension == dimension;
+      });
+      plan.shardings.push_back({name, dimension, toNames(axes), {}});
     }
   }
 
