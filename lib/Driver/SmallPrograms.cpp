@@ -111,7 +111,7 @@ public:
     SmallProgram result;
     result.path = path;
     Compilation compilation(options, descriptions);
-    if (failed(compilation.begin()) || failed(compilation.runPhase(Phase::Differentiate))) {
+    if (failed(compilation.begin()) || failed(differentiate(compilation))) {
       return makeSilentError();
     }
     if (request.plan) {
@@ -150,6 +150,16 @@ private:
     const desc::Diagnostic &first = review.errors.front();
     return makeError("the model cannot be made smaller under this plan, by " + first.rule + ": " +
                      first.message);
+  }
+
+  LogicalResult differentiate(Compilation &compilation) const {
+    ModuleOp module = compilation.getModule();
+    module->setAttr(kRecomputesAttrName,
+                    Builder(module.getContext())
+                        .getStrArrayAttr(llvm::to_vector_of<StringRef>(request.recomputed)));
+    LogicalResult done = compilation.runPhase(Phase::Differentiate);
+    module->removeAttr(kRecomputesAttrName);
+    return done;
   }
 
   llvm::Error finish(Compilation &compilation, SmallProgram &result) {
@@ -206,6 +216,11 @@ llvm::Expected<OriginalPlan> weft::planOriginal(const CompileOptions &options,
     return makeSilentError();
   }
   OriginalPlan plan;
+  compilation.getModule().walk([&](Operation *op) {
+    if (auto name = op->getAttrOfType<StringAttr>(kRecomputedAttrName)) {
+      plan.recomputed.push_back(name.str());
+    }
+  });
   llvm::raw_string_ostream stream(plan.text);
   compilation.getModule().print(stream, OpPrintingFlags().enableDebugInfo());
   if (failed(compilation.runPhase(Phase::Partition))) {

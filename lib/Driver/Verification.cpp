@@ -108,6 +108,7 @@ private:
     SmallProgramRequest request;
     request.shrunk = &shrunk;
     request.original = &descriptions;
+    request.recomputed = plan.recomputed;
     if (isSplit) {
       request.plan = &plan;
       request.mutation = options.mutation;

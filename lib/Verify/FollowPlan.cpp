@@ -266,7 +266,8 @@ private:
   }
 
   /// Repeats for `operand` the movements by which the large model made `of`, and reshards the
-  /// result to the sharding of `wanted`.
+  /// result to the sharding of `wanted`. Only the latter if the movements cut the value unevenly,
+  /// as they may cut the slots of an expert, whose number is no size of the model.
   void bring(OpOperand &operand, Value of, Type wanted) {
     SmallVector<Operation *> moves;
     for (Operation *op = of.getDefiningOp(); op && (isMovement(op) || isCast(op));
@@ -277,11 +278,27 @@ private:
     }
     Value value = operand.get();
     OpBuilder builder(operand.getOwner());
+    if (!llvm::all_of(moves, [&](Operation *move) {
+          return isEven(sharded(value.getType(), move->getOperand(0).getType())) &&
+                 isEven(sharded(value.getType(), move->getResult(0).getType()));
+        })) {
+      moves.clear();
+    }
     for (Operation *move : llvm::reverse(moves)) {
       value = reshard(builder, value, move->getOperand(0).getType());
       value = repeat(builder, value, move);
     }
     operand.set(reshard(builder, value, wanted));
+  }
+
+  /// Returns true if all shards of each dimension have equally many elements.
+  static bool isEven(Type type) {
+    ShardingAttr sharding = getSharding(type);
+    return !sharding ||
+           llvm::all_of(llvm::enumerate(cast<RankedTensorType>(type).getShape()), [&](auto dim) {
+             return ShapedType::isDynamic(dim.value()) ||
+                    dim.value() % sharding.getShards(dim.index()) == 0;
+           });
   }
 
   /// Reshards `value` to the sharding of `like` in the cheapest way for the small model. Used if

@@ -34,10 +34,10 @@ func.func @loss() -> tensor<f64> {
 // CHECK-LABEL: func.func private @layer_backward(
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf64>, %[[S:[^:]*]]: tensor<8xf64>, %[[U:[^:]*]]: tensor<512x8xf64>, %[[D:[^:]*]]: tensor<8x512xf64>, %[[WIDE:[^:]*]]: tensor<?x512xf64>, %[[G:[^:]*]]: tensor<?x8xf64>
 // CHECK:         weft.contract "bi,in->bn"(%[[G]], %[[D]])
-// CHECK:         %[[ACTIVE:.*]] = weft.map ins(%[[WIDE]] : {{.*}} {weft.recomputed}
+// CHECK:         %[[ACTIVE:.*]] = weft.map ins(%[[WIDE]] : {{.*}} {weft.recomputed = "/map/0"}
 // CHECK:           math.tanh
 // CHECK:         weft.contract {{.*}}(%[[G]], %[[ACTIVE]])
-// CHECK:         %[[NORM:.*]] = weft.norm rms %[[X]] scale(%[[S]] : tensor<8xf64>) {{.*}}{weft.recomputed}
+// CHECK:         %[[NORM:.*]] = weft.norm rms %[[X]] scale(%[[S]] : tensor<8xf64>) {{.*}}{weft.recomputed = "/norm/0"}
 // CHECK-NEXT:    weft.contract {{.*}}, %[[NORM]])
 // CHECK-NOT:     weft.recomputed
 // CHECK:         return
@@ -72,9 +72,9 @@ weft.variable input @x ["batch", "hidden"] : tensor<?x8xf64>
 // CHECK:         %[[U:.*]] = weft.contract "bi,ni->bn"
 // CHECK:         weft.contract "bn,in->bi"
 // CHECK:         weft.observe "loss"
-// CHECK:         %[[TANH:.*]] = weft.map ins(%[[U]] : {{.*}} {weft.recomputed}
+// CHECK:         %[[TANH:.*]] = weft.map ins(%[[U]] : {{.*}} {weft.recomputed = "/map/0"}
 // CHECK:           math.tanh
-// CHECK:         %[[EXP:.*]] = weft.map ins(%[[TANH]] : {{.*}} {weft.recomputed}
+// CHECK:         %[[EXP:.*]] = weft.map ins(%[[TANH]] : {{.*}} {weft.recomputed = "/map/1"}
 // CHECK:           math.exp
 // CHECK-NOT:     weft.recomputed
 // CHECK:         return
@@ -101,4 +101,55 @@ func.func @loss() -> tensor<f64> {
   }
   %5 = weft.contract "bi,bi->" (%4, %4) : (tensor<?x8xf64>, tensor<?x8xf64>) -> tensor<f64>
   return %5 : tensor<f64>
+}
+
+// -----
+
+// Backward computes again what it is asked to, though the matmul is not cheap, and nothing else:
+// not the second activation. Casts count apart from other maps.
+
+#id = affine_map<(b, i) -> (b, i)>
+module attributes {weft.recomputes = ["mlp/map/0", "mlp/cast/0", "mlp/cast/1", "up/contract/0"]} {
+  weft.variable parameter @u ["wide", "hidden"] : tensor<512x8xf32>
+  weft.variable parameter @v ["hidden", "wide"] : tensor<8x512xf32>
+  weft.variable input @x ["batch", "hidden"] : tensor<?x8xf32>
+
+  // CHECK-LABEL: func.func @step()
+  // CHECK:         weft.observe "loss"
+  // CHECK:         weft.contract "bi,ni->bn"{{.*}} {weft.recomputed = "up/contract/0"}
+  // CHECK:         weft.map {{.*}} {weft.recomputed = "mlp/cast/0"}
+  // CHECK:         weft.map {{.*}} {weft.recomputed = "mlp/cast/1"}
+  // CHECK:         weft.map {{.*}} {weft.recomputed = "mlp/map/0"}
+  // CHECK:           math.tanh
+  // CHECK-NOT:     weft.recomputed
+  // CHECK:         return
+  func.func @loss() -> tensor<f32> {
+    %x = weft.read @x : tensor<?x8xf32>
+    %u = weft.read @u : tensor<512x8xf32>
+    %v = weft.read @v : tensor<8x512xf32>
+    %0 = weft.contract "bi,ni->bn"(%x, %u) : (tensor<?x8xf32>, tensor<512x8xf32>) -> tensor<?x512xf32> loc("up")
+    %1 = weft.map ins(%0 : tensor<?x512xf32>) maps [#id] -> tensor<?x512xbf16> {
+    ^bb0(%a: f32):
+      %t = arith.truncf %a : f32 to bf16
+      weft.yield %t : bf16
+    } loc("mlp")
+    %2 = weft.map ins(%1 : tensor<?x512xbf16>) maps [#id] -> tensor<?x512xf32> {
+    ^bb0(%a: bf16):
+      %w = arith.extf %a : bf16 to f32
+      weft.yield %w : f32
+    } loc("mlp")
+    %3 = weft.map ins(%2 : tensor<?x512xf32>) maps [#id] -> tensor<?x512xf32> {
+    ^bb0(%a: f32):
+      %t = math.tanh %a : f32
+      weft.yield %t : f32
+    } loc("mlp")
+    %4 = weft.map ins(%3 : tensor<?x512xf32>) maps [#id] -> tensor<?x512xf32> {
+    ^bb0(%a: f32):
+      %t = math.exp %a : f32
+      weft.yield %t : f32
+    } loc("mlp")
+    %5 = weft.contract "bn,in->bi"(%4, %v) : (tensor<?x512xf32>, tensor<8x512xf32>) -> tensor<?x8xf32>
+    %6 = weft.contract "bi,bi->" (%5, %5) : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<f32>
+    return %6 : tensor<f32>
+  }
 }

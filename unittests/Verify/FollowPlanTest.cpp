@@ -312,6 +312,36 @@ module attributes {weft.mesh = #mesh} {
             (std::vector<std::string>{"contract", "iota", "reduce_scatter", "map", "return"}));
 }
 
+TEST_F(FollowPlanTest, UnevenShardsAreNotMovedThrough) {
+  auto large = parse(R"(
+#mesh = #weft.mesh<"tp"=2>
+#rows = #weft.sharding<#mesh, [{"tp"}, {}]>
+#columns = #weft.sharding<#mesh, [{}, {"tp"}]>
+#whole = #weft.sharding<#mesh, [{}, {}]>
+module attributes {weft.mesh = #mesh} {
+  func.func @step(%x: tensor<8x8xf32, #columns>) -> tensor<8x8xf32, #whole> {
+    %0 = weft.all_to_all %x split 0 concat 1 over ["tp"] of #mesh : tensor<8x8xf32, #columns> -> tensor<8x8xf32, #rows>
+    %1 = weft.all_gather %0 dim 0 over ["tp"] of #mesh : tensor<8x8xf32, #rows> -> tensor<8x8xf32, #whole>
+    %2 = weft.contract "ab->ab"(%1) : (tensor<8x8xf32, #whole>) -> tensor<8x8xf32, #whole> loc("copy")
+    return %2 : tensor<8x8xf32, #whole>
+  }
+}
+)");
+  auto moved = [&](const std::string &type) {
+    auto module = parse("#mesh = #weft.mesh<\"tp\"=2>\nmodule attributes {weft.mesh = #mesh} {\n"
+                        "func.func @step(%x: " +
+                        type + ") -> " + type +
+                        " {\n"
+                        "%0 = weft.contract \"ab->ab\"(%x) : (" +
+                        type + ") -> " + type + " loc(\"copy\")\n return %0 : " + type + "\n}\n}");
+    EXPECT_EQ(follow(*module, *large, {}), "");
+    return opsOf(*module);
+  };
+  EXPECT_EQ(moved("tensor<4x4xf64>"),
+            (std::vector<std::string>{"all_to_all", "all_gather", "contract", "return"}));
+  EXPECT_EQ(moved("tensor<3x4xf64>"), (std::vector<std::string>{"reshard", "contract", "return"}));
+}
+
 TEST_F(FollowPlanTest, AnotherOpIsRefused) {
   auto large = parse(planned);
   auto module = parse(text(small, "loc(\"matmul\")", "loc(\"another\")"));

@@ -26,6 +26,8 @@ namespace weft {
 struct OriginalPlan {
   /// The module with its shardings and collectives, before it is cut into shards.
   std::string text;
+  /// The names of the ops that backward recomputes.
+  std::vector<std::string> recomputed;
   /// The mesh; the small program has parts of other sizes in the same places.
   MeshParts mesh;
   /// The number of collectives of each kind in one rank's code.
@@ -44,6 +46,9 @@ struct SmallProgramRequest {
   const Descriptions *original = nullptr;
   /// The plan to follow; null for one rank.
   const OriginalPlan *plan = nullptr;
+  /// The names of the ops that backward recomputes as in the original: whether an op is cheap
+  /// depends on sizes and precision.
+  llvm::ArrayRef<std::string> recomputed;
   /// True if one rank takes the batch in the plan's micro-batches, false if at once.
   bool accumulates = false;
   /// A mistake to plant in the program of several ranks.

@@ -8,7 +8,10 @@
 #include "RecomputeCheapValues.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace weft;
@@ -54,13 +57,15 @@ public:
     for (Operation &op : llvm::make_range(begin, end)) {
       backward.insert(&op);
     }
+    auto module = forward.getParentOp()->getParentOfType<ModuleOp>();
+    auto asked = module->getAttrOfType<ArrayAttr>(kRecomputesAttrName);
     for (Operation &op : forward) {
-      bool isRecomputable = !isBackward(&op) && op.getNumResults() == 1 &&
-                            growsWithBatch(op.getResult(0)) && isCheap(op);
-      if (isRecomputable && llvm::all_of(op.getOperands(), [&](Value operand) {
-            return isAvailable(operand) || isWorthIt(op, operand);
-          })) {
-        recomputable.insert(&op);
+      if (isBackward(&op) || op.getNumResults() != 1) {
+        continue;
+      }
+      auto name = StringAttr::get(op.getContext(), nextNameOf(op));
+      if (asked ? llvm::is_contained(asked, name) : isWorthIt(op)) {
+        recomputable[&op] = name;
       }
     }
   }
@@ -76,6 +81,26 @@ public:
 
 private:
   bool isBackward(Operation *op) const { return backward.contains(op); }
+  static bool isCast(Operation &op) {
+    return isa<MapOp>(op) && lookThroughCast(op.getResult(0)) != op.getResult(0);
+  }
+
+  /// Returns the name of the next op. Casts, which other precisions do not have, count apart.
+  std::string nextNameOf(Operation &op) {
+    auto place = op.getLoc()->findInstanceOf<NameLoc>();
+    std::string name = place ? place.getName().str() : "";
+    name += ("/" + (isCast(op) ? "cast" : op.getName().stripDialect()) + "/").str();
+    return name + std::to_string(numbers[name]++);
+  }
+
+  /// Returns true if recomputing `op` is better than keeping its result.
+  bool isWorthIt(Operation &op) const {
+    return growsWithBatch(op.getResult(0)) && isCheap(op) &&
+           llvm::all_of(op.getOperands(), [&](Value operand) {
+             return isAvailable(operand) || isWorthIt(op, operand);
+           });
+  }
+
   bool isUsedInBackward(Value value) const {
     return llvm::any_of(value.getUsers(), [&](Operation *user) { return isBackward(user); });
   }
@@ -110,7 +135,7 @@ private:
     }
     Operation *copy = OpBuilder(first).clone(op);
     backward.insert(copy);
-    copy->setAttr(kRecomputedAttrName, UnitAttr::get(copy->getContext()));
+    copy->setAttr(kRecomputedAttrName, recomputable[&op]);
     value.replaceUsesWithIf(copy->getResult(0),
                             [&](OpOperand &use) { return isBackward(use.getOwner()); });
   }
@@ -118,7 +143,9 @@ private:
   Block &forward;
   /// Its ops, with the copies: to ask for the order of ops between insertions takes long.
   llvm::DenseSet<Operation *> backward;
-  llvm::DenseSet<Operation *> recomputable;
+  /// With their names.
+  llvm::DenseMap<Operation *, StringAttr> recomputable;
+  std::map<std::string, int64_t> numbers;
 };
 
 } // namespace

@@ -27,7 +27,8 @@ namespace weft {
 
 /// Copies into `backward` those ops of `forward` whose results `backward` uses, if they are cheap
 /// and need no further value that grows with the batch. The copies have the attribute
-/// `kRecomputedAttrName`. `backward` may use values of `forward`; the caller turns the remaining
+/// `kRecomputedAttrName`. If the module has `kRecomputesAttrName`, it copies the ops of these names
+/// instead. `backward` may use values of `forward`; the caller turns the remaining
 /// ones into arguments later.
 void recomputeCheapValues(mlir::Block &forward, mlir::Block &backward);
 

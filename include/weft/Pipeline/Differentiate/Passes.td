@@ -20,7 +20,8 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
     take hardly longer to compute than to read, such as results of an activation function, are not
     kept: backward has a copy of the op, marked `weft.recomputed`, if the op's operands are
     parameters, kept anyway, or recomputed themselves. In a step without layers, backward is the
-    part after the loss.
+    part after the loss. If the module has names of ops as `weft.recomputes`, backward recomputes
+    those instead.
 
     ```mlir
     func.func @loss() -> tensor<f64> {
