@@ -50,9 +50,10 @@ template <typename T> std::string text(T value) {
 
 class Shrinker {
 public:
-  /// Keeps at least `leastHeads` heads of keys, if the model has that many.
+  /// Keeps at least `leastHeads` heads of keys, if the model has that many, or, with none, all
+  /// sizes that are sides of matrices.
   Shrinker(const desc::ModelSpec &model, const desc::RecipeSpec &recipe, const desc::PlanSpec &plan,
-           AxisSizes axes, int64_t leastHeads)
+           AxisSizes axes, std::optional<int64_t> leastHeads)
       : model(model), recipe(recipe), small(withSmallMesh({model, recipe, plan, {}, {}, {}}, axes)),
         sizes(plan, small.plan), leastHeads(leastHeads) {}
 
@@ -91,10 +92,16 @@ private:
       dimensions.push_back({what, &field, std::move(dimension), false});
     }
   }
+  /// Adds a dimension that is a side of matrices, perhaps with others.
+  void addSide(const std::string &what, int64_t &field, LargeDimension dimension) {
+    if (leastHeads) {
+      addSize(what, field, std::move(dimension));
+    }
+  }
   /// Adds a dimension that is a side of matrices by itself.
   void addWidth(const std::string &what, int64_t &field, LargeDimension dimension) {
-    addSize(what, field, std::move(dimension));
-    if (field > 1) {
+    addSide(what, field, std::move(dimension));
+    if (leastHeads && field > 1) {
       dimensions.back().isWidth = true;
     }
   }
@@ -131,7 +138,8 @@ private:
   ShrunkSizes sizes;
   /// In the order of the descriptions.
   std::vector<Choice> dimensions;
-  int64_t leastHeads, turned = 0;
+  std::optional<int64_t> leastHeads;
+  int64_t turned = 0;
   int64_t group = 1, microBatch = 1;
   /// Number of elements of a head that are not rotated.
   int64_t plain = 0;
@@ -293,9 +301,9 @@ void Shrinker::addModelSizes() {
            .largeParts = recipe.lossChunks,
            .smallParts = std::min(recipe.lossChunks, kParts)});
   addWidth("hidden", to.hidden, {.name = "hidden", .least = 8});
-  addSize("kv_heads", to.kvHeads, {.name = "kv_heads", .least = leastHeads});
+  addSide("kv_heads", to.kvHeads, {.name = "kv_heads", .least = leastHeads.value_or(0)});
   group = model.group();
-  addSize("heads of a kv_head", group, {.name = "group", .least = 2});
+  addSide("heads of a kv_head", group, {.name = "group", .least = 2});
   addHeadSizes();
   addWidth("ffn", to.ffn, {.name = "ffn", .least = 6});
   addSize("vocabulary", to.vocabulary, {.name = "vocab", .least = 24});
@@ -308,15 +316,15 @@ void Shrinker::addModelSizes() {
 void Shrinker::addHeadSizes() {
   if (!model.latent) {
     int64_t pair = model.positions == desc::PositionKind::Rotary ? 2 : 1;
-    addSize("head_size", small.model.headSize, {.name = "head", .least = 4, .multipleOf = pair});
+    addSide("head_size", small.model.headSize, {.name = "head", .least = 4, .multipleOf = pair});
     return;
   }
   desc::LatentSpec &latent = *small.model.latent;
   plain = model.headSize - latent.rotarySize;
-  addSize("elements of a head that are not rotated", plain, {.name = "plain", .least = 3});
-  addSize("latent_attention.rotary_size", latent.rotarySize,
+  addSide("elements of a head that are not rotated", plain, {.name = "plain", .least = 3});
+  addSide("latent_attention.rotary_size", latent.rotarySize,
           {.name = "rotary", .least = 2, .multipleOf = 2});
-  addSize("latent_attention.value_size", latent.valueSize, {.name = "value", .least = 3});
+  addSide("latent_attention.value_size", latent.valueSize, {.name = "value", .least = 3});
   addWidth("latent_attention.key_value_rank", latent.keyValueRank, {.name = "latent", .least = 4});
   addWidth("latent_attention.query_rank", latent.queryRank, {.name = "query_latent", .least = 4});
 }
@@ -359,13 +367,25 @@ void Shrinker::shrinkLengths() {
   shrinkBuffers();
 }
 
+/// Returns at most four groups of experts, or all if their number does not divide by fewer.
+int64_t fewGroups(const desc::ExpertsSpec &experts) {
+  for (int64_t groups = std::min<int64_t>(experts.groups, 4); groups > 1; --groups) {
+    if (experts.count % groups == 0) {
+      return groups;
+    }
+  }
+  return experts.groups;
+}
+
 void Shrinker::shrinkExperts(desc::ExpertsSpec &experts) {
-  set("experts.groups", experts.groups, std::min<int64_t>(experts.groups, 4));
-  bool keepsAll = experts.keptGroups >= model.experts->groups;
-  set("experts.kept_groups", experts.keptGroups,
-      keepsAll ? experts.groups : std::min(experts.keptGroups, experts.groups - 1));
+  if (leastHeads) {
+    set("experts.groups", experts.groups, fewGroups(experts));
+    bool keepsAll = experts.keptGroups >= model.experts->groups;
+    set("experts.kept_groups", experts.keptGroups,
+        keepsAll ? experts.groups : std::min(experts.keptGroups, experts.groups - 1));
+  }
   set("experts.experts_per_token", experts.perToken, std::min<int64_t>(experts.perToken, 2));
-  addSize("experts", experts.count,
+  addSide("experts", experts.count,
           {.name = "experts",
            .least = std::max<int64_t>(4, 2 * experts.groups),
            .multipleOf = experts.groups});
@@ -426,18 +446,15 @@ void Shrinker::shrinkOptimizer() {
 Shrunk shrink(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
               const desc::PlanSpec &plan, AxisSizes axes) {
   // Hidden is often as large as all heads: more heads leave other sides room below it.
-  Shrunk best;
-  std::optional<int64_t> fewest;
   int64_t most = std::clamp<int64_t>(model.kvHeads, kLeastHeads, kMostHeads);
-  for (int64_t heads = kLeastHeads; heads <= most && fewest != 0; ++heads) {
+  for (int64_t heads = kLeastHeads; heads <= most; ++heads) {
     Shrinker shrinker(model, recipe, plan, axes, heads);
     Shrunk shrunk = shrinker.run();
-    if (!fewest || shrinker.sidesTurned() < *fewest) {
-      best = std::move(shrunk);
-      fewest = shrinker.sidesTurned();
+    if (shrinker.sidesTurned() == 0) {
+      return shrunk;
     }
   }
-  return best;
+  return Shrinker(model, recipe, plan, axes, std::nullopt).run();
 }
 
 } // namespace weft::verify

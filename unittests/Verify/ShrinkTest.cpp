@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 using namespace weft;
@@ -133,6 +134,18 @@ TEST(ShrinkTest, ExpertsStillFitTheirGroups) {
   EXPECT_LE(experts.perToken, experts.keptGroups * experts.count / experts.groups);
   EXPECT_GT(experts.perToken, 1);
   EXPECT_NE(experts.ffn, experts.sharedFfn);
+}
+
+TEST(ShrinkTest, ExpertsThatStayFitTheirGroups) {
+  for (auto [count, groups, fewer] : {std::array{10, 5, 2}, {5, 5, 5}, {9, 9, 3}}) {
+    desc::ModelSpec model = modelOf("experts { experts: 16 experts_per_token: 2 }");
+    model.experts->count = count;
+    model.experts->groups = groups;
+    model.experts->keptGroups = 2;
+    Shrunk small = shrink(model, recipeOf(), planOf("dp=2"));
+    EXPECT_EQ(small.model.experts->groups, fewer);
+    EXPECT_EQ(small.model.experts->count % fewer, 0);
+  }
 }
 
 TEST(ShrinkTest, WindowsStayShorterThanSequences) {
@@ -360,6 +373,21 @@ TEST(ShrinkTest, ARoutersExpertsStayFewerThanHidden) {
   EXPECT_EQ(to.hidden, to.heads * to.headSize);
   EXPECT_GT(to.kvHeads, 2); // Two would be no longer than the experts are many.
   EXPECT_LE(to.kvHeads, 8);
+}
+
+TEST(ShrinkTest, SidesStayIfNoSmallerOnesKeepTheirOrder) {
+  // Experts become fewer than 8, but hidden, which is less, does not.
+  desc::ModelSpec model =
+      modelOf("experts { experts: 10 experts_per_token: 3 ffn: 9 groups: 5 kept_groups: 3 }");
+  model.hidden = model.ffn = 9;
+  Shrunk small = shrink(model, recipeOf("muon {}"), planOf("dp=2"));
+  EXPECT_EQ(small.model.hidden, 9);
+  EXPECT_EQ(small.model.kvHeads, model.kvHeads);
+  EXPECT_EQ(small.model.experts->ffn, 9);
+  EXPECT_EQ(small.model.experts->count, 10);
+  EXPECT_EQ(small.model.experts->groups, 5);
+  EXPECT_LT(small.recipe.sequenceLength, 1024);
+  EXPECT_LT(shrink(model, recipeOf("adamw {}"), planOf("dp=2")).model.experts->count, 10);
 }
 
 TEST(ShrinkTest, OfAGraphOnlyTheBatchIsSmaller) {
