@@ -28,6 +28,9 @@ constexpr int64_t kLayersOfAKind = 2;
 /// the sides of matrices.
 constexpr int64_t kLeastHeads = 2, kMostHeads = 8;
 
+/// The most by which all sides of matrices are divided if sides cannot be chosen one by one.
+constexpr int64_t kMostDivisor = 256;
+
 /// Micro-batches, and parts of a sequence whose logits are computed one after the other, in the
 /// small model.
 constexpr int64_t kParts = 2;
@@ -50,12 +53,14 @@ template <typename T> std::string text(T value) {
 
 class Shrinker {
 public:
-  /// Keeps at least `leastHeads` heads of keys, if the model has that many, or, with none, all
-  /// sizes that are sides of matrices.
+  /// Keeps at least `leastHeads` heads of keys, if the model has that many.
   Shrinker(const desc::ModelSpec &model, const desc::RecipeSpec &recipe, const desc::PlanSpec &plan,
-           AxisSizes axes, std::optional<int64_t> leastHeads)
+           AxisSizes axes, int64_t leastHeads)
       : model(model), recipe(recipe), small(withSmallMesh({model, recipe, plan, {}, {}, {}}, axes)),
         sizes(plan, small.plan), leastHeads(leastHeads) {}
+
+  /// Divides all sides of matrices by `divisor`, and keeps the numbers of heads and experts.
+  void divideSides(int64_t divisor) { sideDivisor = divisor; }
 
   /// Returns the number of pairs of sides of matrices of which the shorter has become the longer; 0
   /// if sides do not matter.
@@ -92,16 +97,25 @@ private:
       dimensions.push_back({what, &field, std::move(dimension), false});
     }
   }
+  /// Adds a number of heads or experts.
+  void addCount(const std::string &what, int64_t &field, LargeDimension dimension) {
+    if (!sideDivisor) {
+      addSize(what, field, std::move(dimension));
+    }
+  }
   /// Adds a dimension that is a side of matrices, perhaps with others.
   void addSide(const std::string &what, int64_t &field, LargeDimension dimension) {
-    if (leastHeads) {
+    if (sideDivisor && field > 1) {
+      dimension.size = field;
+      divideSide(what, field, dimension);
+    } else {
       addSize(what, field, std::move(dimension));
     }
   }
   /// Adds a dimension that is a side of matrices by itself.
   void addWidth(const std::string &what, int64_t &field, LargeDimension dimension) {
     addSide(what, field, std::move(dimension));
-    if (leastHeads && field > 1) {
+    if (!sideDivisor && field > 1) {
       dimensions.back().isWidth = true;
     }
   }
@@ -118,6 +132,7 @@ private:
   void tell(const std::string &what, const LargeDimension &dimension, int64_t chosen);
   void chooseLayers();
   int64_t choose(LargeDimension &dimension);
+  void divideSide(const std::string &what, int64_t &field, const LargeDimension &dimension);
   void chooseSizes();
   /// The size of a side of matrices, in the large and in the small model.
   using Side = std::pair<int64_t, int64_t>;
@@ -138,8 +153,8 @@ private:
   ShrunkSizes sizes;
   /// In the order of the descriptions.
   std::vector<Choice> dimensions;
-  std::optional<int64_t> leastHeads;
-  int64_t turned = 0;
+  int64_t leastHeads, turned = 0;
+  std::optional<int64_t> sideDivisor;
   int64_t group = 1, microBatch = 1;
   /// Number of elements of a head that are not rotated.
   int64_t plain = 0;
@@ -281,6 +296,18 @@ void Shrinker::chooseWidths(const std::vector<Choice *> &bySize) {
   }
 }
 
+/// Divides a side like all others, so that those equal to it or to its multiples stay so. Counts a
+/// side that cannot be divided, or that becomes shorter than the experts are many, as turned.
+void Shrinker::divideSide(const std::string &what, int64_t &field,
+                          const LargeDimension &dimension) {
+  int64_t chosen = field / *sideDivisor, experts = model.experts ? model.experts->count : 0;
+  bool divides = field % *sideDivisor == 0 && chosen % dimension.multipleOf == 0 && chosen > 1 &&
+                 sizes.difference(dimension, chosen).empty();
+  turned += !divides || (field <=> experts) != (chosen <=> experts);
+  field = chosen;
+  tell(what, dimension, chosen);
+}
+
 void Shrinker::tell(const std::string &what, const LargeDimension &dimension, int64_t chosen) {
   if (chosen != dimension.size) {
     small.changes.push_back({what, text(dimension.size), text(chosen)});
@@ -301,9 +328,9 @@ void Shrinker::addModelSizes() {
            .largeParts = recipe.lossChunks,
            .smallParts = std::min(recipe.lossChunks, kParts)});
   addWidth("hidden", to.hidden, {.name = "hidden", .least = 8});
-  addSide("kv_heads", to.kvHeads, {.name = "kv_heads", .least = leastHeads.value_or(0)});
+  addCount("kv_heads", to.kvHeads, {.name = "kv_heads", .least = leastHeads});
   group = model.group();
-  addSide("heads of a kv_head", group, {.name = "group", .least = 2});
+  addCount("heads of a kv_head", group, {.name = "group", .least = 2});
   addHeadSizes();
   addWidth("ffn", to.ffn, {.name = "ffn", .least = 6});
   addSize("vocabulary", to.vocabulary, {.name = "vocab", .least = 24});
@@ -378,17 +405,17 @@ int64_t fewGroups(const desc::ExpertsSpec &experts) {
 }
 
 void Shrinker::shrinkExperts(desc::ExpertsSpec &experts) {
-  if (leastHeads) {
+  if (!sideDivisor) {
     set("experts.groups", experts.groups, fewGroups(experts));
     bool keepsAll = experts.keptGroups >= model.experts->groups;
     set("experts.kept_groups", experts.keptGroups,
         keepsAll ? experts.groups : std::min(experts.keptGroups, experts.groups - 1));
   }
   set("experts.experts_per_token", experts.perToken, std::min<int64_t>(experts.perToken, 2));
-  addSide("experts", experts.count,
-          {.name = "experts",
-           .least = std::max<int64_t>(4, 2 * experts.groups),
-           .multipleOf = experts.groups});
+  addCount("experts", experts.count,
+           {.name = "experts",
+            .least = std::max<int64_t>(4, 2 * experts.groups),
+            .multipleOf = experts.groups});
   addWidth("experts.ffn", experts.ffn, {.name = "ffn", .least = 4});
   addWidth("experts.shared_ffn", experts.sharedFfn, {.name = "ffn", .least = 4});
 }
@@ -454,7 +481,18 @@ Shrunk shrink(const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
       return shrunk;
     }
   }
-  return Shrinker(model, recipe, plan, axes, std::nullopt).run();
+  // Otherwise all sides stay as long as they are to each other.
+  for (int64_t divisor = kMostDivisor; divisor > 1; --divisor) {
+    Shrinker shrinker(model, recipe, plan, axes, kLeastHeads);
+    shrinker.divideSides(divisor);
+    Shrunk shrunk = shrinker.run();
+    if (shrinker.sidesTurned() == 0) {
+      return shrunk;
+    }
+  }
+  Shrinker shrinker(model, recipe, plan, axes, kLeastHeads);
+  shrinker.divideSides(1);
+  return shrinker.run();
 }
 
 } // namespace weft::verify

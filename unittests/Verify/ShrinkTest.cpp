@@ -390,6 +390,24 @@ TEST(ShrinkTest, SidesStayIfNoSmallerOnesKeepTheirOrder) {
   EXPECT_LT(shrink(model, recipeOf("adamw {}"), planOf("dp=2")).model.experts->count, 10);
 }
 
+TEST(ShrinkTest, SidesAreDividedByOneNumberIfTheyDependOnEachOther) {
+  desc::ModelSpec model = *desc::parseModel(
+      R"(version: 1 name: "m" layers: 3 hidden: 960 heads: 2 head_size: 96 ffn: 256 norm: RMS_NORM
+    activation: SWIGLU positions: ROTARY vocabulary: 1000 latent_attention { key_value_rank: 64
+    rotary_size: 64 value_size: 32 } experts { experts: 3 experts_per_token: 2 })");
+  Shrunk small = shrink(model, recipeOf("muon {}"), planOf("tp=2"));
+  const desc::ModelSpec &to = small.model;
+  // By 8: by 16, a value would have fewer elements than there are experts.
+  EXPECT_EQ(to.hidden, 120);
+  EXPECT_EQ(to.ffn, 32);
+  EXPECT_EQ(to.heads, 2);
+  EXPECT_EQ(to.headSize, 12);
+  EXPECT_EQ(to.latent->rotarySize, 8);
+  EXPECT_EQ(to.latent->keyValueRank, 8);
+  EXPECT_EQ(to.latent->valueSize, 4);
+  EXPECT_EQ(to.experts->count, 3);
+}
+
 TEST(ShrinkTest, OfAGraphOnlyTheBatchIsSmaller) {
   desc::ModelSpec model =
       *desc::parseModel(R"(version: 1 name: "g" graph { file: "g.onnx" batch_norm_group: 4 })");

@@ -67,7 +67,8 @@ struct Shrunk {
 ///              original, with at least two elements on each rank, and no two sizes equal; a size
 ///              of 1 does not change. The file of a graph fixes its sizes: only its batch is
 ///              smaller. With an optimizer of matrices, the shorter side of a matrix is still the
-///              shorter, and if no smaller sizes allow this, sides do not change
+///              shorter: if sizes one by one do not allow this, all sides are divided by one
+///              number, if need be 1
 ///   padding    a size that the plan pads is still padded, and ranks have nothing but padding if
 ///              any had in the original
 ///   parts      two micro-batches, and two parts of a sequence for logits, if there were more
