@@ -9,6 +9,8 @@
 
 #include "ShrunkSizes.h"
 
+#include "weft/Description/ExpertSlots.h"
+
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -78,6 +80,9 @@ public:
       shrinkRest();
     }
     small.recipe.globalBatch = microBatch * small.plan.accumulation;
+    if (model.experts) {
+      shrinkBuffers();
+    }
     small.plan = desc::renameParts(std::move(small.plan));
     return std::move(small);
   }
@@ -224,8 +229,13 @@ int64_t Shrinker::choose(LargeDimension &dimension) {
   int64_t chosen = sizes.choose(dimension);
   if (dimension.smallParts < dimension.largeParts &&
       (chosen % dimension.smallParts != 0 || !sizes.difference(dimension, chosen).empty())) {
-    dimension.smallParts = dimension.largeParts;
-    chosen = sizes.choose(dimension);
+    LargeDimension other = dimension;
+    other.smallParts = dimension.largeParts;
+    int64_t size = sizes.choose(other);
+    if (size % dimension.multipleOf == 0 || chosen % dimension.smallParts != 0) {
+      dimension = other;
+      chosen = size;
+    }
   }
   return chosen;
 }
@@ -320,10 +330,14 @@ void Shrinker::tell(const std::string &what, const LargeDimension &dimension, in
 
 void Shrinker::addModelSizes() {
   desc::ModelSpec &to = small.model;
+  // An expert's buffer has room for a sequence, and is cut as it was.
+  int64_t unit =
+      recipe.routing.bufferFactor ? sizes.unitOf(desc::slotsOf(*model.experts, recipe)) : 1;
   // Zigzag order has two chunks on each rank.
   addSize("sequence_length", small.recipe.sequenceLength,
           {.name = "sequence",
            .least = 6,
+           .multipleOf = unit,
            .halves = true,
            .largeParts = recipe.lossChunks,
            .smallParts = std::min(recipe.lossChunks, kParts)});
@@ -391,7 +405,6 @@ void Shrinker::shrinkLengths() {
     // The made-up data has many small numbers, so documents end within a small sequence.
     set("documents.end", *end, std::min<int64_t>(*end, 1));
   }
-  shrinkBuffers();
 }
 
 /// Returns at most four groups of experts, or all if their number does not divide by fewer.
@@ -420,13 +433,25 @@ void Shrinker::shrinkExperts(desc::ExpertsSpec &experts) {
   addWidth("experts.shared_ffn", experts.sharedFfn, {.name = "ffn", .least = 4});
 }
 
-/// Gives every expert's buffer room for a small sequence: few tokens are spread less evenly than
-/// many.
+/// Gives every expert as many slots as the same axes divide. A buffer gets room for the whole
+/// sequence, because few tokens are spread less evenly than many.
 void Shrinker::shrinkBuffers() {
-  std::optional<double> &factor = small.recipe.routing.bufferFactor;
-  if (factor) {
-    const desc::ExpertsSpec &experts = *small.model.experts;
-    set("routing.buffer_factor", *factor, double(experts.count) / double(experts.perToken));
+  const desc::ExpertsSpec &experts = *small.model.experts;
+  desc::RoutingSpec &routing = small.recipe.routing;
+  int64_t length = small.recipe.sequenceLength;
+  if (routing.bufferFactor) {
+    set("routing.buffer_factor", *routing.bufferFactor,
+        double(experts.count) / double(experts.perToken));
+  }
+  if (routing.capacityFactor) {
+    LargeDimension slots{.name = "slots", .size = desc::slotsOf(*model.experts, recipe)};
+    int64_t wanted = desc::slotsOf(experts, small.recipe);
+    int64_t chosen = sizes.nearest(slots, wanted, length);
+    if (chosen != wanted) {
+      // Between two numbers of slots, as factors are rounded up.
+      double even = desc::evenShare(experts, desc::capacityGroupOf(small.recipe));
+      set("routing.capacity_factor", *routing.capacityFactor, (double(chosen) - 0.5) / even);
+    }
   }
 }
 

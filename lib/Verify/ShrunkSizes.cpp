@@ -91,6 +91,29 @@ std::string ShrunkSizes::difference(const LargeDimension &dimension, int64_t cho
              : sizes + "not divided by products of axes that divide " + std::to_string(chosen);
 }
 
+int64_t ShrunkSizes::unitOf(int64_t size) const {
+  int64_t unit = 1;
+  for (auto [before, after] : products) {
+    unit = size % before == 0 ? std::lcm(unit, after) : unit;
+  }
+  return unit;
+}
+
+int64_t ShrunkSizes::nearest(const LargeDimension &dimension, int64_t wanted, int64_t most) const {
+  const Cuts cuts = cutsOf(dimension.name);
+  for (int64_t size = wanted; size <= most; ++size) {
+    if (dividesAlike(dimension, cuts, size, true)) {
+      return size;
+    }
+  }
+  for (int64_t size = wanted - 1; 3 * size >= 2 * wanted; --size) {
+    if (dividesAlike(dimension, cuts, size, true)) {
+      return size;
+    }
+  }
+  return wanted;
+}
+
 int64_t ShrunkSizes::choose(const LargeDimension &dimension) {
   const Cuts cuts = cutsOf(dimension.name);
   int64_t padded = cuts.padLarge(dimension.size), most = 1;
@@ -113,7 +136,8 @@ int64_t ShrunkSizes::choose(const LargeDimension &dimension) {
     free.most = dimension.size;
     return choose(free);
   }
-  bool mayStay = dimension.size <= kSmall && isPaddedAlike(dimension, cuts, dimension.size, false);
+  bool mayStay = dimension.size <= kSmall && dimension.size % dimension.multipleOf == 0 &&
+                 isPaddedAlike(dimension, cuts, dimension.size, false);
   chosen = chosen > 0 || mayStay ? chosen : find(dimension, cuts, least, false);
   chosen = chosen > 0 ? chosen : dimension.size;
   taken.insert(chosen);

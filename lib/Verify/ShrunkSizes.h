@@ -48,6 +48,15 @@ public:
   /// possible.
   int64_t choose(const LargeDimension &dimension);
 
+  /// Returns the size nearest to `wanted` that the same products of axes divide as divide
+  /// `dimension`: a greater one if there is one up to `most`, or one less by at most a third;
+  /// `wanted` if there is none.
+  int64_t nearest(const LargeDimension &dimension, int64_t wanted, int64_t most) const;
+
+  /// Returns the least number that all small products of axes divide whose large ones divide
+  /// `size`.
+  int64_t unitOf(int64_t size) const;
+
   /// Returns a sentence on the rules that `chosen` violates; empty if it violates none.
   std::string difference(const LargeDimension &dimension, int64_t chosen) const;
 

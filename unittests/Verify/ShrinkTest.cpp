@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Verify/Shrink.h"
+#include "weft/Description/ExpertSlots.h"
 #include "weft/Description/Pins.h"
 
 #include <gtest/gtest.h>
@@ -134,6 +135,27 @@ TEST(ShrinkTest, ExpertsStillFitTheirGroups) {
   EXPECT_LE(experts.perToken, experts.keptGroups * experts.count / experts.groups);
   EXPECT_GT(experts.perToken, 1);
   EXPECT_NE(experts.ffn, experts.sharedFfn);
+}
+
+TEST(ShrinkTest, SlotsOfExpertsDivideAsBefore) {
+  desc::ModelSpec model = modelOf("experts { experts: 16 experts_per_token: 2 }");
+  for (const char *routing : {"capacity_factor: 1.25", "buffer_factor: 1.25",
+                              "capacity_factor: 1.25 capacity_group: GLOBAL_BATCH"}) {
+    for (const char *pins : {"tp=4,ep=2", "tp=3", "cp=2,tp=2"}) {
+      SCOPED_TRACE(std::string(routing) + " " + pins);
+      desc::RecipeSpec recipe = recipeOf(std::string("adamw {} routing { ") + routing + " }");
+      Shrunk small = shrink(model, recipe, planOf(pins));
+      int64_t before = desc::slotsOf(*model.experts, recipe);
+      int64_t after = desc::slotsOf(*small.model.experts, small.recipe);
+      for (int64_t ways : waysOf(planOf(pins))) {
+        EXPECT_EQ(before % ways == 0, after % ways == 0) << before << " " << after << " " << ways;
+      }
+    }
+  }
+  // A buffer of 12 tokens of 16 becomes one for a sequence that 3 divides, though not 16.
+  desc::RecipeSpec recipe = recipeOf("adamw {} routing { buffer_factor: 6 }");
+  recipe.sequenceLength = 16;
+  EXPECT_EQ(shrink(model, recipe, planOf("tp=3")).recipe.sequenceLength % 3, 0);
 }
 
 TEST(ShrinkTest, ExpertsThatStayFitTheirGroups) {

@@ -7,9 +7,8 @@
 
 #include "BuildExperts.h"
 
+#include "weft/Description/ExpertSlots.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace weft;
@@ -52,16 +51,6 @@ Value logistic(ImplicitLocOpBuilder &scalars, Value x) {
   Value curve = math::TanhOp::create(scalars, arith::MulFOp::create(scalars, x, half));
   Value one = scalarConstant(scalars, x, 1.0);
   return arith::MulFOp::create(scalars, arith::AddFOp::create(scalars, curve, one), half);
-}
-
-/// Returns the number of tokens that each expert gets of `tokens` if all get equally many.
-double evenShare(const desc::ExpertsSpec &experts, int64_t tokens) {
-  return static_cast<double>(tokens * experts.perToken) / static_cast<double>(experts.count);
-}
-
-/// Rounds up, except products that are integers but for rounding errors.
-int64_t multipleOf(double factor, double even) {
-  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(factor * even - 1e-9)));
 }
 
 /// Routes tokens. Dimensions: sequence of the batch b, token of the sequence s, expert e.
@@ -132,10 +121,8 @@ void Router::limit() {
   llvm::StringRef name = "router.capacity";
   Location loc = builder.location(name);
   bool isGlobal = routing.capacityGroup == desc::RoutingGroup::GlobalBatch;
-  int64_t length = builder.recipe.sequenceLength;
-  int64_t tokens = isGlobal ? builder.recipe.globalBatchTokens() : length;
-  int64_t capacity = multipleOf(*routing.capacityFactor, evenShare(experts, tokens));
-  slots = std::min(capacity, length);
+  int64_t capacity = desc::capacityOf(experts, builder.recipe);
+  slots = desc::slotsOf(experts, builder.recipe);
   Value place = CumulativeSumOp::create(builder.builder, loc, chosen.getType(), chosen,
                                         /*dimension=*/1, /*reverse=*/false);
   llvm::SmallVector<Lettered> inputs = {{chosen, "bse"}, {place, "bse"}};
@@ -262,10 +249,9 @@ void Router::route(Value logits, Value bias) {
 } // namespace
 
 LoadLimit weft::loadLimit(const ModelBuilder &builder) {
-  int64_t length = builder.recipe.sequenceLength;
-  double even = evenShare(*builder.model.experts, length);
-  std::optional<double> factor = builder.recipe.routing.bufferFactor;
-  return {factor ? std::min(multipleOf(*factor, even), length) : length, even};
+  const desc::ExpertsSpec &experts = *builder.model.experts;
+  return {desc::bufferOf(experts, builder.recipe),
+          desc::evenShare(experts, builder.recipe.sequenceLength)};
 }
 
 llvm::SmallVector<Type> weft::layerResultTypes(ModelBuilder &builder, LayerKind kind) {
