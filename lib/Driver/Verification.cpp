@@ -217,6 +217,7 @@ private:
 
   llvm::Error compare() {
     std::vector<std::string> parameters;
+    parameters.reserve(single.program.parameters.size());
     for (const rt::NamedTensor &parameter : single.program.parameters) {
       parameters.push_back(parameter.name);
     }
