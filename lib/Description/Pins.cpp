@@ -127,8 +127,9 @@ void applySequenceParallel(PlanSpec &plan, const Value &value, const Values &all
 }
 
 /// Rajbhandari et al., ZeRO: memory optimizations toward training trillion parameter models, arXiv
-/// 1910.02054, by cutting every matrix along the dimension that all of them have. Gradients need no
-/// entry: they have the sharding of the states that they change.
+/// 1910.02054, by cutting every matrix along the dimension that all of them have. From stage 1 on
+/// masters of rounded parameters are cut like states, from stage 2 on sums of gradients too.
+/// Before, each rank has a partial, and sums are reduced once a step.
 void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   int64_t stage = value.number;
   for (std::string_view dimension : dimensionNames()) {
@@ -141,6 +142,10 @@ void applyZero(PlanSpec &plan, const Value &value, const Values &all) {
   }
   if (stage > 0) {
     plan.homes.push_back({stage == 3 ? "*" : "*/*", "hidden", shardAxes(all), pinned});
+  }
+  if (stage < 2) {
+    plan.homes.push_back({"gradient/*", "hidden", {}, pinned});
+    plan.homes.push_back({"gradient/*", "terms", present(all, {"dp", "fsdp", "cp"}), pinned});
   }
 }
 

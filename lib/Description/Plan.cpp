@@ -249,7 +249,8 @@ static void checkEntries(const Entries &shardings, const char *field, Fields &fi
     // plan_r6
     inner.required("plan_r6", {"dimension"});
     bool isKnown = isDimensionName(sharding.dimension()) ||
-                   (field == std::string_view("sharding") && isOpDimension(sharding.dimension()));
+                   (field == std::string_view("sharding") ? isOpDimension(sharding.dimension())
+                                                          : sharding.dimension() == "terms");
     if (sharding.has_dimension() && !isKnown) {
       inner.error("dimension", "plan_r6",
                   "unknown dimension " + detail::quote(sharding.dimension()) +

@@ -130,20 +130,27 @@ private:
 
   void nameExperts() { name("expert parallelism", experts, ""); }
 
-  /// The sharding of parameters, or of states, over axes that also cut samples: the share of their
-  /// bytes that is cut, and the axes. Expert parallelism does not count as a cut here, because
-  /// experts on different ranks are not copies.
+  enum class Held { Parameters, States, GradientSums };
+  static Held kindOf(const VariableShape &variable) {
+    return variable.name.starts_with("gradient/")         ? Held::GradientSums
+           : variable.name.find('/') != std::string::npos ? Held::States
+                                                          : Held::Parameters;
+  }
+
+  /// The sharding of parameters, of states or of sums of gradients over axes that also cut samples:
+  /// the share of their bytes that is cut, and the axes. Expert parallelism does not count as a cut
+  /// here, because experts on different ranks are not copies.
   struct Homes {
     double share = 0;
     Axes axes, ofExperts;
   };
-  Homes homesOf(bool states) const {
+  Homes homesOf(Held kind) const {
     Axes data = batch;
     add(data, context);
     Homes homes;
     double all = 0, cut = 0;
     for (const VariableShape &variable : variables) {
-      if ((variable.name.find('/') != std::string::npos) != states) {
+      if (kindOf(variable) != kind) {
         continue;
       }
       Axes found;
@@ -168,7 +175,7 @@ private:
     if (data.empty()) {
       return;
     }
-    Homes parameters = homesOf(false), states = homesOf(true);
+    Homes parameters = homesOf(Held::Parameters), states = homesOf(Held::States);
     auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
     auto copies = [&](const Homes &homes) {
       Axes left = only(data, homes.axes, false);
@@ -180,11 +187,14 @@ private:
                       sized(parameters.axes) + ": " + percent(parameters.share) + " of parameters" +
                       among);
     } else if (states.share >= 0.5) {
+      bool isOfGradients = homesOf(Held::GradientSums).share >= 0.5;
       lines.push_back(
-          "ZeRO-1 over " + sized(states.axes) + ": " + percent(states.share) +
-          " of optimizer states" +
+          (isOfGradients ? "ZeRO-2 over " : "ZeRO-1 over ") + sized(states.axes) + ": " +
+          percent(states.share) + " of optimizer states" +
           (parameters.share > 0 ? ", " + percent(parameters.share) + " of parameters" : "") +
-          copies(states) + "; gradients are cut likewise (ZeRO-2)");
+          copies(states) + "; " +
+          (plan.accumulation == 1 || isOfGradients ? "gradients are cut likewise (ZeRO-2)"
+                                                   : "sums of gradients are whole"));
     } else {
       lines.push_back("ZeRO-0: parameters and optimizer states are " +
                       copiesOver(data, parameters.ofExperts));

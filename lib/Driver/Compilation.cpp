@@ -413,17 +413,7 @@ void Compilation::readFacts() {
   if (!options.isPlanning) {
     return;
   }
-  for (VariableOp variable : module->getOps<VariableOp>()) {
-    if (variable.getRole() == VariableRole::Input) {
-      continue;
-    }
-    RankedTensorType type = variable.getTensorType();
-    desc::VariableShape shape{variable.getSymName().str(), {}, double(countBytes(type))};
-    for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
-      shape.dimensions.push_back(dimension.str());
-    }
-    facts.variables.push_back(std::move(shape));
-  }
+  facts.variables = listHomes(*module);
 }
 
 LogicalResult Compilation::makeProgram() {

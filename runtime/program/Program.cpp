@@ -13,8 +13,8 @@
 using namespace weft::rt;
 
 const char *weft::rt::nameOf(BufferClass kind) {
-  static constexpr const char *names[] = {"parameter",  "optimizer", "input",
-                                          "activation", "gradient",  "workspace"};
+  static constexpr const char *names[] = {"parameter",  "parameter copy", "optimizer", "input",
+                                          "activation", "gradient",       "workspace"};
   return names[size_t(kind)];
 }
 

@@ -101,8 +101,10 @@ std::string weft::rt::memoryReport(const Program &program) {
   }
   text += ":\n ";
   for (size_t kind = 0; kind < kBufferClasses; ++kind) {
-    if (BufferClass(kind) == BufferClass::Workspace && peak.bytes[kind] == 0) {
-      continue; // As on the host.
+    bool isCommon = BufferClass(kind) != BufferClass::Workspace &&
+                    BufferClass(kind) != BufferClass::ParameterCopy;
+    if (!isCommon && peak.bytes[kind] == 0) {
+      continue;
     }
     text += concat(kind ? ", " : " ", nameOf(BufferClass(kind)), " ", bytesText(peak.bytes[kind]));
   }

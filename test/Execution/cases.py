@@ -64,7 +64,12 @@ FEW_HEADS_MESHES = ("tp=2", "tp=4", "tp=8", "dp=2,tp=4", "tp=4,sp=true", "cp=2:a
 # In micro-batches: of samples that dropout numbers, with sums that are pending, cut or whole.
 PART_MESHES = ("accumulation=4", "dp=2,accumulation=2", "tp=2,accumulation=2", "cp=2,accumulation=8",
                "dp=2,tp=2,accumulation=4", "cp=2:ring,accumulation=2", "dp=2,zero=1,accumulation=2",
-               "dp=4,zero=2,accumulation=2", "dp=2,tp=2,sp=true,zero=3,accumulation=2")
+               "dp=4,zero=2,accumulation=2", "dp=4,zero=3,accumulation=2",
+               "dp=2,tp=2,sp=true,zero=3,accumulation=2")
+# Masters cut, and copies of weights held or gathered, with and without micro-batches.
+MASTER_MESHES = ("dp=2,zero=1", "dp=2,zero=3", "dp=4,zero=1,accumulation=2", "dp=4,zero=2,accumulation=2",
+                 "dp=4,zero=3,accumulation=2", "dp=2,tp=2,sp=true,zero=1,accumulation=2",
+                 "dp=2,fsdp=2,accumulation=2")
 EXPERT_PART_MESHES = ("accumulation=2", "dp=2,accumulation=4", "ep=2,accumulation=2",
                       "dp=2,ep=2,zero=3,accumulation=2")
 
@@ -458,8 +463,10 @@ def bf16_cases():
     several, and chance decides which runs diverge."""
     chosen = [Case("gpt2", "adamw", True, True, "BF16",
                    (*ALL_MESHES, "dp=3", "tp=3", "dp=2,zero=1,accumulation=2")),
-              Case("llama", "adamw", False, False, "BF16", tuple(ALL_MESHES + SEQUENCE_MESHES))]
-    return chosen + [replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2")),
+              Case("llama", "adamw", False, False, "BF16",
+                   (*ALL_MESHES, *SEQUENCE_MESHES, *MASTER_MESHES))]
+    return chosen + [replace(chosen[1], tied=True, meshes=("tp=2", *MASTER_MESHES)),
+                     replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2")),
                      replace(chosen[1], cpu=OLD_CPU, meshes=("dp=3", "tp=3,sp=true", "cp=3:ring"))]
 
 

@@ -45,7 +45,7 @@ elements() {
 # Bytes of llama-tiny's buffers by class, divided by its parameters: bytes_per_parameter NAME
 bytes_per_parameter() {
   "$out/$1" --print-program | awk '
-    /^buffer/ {bytes[$7] += $4}
+    /^buffer/ && $8 != "copy" {bytes[$7] += $4}
     END {for (class in bytes) print class, bytes[class] / 803968}' |
     grep -E "parameter|gradient|optimizer" | sort
 }

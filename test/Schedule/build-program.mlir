@@ -11,8 +11,8 @@
 // FLATTEN-NEXT: mesh dp=2
 // FLATTEN:      flops 1e+09 peak 0{{$}}
 // FLATTEN-NEXT: arena 12582912
-// FLATTEN:      buffer %2 f32 4194304 at 8388608 activation
-// FLATTEN-NEXT: buffer %3 f32 4194304 at 8388608 activation
+// FLATTEN:      buffer %2 f32 4194304 at 8388608 parameter copy
+// FLATTEN-NEXT: buffer %3 f32 4194304 at 8388608 parameter copy
 // FLATTEN:      init:
 // FLATTEN-NEXT:   0: kernel @kernel_fill_0 -> %0
 // FLATTEN-NEXT:   1: kernel @kernel_fill_0 -> %1
@@ -58,8 +58,8 @@
 // REDEFINE: %{steps} = describe-device,predict-times,predict-memory,use-streams
 // RUN: %{translate} | FileCheck %s --check-prefix=STREAMS
 // STREAMS:      arena 16777216
-// STREAMS:      buffer %2 f32 4194304 at 8388608 activation
-// STREAMS-NEXT: buffer %3 f32 4194304 at 12582912 activation
+// STREAMS:      buffer %2 f32 4194304 at 8388608 parameter copy
+// STREAMS-NEXT: buffer %3 f32 4194304 at 12582912 parameter copy
 // STREAMS:      0: kernel @kernel_map_0 %0 -> %2  "
 // STREAMS-NEXT: 1: all-reduce sum f32 [1048576] over {dp} %2 -> %0 on communication after 0  "
 // STREAMS-NEXT: 2: kernel @kernel_map_0 %1 -> %3  "

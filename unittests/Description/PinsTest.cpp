@@ -181,6 +181,9 @@ TEST(Pins, StatesAndParametersAtHome) {
     ASSERT_TRUE(bool(plan));
     EXPECT_EQ(axesFor(plan->homes, "head.weight", "hidden"), homes[stage].first) << stage;
     EXPECT_EQ(axesFor(plan->homes, "adam_m/head.weight", "hidden"), homes[stage].second) << stage;
+    EXPECT_EQ(axesFor(plan->homes, "master/head.weight", "hidden"), homes[stage].second) << stage;
+    Axes sums = stage >= 2 ? Axes{"dp"} : Axes{};
+    EXPECT_EQ(axesFor(plan->homes, "gradient/head.weight", "hidden"), sums) << stage;
     EXPECT_EQ(axesFor(plan->homes, "adam_m/head.weight", "vocab"), Axes{}) << stage;
     EXPECT_TRUE(*parsePlan(printPlan(*plan)) == *plan) << stage;
   }

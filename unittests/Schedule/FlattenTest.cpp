@@ -191,7 +191,7 @@ TEST_F(FlattenTest, WritesATrainingStep) {
             "  6: observe 'gradient/w' f32 [4, 4] %5  \"step (observe)\"\n"
             "  7: kernel @kernel_map_1 %0 %1 %5 -> %0 %1  \"update (map)\"\n");
   EXPECT_EQ(program->buffers[5].kind, rt::BufferClass::Gradient);
-  EXPECT_EQ(program->buffers[4].kind, rt::BufferClass::Activation);
+  EXPECT_EQ(program->buffers[4].kind, rt::BufferClass::ParameterCopy); // The input is a parameter.
   EXPECT_EQ(program->buffers[1].kind, rt::BufferClass::Optimizer);
   EXPECT_EQ(program->buffers[2].bytes, 32u);
   EXPECT_EQ(program->parameters[1].layout.globalShape, (std::vector<int64_t>{4, 4}));

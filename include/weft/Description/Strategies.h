@@ -20,7 +20,8 @@
 
 namespace weft::desc {
 
-/// A variable of a model. An optimizer state is named by its kind, a slash and its parameter.
+/// What a plan's home shards: a parameter, or what is named by its kind, a slash and its parameter:
+/// an optimizer state, the master of a rounded parameter, or a sum of gradients ("gradient/…").
 struct VariableShape {
   std::string name;
   std::vector<std::string> dimensions;
@@ -28,8 +29,8 @@ struct VariableShape {
 };
 
 /// Returns one line for each strategy in `plan`: "tensor parallelism over tp=8, with sequence
-/// parallelism". `variables` are parameters and optimizer states. REQUIRES: the plan leaves nothing
-/// open.
+/// parallelism". `variables` are all that the plan's homes shard, but inputs. REQUIRES: the plan
+/// leaves nothing open.
 std::vector<std::string> recognize(const PlanSpec &plan,
                                    const std::vector<VariableShape> &variables);
 

@@ -79,8 +79,19 @@ private:
 
   Value readIds(llvm::StringRef variable) { return builder.read(variable, builder.idType()); }
 
+  /// Without learned positions, which are added before a row is rounded, the table is rounded
+  /// instead of its rows: the same numbers, and ranks may hold the rounded table alone.
   Value readTokenTable() {
-    return builder.read("embed.tokens.weight", builder.parameterType({"vocab", "hidden"}));
+    if (roundedTable) {
+      return roundedTable;
+    }
+    Value table = builder.read("embed.tokens.weight", builder.parameterType({"vocab", "hidden"}));
+    if (model.positions == desc::PositionKind::Learned) {
+      return table;
+    }
+    Value rounded = builder.round("embed.tokens", table);
+    roundedTable = rounded == table ? Value() : rounded;
+    return rounded;
   }
 
   ModelBuilder &builder;
@@ -97,6 +108,8 @@ private:
   bool observesLogits;
   /// The key of layer 0, which the embedding counts as.
   RandomKey key;
+  /// The rounded table, which tied embeddings read twice; null before it is made.
+  Value roundedTable;
 };
 
 Value LossBuilder::embed() {

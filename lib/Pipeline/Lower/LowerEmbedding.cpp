@@ -30,7 +30,7 @@ struct LowerEmbedding : HostModel<LowerEmbedding, EmbeddingOp> {
     Buffer table = code.buffer(operands.getTable()), ids = code.buffer(operands.getIds()).flat();
     Buffer output = code.buffer(results[0]).rows();
     int64_t features = table.getSize(1);
-    Num zero = code.real(table.getElementType(), 0);
+    Num zero = code.real(output.getElementType(), 0);
     code.blocks(ids.getElementCount(), features,
                 [&](Num i) {
                   auto [row, isHere] = rowOf(code, ids, i, operands.getOffset(), table.getSize(0));

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HomedValues.h"
 #include "LayoutSpaces.h"
 #include "OpPins.h"
 #include "UnmatchedEntries.h"
@@ -78,10 +79,8 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       return signalPassFailure();
     }
     module->setAttr(kMeshAttrName, mesh);
-    for (VariableOp variable : module.getOps<VariableOp>()) {
-      if (failed(pin(variable, mesh, *spec))) {
-        return signalPassFailure();
-      }
+    if (failed(pinHomes(module, mesh, *spec))) {
+      return signalPassFailure();
     }
     if (spec->shardings.empty() && spec->homes.empty()) {
       return;
@@ -91,7 +90,11 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     if (failed(checkMatches(module, *spec, opNames, dimensions))) {
       return signalPassFailure();
     }
+    llvm::DenseSet<Operation *> held = WeightCopies(module).constraints();
     module.walk([&](ShardableOpInterface op) {
+      if (held.contains(op)) {
+        return; // Homes decide.
+      }
       OpPins found = pinsOf(op, mesh, opNames, dimensions, *spec);
       setPins(op, found.pins, found.entries);
       for (const OverruledEntry &entry : found.overruled) {
@@ -138,10 +141,64 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     return success();
   }
 
-  LogicalResult pin(VariableOp variable, MeshAttr mesh, const desc::PlanSpec &spec) {
-    std::string name = variable.getSymName().str(), planName = getPlanName(variable).str();
+  /// The pins of a home, and for each dimension the entry that it comes from, or null.
+  struct HomePins {
     SmallVector<Attribute> pins;
     SmallVector<const desc::ShardingSpec *> entries;
+  };
+
+  LogicalResult pinHomes(ModuleOp module, MeshAttr mesh, const desc::PlanSpec &spec) {
+    WeightCopies copies(module);
+    for (VariableOp variable : module.getOps<VariableOp>()) {
+      FailureOr<HomePins> home = pinsOfHome(variable, copies.homeOf(variable), mesh, spec);
+      if (failed(home)) {
+        return failure();
+      }
+      setPins(variable, home->pins, home->entries);
+      if (!mesh.getNames().empty() && failed(constrainCopies(variable, copies, mesh, spec))) {
+        return failure();
+      }
+    }
+    for (GradientSum &sum : findGradientSums(module)) {
+      std::string name = ("gradient/" + sum.variable.getSymName()).str();
+      FailureOr<HomePins> home = pinsOfHome(sum.variable, name, mesh, spec);
+      if (failed(home)) {
+        return failure();
+      }
+      if (const desc::ShardingSpec *terms = desc::entryFor(spec.homes, name, "terms")) {
+        NamedAttribute all(StringAttr::get(&getContext(), "all"),
+                           toAxesAttr(&getContext(), terms->axes));
+        home->pins.push_back(DictionaryAttr::get(&getContext(), all));
+      }
+      auto pins = ArrayAttr::get(&getContext(), home->pins);
+      sum.function.setArgAttr(sum.argument, kPinsAttrName, pins);
+      sum.function.setResultAttr(sum.result, kPinsAttrName, pins);
+    }
+    return success();
+  }
+
+  /// The constraint is the value that is held: it may be gathered from the copies of shards.
+  LogicalResult constrainCopies(VariableOp variable, const WeightCopies &copies, MeshAttr mesh,
+                                const desc::PlanSpec &spec) {
+    for (Value copy : copies.of(variable)) {
+      FailureOr<HomePins> home = pinsOfHome(variable, variable.getSymName().str(), mesh, spec);
+      if (failed(home)) {
+        return failure();
+      }
+      OpBuilder builder(&getContext());
+      builder.setInsertionPointAfterValue(copy);
+      auto held = ConstrainOp::create(builder, copy.getLoc(), copy.getType(), copy,
+                                      ArrayAttr::get(&getContext(), home->pins));
+      copy.replaceAllUsesExcept(held.getOutput(), held);
+    }
+    return success();
+  }
+
+  /// Returns the pins of the home that is called `name`, of the shape of `variable`.
+  FailureOr<HomePins> pinsOfHome(VariableOp variable, const std::string &name, MeshAttr mesh,
+                                 const desc::PlanSpec &spec) {
+    std::string planName = getPlanName(variable).str();
+    auto [pins, entries] = HomePins();
     for (auto [dim, dimension] :
          llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
       const desc::ShardingSpec *entry = desc::entryFor(spec.homes, name, dimension.str());
@@ -171,8 +228,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
         failed(sharding.verifyEncoding(type.getShape(), type.getElementType(), emitError))) {
       return failure();
     }
-    setPins(variable, pins, entries);
-    return success();
+    return HomePins{std::move(pins), std::move(entries)};
   }
 
   void setPins(Operation *op, ArrayRef<Attribute> pins,

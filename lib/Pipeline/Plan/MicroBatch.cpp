@@ -14,6 +14,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -120,6 +121,7 @@ public:
   func::FuncOp run() {
     findMembers();
     findGiven();
+    findHeld();
     buildFunction();
     callFunction();
     eraseDead();
@@ -130,6 +132,7 @@ private:
   void findMembers();
   bool joinsSums(Operation *op) const;
   void findGiven();
+  void findHeld();
   bool isSum(Value value) const { return roles.of(value) == BatchRole::Sum; }
   Value createStart(OpBuilder &builder, Value value);
   Value createNext(OpBuilder &builder, Value before, Value value);
@@ -148,6 +151,9 @@ private:
   /// micro-batches.
   SmallVector<Value> given;
   SmallVector<Type> types;
+  /// Narrow values that do not depend on samples: the copies of weights that matmuls read. They are
+  /// computed once in a step, and all micro-batches read them.
+  llvm::SetVector<Value> held;
   /// The number of the micro-batch.
   Value number;
 };
@@ -185,6 +191,17 @@ void MicroBatchBuilder::findGiven() {
   }
 }
 
+void MicroBatchBuilder::findHeld() {
+  for (Operation &op : root.getOps()) {
+    for (Value operand : op.getOperands()) {
+      bool isFree = members.contains(&op) && !members.contains(operand.getDefiningOp());
+      if (isFree && !isPerSample(operand.getType()) && isNarrow(getElementTypeOrSelf(operand))) {
+        held.insert(operand);
+      }
+    }
+  }
+}
+
 /// Creates the result of no micro-batches. Results that are no sums are maxima, or equal for all
 /// micro-batches.
 Value MicroBatchBuilder::createStart(OpBuilder &builder, Value value) {
@@ -202,6 +219,7 @@ Value MicroBatchBuilder::createNext(OpBuilder &builder, Value before, Value valu
 void MicroBatchBuilder::buildFunction() {
   SmallVector<Type> arguments = {IndexType::get(root.getContext())};
   llvm::append_range(arguments, types);
+  llvm::append_range(arguments, llvm::map_range(held, [](Value v) { return v.getType(); }));
   auto type = FunctionType::get(root.getContext(), arguments, types);
   std::string name = (root.getSymName() + "_micro_batch").str();
   function = func::FuncOp::create(root.getLoc(), name, type);
@@ -218,6 +236,7 @@ void MicroBatchBuilder::buildFunction() {
 
   auto builder = OpBuilder::atBlockEnd(body);
   IRMapping copies;
+  copies.map(held.getArrayRef(), body->getArguments().take_back(held.size()));
   SmallVector<Value> ends(types.size());
   for (Operation &op : llvm::make_early_inc_range(root.getOps())) {
     if (!members.contains(&op)) {
@@ -273,6 +292,10 @@ void MicroBatchBuilder::copyRead(ReadOp read, OpBuilder &builder, IRMapping &cop
 void MicroBatchBuilder::callFunction() {
   auto builder = OpBuilder::atBlockBegin(&root.getBody().front());
   Location loc = root.getLoc();
+  IRMapping copies;
+  for (Value value : held) {
+    copyFree(value, builder, copies);
+  }
   SmallVector<Value> all;
   for (Value value : given) {
     all.push_back(createStart(builder, value));
@@ -280,6 +303,8 @@ void MicroBatchBuilder::callFunction() {
   for (int64_t part = 0; part < count; ++part) {
     SmallVector<Value> operands = {arith::ConstantIndexOp::create(builder, loc, part)};
     llvm::append_range(operands, all);
+    llvm::append_range(operands,
+                       llvm::map_range(held, [&](Value value) { return copies.lookup(value); }));
     auto call = CallOp::create(builder, loc, types, function.getSymName(),
                                "micro-batch " + std::to_string(part), operands);
     all.assign(call.getResults().begin(), call.getResults().end());

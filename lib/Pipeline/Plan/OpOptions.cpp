@@ -267,11 +267,32 @@ std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &sp
   return options.empty() ? Enumeration(op, spaces, /*heedsPins=*/false).run() : options;
 }
 
-std::vector<uint32_t> enumerateLayouts(RankedTensorType type, LayoutSpaces &spaces, bool pending) {
+/// Returns true if the dimensions have their pinned axes, and elsewhere axes in the mesh's order,
+/// and if the value is pending over the pinned axes that cut no dimension.
+static bool agrees(const planner::Layout &layout, MeshAttr mesh, ArrayAttr pins) {
+  auto terms = pins.size() > layout.dims.size() ? cast<DictionaryAttr>(pins[layout.dims.size()])
+                                                : DictionaryAttr();
+  for (uint32_t axis : terms ? toAxes(mesh, terms.getAs<ArrayAttr>("all")) : planner::Axes()) {
+    bool cuts = llvm::any_of(
+        layout.dims, [&](const planner::Axes &axes) { return llvm::is_contained(axes, axis); });
+    if (!cuts && !llvm::is_contained(layout.unreduced, axis)) {
+      return false;
+    }
+  }
+  return llvm::all_of(llvm::zip(layout.dims, pins), [&](const auto &dim) {
+    auto [axes, pin] = dim;
+    auto pinned = dyn_cast<ArrayAttr>(pin);
+    return pinned ? axes == toAxes(mesh, pinned) : llvm::is_sorted(axes);
+  });
+}
+
+std::vector<uint32_t> enumerateLayouts(RankedTensorType type, LayoutSpaces &spaces, bool pending,
+                                       ArrayAttr pins) {
   const planner::LayoutSpace &space = spaces.of(type);
   std::vector<uint32_t> layouts;
-  for (uint32_t number = 0; number < space.inOrder(); ++number) {
+  for (uint32_t number = 0; number < (pins ? space.size() : space.inOrder()); ++number) {
     bool allowed = !space.isPending(number) || (pending && canPend(type));
+    allowed &= !pins || agrees(space.layout(number), spaces.getMesh(), pins);
     if (allowed && space.divides(number, type.getShape().vec())) {
       layouts.push_back(number);
     }

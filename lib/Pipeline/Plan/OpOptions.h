@@ -33,9 +33,11 @@ struct OpOption {
 std::vector<OpOption> enumerateOptions(ShardableOpInterface op, LayoutSpaces &spaces);
 
 /// Returns all layouts of a value of `type` whose axes stand in the order of the mesh; those of
-/// pending sums only if `pending` is true.
+/// pending sums only if `pending` is true. `pins`, which may be null, has for each dimension the
+/// axes that cut it, in the order of the pin, or unit; then perhaps a dictionary, in which `all`
+/// has axes over which a sum is pending, unless they cut a dimension.
 std::vector<uint32_t> enumerateLayouts(mlir::RankedTensorType type, LayoutSpaces &spaces,
-                                       bool pending);
+                                       bool pending, mlir::ArrayAttr pins = {});
 
 } // namespace weft
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HomedValues.h"
 #include "OpSeconds.h"
 
 #include "weft/Description/Machine.h"
@@ -275,16 +276,21 @@ private:
   }
 
   /// Returns the bytes of values that are computed before the fullest instant and used after it.
-  double savedBytes(func::FuncOp function) {
+  /// Held arguments of `call`, which calls the function or is null, count for the caller.
+  double savedBytes(func::FuncOp function, CallOp call = {}) {
     Operation *instant = fullest(function).op;
     double saved = 0;
     for (auto &[value, op] : lastUses(function.getBody().front())) {
       Operation *definition = value.getDefiningOp();
+      auto argument = dyn_cast<BlockArgument>(value);
+      if (argument && call && isHeldArgument(call->getOpOperand(argument.getArgNumber()))) {
+        continue;
+      }
       bool isBefore = !definition || !instant->isBeforeInBlock(definition);
       saved += isBefore && instant->isBeforeInBlock(op) ? localBytes(value.getType()) : 0;
     }
     func::FuncOp inside = insideOf(instant);
-    return saved + (inside ? savedBytes(inside) : 0);
+    return saved + (inside ? savedBytes(inside, cast<CallOp>(instant)) : 0);
   }
 
   const MeshAttr mesh;

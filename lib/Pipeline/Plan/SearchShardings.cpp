@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HomedValues.h"
 #include "ShardingReasons.h"
 #include "ValueExplainer.h"
 
@@ -136,13 +137,16 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       if (failed(decide(root, tables))) {
         return signalPassFailure();
       }
+      if (root == decider) {
+        holdCopiesAlike(module);
+      }
     }
     for (auto variable : module.getOps<VariableOp>()) {
       settleUnused(variable, mesh);
     }
     module.walk([](Operation *op) { op->removeAttr(kPinsAttrName); });
     for (auto function : module.getOps<func::FuncOp>()) {
-      forgetMayPend(function);
+      forgetBorders(function);
     }
   }
 
@@ -161,13 +165,34 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     return failure(walk.wasInterrupted());
   }
 
-  static void forgetMayPend(func::FuncOp function) {
-    auto name = StringAttr::get(function.getContext(), kMayPendAttrName);
-    for (unsigned number = 0; number < function.getNumArguments(); ++number) {
-      function.removeArgAttr(number, name);
+  /// Pins the copies of parameters in all other functions to the layout that the step chose, as the
+  /// plan has one home for both.
+  static void holdCopiesAlike(ModuleOp module) {
+    WeightCopies copies(module);
+    for (auto variable : module.getOps<VariableOp>()) {
+      SmallVector<Value> held = llvm::map_to_vector(
+          copies.of(variable), [](Value copy) { return WeightCopies::heldIn(copy); });
+      auto decided =
+          llvm::find_if(held, [](Value value) { return value && getSharding(value.getType()); });
+      for (Value value : decided == held.end() ? ArrayRef<Value>() : ArrayRef<Value>(held)) {
+        if (value && !getSharding(value.getType())) {
+          SmallVector<Attribute> pins(getSharding(decided->getType()).getDims());
+          pins.push_back(DictionaryAttr::get(module.getContext())); // Nothing is pending.
+          value.getDefiningOp()->setAttr(kPinsAttrName, ArrayAttr::get(module.getContext(), pins));
+        }
+      }
     }
-    for (unsigned number = 0; number < function.getNumResults(); ++number) {
-      function.removeResultAttr(number, name);
+  }
+
+  static void forgetBorders(func::FuncOp function) {
+    for (StringRef text : {kMayPendAttrName, kPinsAttrName}) {
+      auto name = StringAttr::get(function.getContext(), text);
+      for (unsigned number = 0; number < function.getNumArguments(); ++number) {
+        function.removeArgAttr(number, name);
+      }
+      for (unsigned number = 0; number < function.getNumResults(); ++number) {
+        function.removeResultAttr(number, name);
+      }
     }
   }
 

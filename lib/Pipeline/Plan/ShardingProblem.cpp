@@ -7,6 +7,7 @@
 
 #include "ShardingProblem.h"
 
+#include "HomedValues.h"
 #include "OpSeconds.h"
 #include "PermutationPrice.h"
 
@@ -90,6 +91,18 @@ LogicalResult ShardingProblem::build(func::FuncOp root) {
   return success();
 }
 
+/// Returns true if `value` is an argument of a function in which a call of `peakPoints` passes it,
+/// and the argument is held.
+static bool isHeld(Value value, ArrayRef<Operation *> peakPoints) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && llvm::any_of(peakPoints, [&](Operation *op) {
+           auto call = dyn_cast<CallOp>(op);
+           auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+           return call && call.getCallee() == function.getSymName() &&
+                  isHeldArgument(call->getOpOperand(argument.getArgNumber()));
+         });
+}
+
 /// Counts the calls of each function. Does not enter functions that have shardings already.
 LogicalResult ShardingProblem::countCalls(func::FuncOp function, double times) {
   if (function.isExternal()) {
@@ -115,19 +128,20 @@ void ShardingProblem::declare(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
     arguments[function].push_back(declareBorder(function, "argument", number, argument.getType(),
-                                                bool(function.getArgAttr(number, kMayPendAttrName)),
-                                                usesOf(argument)));
+                                                function.getArgAttrDict(number), usesOf(argument)));
   }
   for (auto [number, value] : llvm::enumerate(done->getOperands())) {
-    results[function].push_back(
-        declareBorder(function, "result", unsigned(number), value.getType(),
-                      bool(function.getResultAttr(number, kMayPendAttrName)), sourceOf(value)));
+    results[function].push_back(declareBorder(function, "result", unsigned(number), value.getType(),
+                                              function.getResultAttrDict(unsigned(number)),
+                                              sourceOf(value)));
   }
 }
 
-/// Values that go to the same places of functions, or come from the same, share one layout.
+/// Values that go to the same places of functions, or come from the same, share one layout, unless
+/// their pins differ.
 const ShardingEnd *ShardingProblem::declareBorder(func::FuncOp function, StringRef what,
-                                                  unsigned number, Type type, bool pending,
+                                                  unsigned number, Type type,
+                                                  DictionaryAttr attributes,
                                                   const std::string &kind) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor) {
@@ -135,9 +149,12 @@ const ShardingEnd *ShardingProblem::declareBorder(func::FuncOp function, StringR
   }
   std::string name = (function.getSymName() + " " + what).str();
   const ShardingEnd *fresh = nullptr;
-  const ShardingEnd *&end = kind.empty() ? fresh : borderKinds[name + " " + kind];
+  bool pending = attributes && attributes.contains(kMayPendAttrName);
+  auto pins = attributes ? attributes.getAs<ArrayAttr>(kPinsAttrName) : ArrayAttr();
+  const ShardingEnd *&end =
+      kind.empty() ? fresh : borderKinds[{name + " " + kind, pins.getAsOpaquePointer()}];
   if (!end) {
-    end = addValue(name + " " + std::to_string(number), tensor, pending);
+    end = addValue(name + " " + std::to_string(number), tensor, pending, pins);
   }
   return end;
 }
@@ -268,7 +285,7 @@ OpNode ShardingProblem::addOp(ShardableOpInterface op) {
 }
 
 /// Values that are live at the peak points, of the root and of called functions, take memory in the
-/// layout of their definition; variables always take memory.
+/// layout of their definition; variables always take memory. A held argument counts for its caller.
 void ShardingProblem::addMemory() {
   for (auto &[value, route] : routes) {
     Operation *definition = value.getDefiningOp();
@@ -276,7 +293,7 @@ void ShardingProblem::addMemory() {
       return op->getBlock() == block;
     });
     bool isBefore = !definition || !(isa<ReadOp>(definition) || isLate(definition));
-    if (!isOnTheWay || !isBefore || route.late.uses.empty()) {
+    if (!isOnTheWay || !isBefore || route.late.uses.empty() || isHeld(value, peakPoints)) {
       continue;
     }
     std::vector<planner::Option> &options = problem.nodes[route.from->node].options;
@@ -299,6 +316,12 @@ void ShardingProblem::connectUses(Value value, const ValueRoute &route, SharedUs
                                   double times) {
   auto type = cast<RankedTensorType>(value.getType());
   const ShardingEnd *from = route.from;
+  if (llvm::any_of(group.uses, [](auto &use) { return isHeldArgument(*use.first); })) {
+    for (auto &[operand, end] : group.uses) {
+      connect(type, *from, *end, times, isHeldArgument(*operand));
+    }
+    return;
+  }
   if (group.uses.size() > 1) {
     std::vector<uint32_t> key = {from->number};
     for (auto &[operand, end] : group.uses) {
@@ -332,12 +355,12 @@ const ShardingEnd *ShardingProblem::addEnd(uint32_t node, Type type, std::vector
   return &ends.back();
 }
 
-const ShardingEnd *ShardingProblem::addValue(std::string name, RankedTensorType type,
-                                             bool pending) {
+const ShardingEnd *ShardingProblem::addValue(std::string name, RankedTensorType type, bool pending,
+                                             ArrayAttr pins) {
   if (ShardingAttr given = getSharding(type)) {
     return addLayouts(std::move(name), type, {spaces.numberOf(given)});
   }
-  return addLayouts(std::move(name), type, enumerateLayouts(type, spaces, pending));
+  return addLayouts(std::move(name), type, enumerateLayouts(type, spaces, pending, pins));
 }
 
 const ShardingEnd *ShardingProblem::addLayouts(std::string name, RankedTensorType type,
@@ -376,8 +399,8 @@ bool ShardingProblem::isLate(Operation *op) const {
 }
 
 void ShardingProblem::connect(RankedTensorType type, const ShardingEnd &from, const ShardingEnd &to,
-                              double times) {
-  uint32_t table = tableOf(type, from.reduction);
+                              double times, bool areEqual) {
+  uint32_t table = areEqual ? tableOfEqual(type) : tableOf(type, from.reduction);
   if (from.node == to.node) {
     // A value that an op uses twice, or that goes from a layer to the next.
     const planner::Table &costs = problem.tables[table];
@@ -400,11 +423,29 @@ uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction
   auto [known, isNew] =
       tables.try_emplace({whole.getAsOpaquePointer(), reduction}, uint32_t(problem.tables.size()));
   if (isNew) {
-    const planner::LayoutSpace &space = spaces.of(type);
-    uint32_t count = otherOrders.contains(type.getRank()) ? space.size() : space.inOrder();
-    problem.tables.push_back(reshardTables.of(whole, reduction, count));
+    problem.tables.push_back(reshardTables.of(whole, reduction, countLayouts(type)));
   }
   return known->second;
+}
+
+/// A table that allows no reshard.
+uint32_t ShardingProblem::tableOfEqual(RankedTensorType type) {
+  auto [known, isNew] = equalTables.try_emplace(type.getRank(), uint32_t(problem.tables.size()));
+  if (isNew) {
+    uint32_t count = countLayouts(type);
+    planner::Table table{"equal", count, count, {}, /*isShortest=*/true};
+    table.seconds.assign(size_t(count) * count, planner::kInfinity);
+    for (uint32_t layout = 0; layout < count; ++layout) {
+      table.seconds[size_t(layout) * count + layout] = 0;
+    }
+    problem.tables.push_back(std::move(table));
+  }
+  return known->second;
+}
+
+uint32_t ShardingProblem::countLayouts(RankedTensorType type) {
+  const planner::LayoutSpace &space = spaces.of(type);
+  return otherOrders.contains(type.getRank()) ? space.size() : space.inOrder();
 }
 
 double ShardingProblem::bytesOf(RankedTensorType type, uint32_t layout) {

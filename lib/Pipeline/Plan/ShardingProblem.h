@@ -22,12 +22,14 @@
 //
 // Memory is the bytes of variables, and of the values that are live at the function's peak point:
 // the end of forward, as a rule. Users before the peak point share no reshards with users after it:
-// a value that a layer gathers in forward is not kept for backward. If the function calls another
+// a value that a layer gathers in forward is not kept for backward. A copy of a weight that all
+// micro-batches read (isHeldArgument) is in one layout from its constraint on: a step that gathers
+// it holds it whole. If the function calls another
 // function for each micro-batch, which calls the layers, the peak point lies in the called
 // function.
 //
 // Arguments and results of functions are not pending, unless they are sums that continue from one
-// micro-batch to the next (`weft.may_pend`).
+// micro-batch to the next (`weft.may_pend`). Sums of gradients may have pins, as variables do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -112,8 +114,8 @@ private:
   mlir::FailureOr<const ShardingEnd *> declareKind(VariableOp variable);
   void declare(mlir::func::FuncOp function);
   const ShardingEnd *declareBorder(mlir::func::FuncOp function, llvm::StringRef what,
-                                   unsigned number, mlir::Type type, bool pending,
-                                   const std::string &kind);
+                                   unsigned number, mlir::Type type,
+                                   mlir::DictionaryAttr attributes, const std::string &kind);
   mlir::LogicalResult visit(mlir::func::FuncOp function);
   mlir::LogicalResult visit(mlir::Operation &op);
   void visitCall(CallOp call);
@@ -127,13 +129,18 @@ private:
   uint32_t addNode(std::string name, std::vector<planner::Option> options);
   const ShardingEnd *addEnd(uint32_t node, mlir::Type type, std::vector<uint32_t> layouts,
                             ReductionKind reduction = ReductionKind::Sum);
-  const ShardingEnd *addValue(std::string name, mlir::RankedTensorType type, bool pending);
+  /// `pins` may be null.
+  const ShardingEnd *addValue(std::string name, mlir::RankedTensorType type, bool pending,
+                              mlir::ArrayAttr pins = {});
   const ShardingEnd *addLayouts(std::string name, mlir::RankedTensorType type,
                                 std::vector<uint32_t> layouts);
   void use(mlir::OpOperand &operand, const ShardingEnd *end);
+  /// With `areEqual`, the layouts of both ends must be equal.
   void connect(mlir::RankedTensorType type, const ShardingEnd &from, const ShardingEnd &to,
-               double times);
+               double times, bool areEqual = false);
   uint32_t tableOf(mlir::RankedTensorType type, ReductionKind reduction);
+  uint32_t tableOfEqual(mlir::RankedTensorType type);
+  uint32_t countLayouts(mlir::RankedTensorType type);
   double bytesOf(mlir::RankedTensorType type, uint32_t layout);
   bool isLate(mlir::Operation *op) const;
   const std::string &describe(uint32_t layout, mlir::RankedTensorType type);
@@ -149,6 +156,8 @@ private:
   /// The peak points of the root, and of the functions called there; see findPeakPoints.
   llvm::SmallVector<mlir::Operation *> peakPoints;
   std::map<std::pair<const void *, ReductionKind>, uint32_t> tables;
+  /// Tables of values that are not resharded, by rank.
+  std::map<int64_t, uint32_t> equalTables;
   /// Descriptions of layouts, by their rank and number.
   std::map<std::pair<int64_t, uint32_t>, std::string> descriptions;
   /// Indices of edges, by the numbers of their ends.
@@ -162,7 +171,7 @@ private:
            const ShardingEnd *>
       variableKinds;
   /// Nodes of arguments and results of functions that only pass on values of other functions.
-  std::map<std::string, const ShardingEnd *> borderKinds;
+  std::map<std::pair<std::string, const void *>, const ShardingEnd *> borderKinds;
   /// The places of values in the root and in called functions that read variables.
   ValuePlaces places;
   /// Simple ops that share a node: equal ops whose operands come from the same end, null without

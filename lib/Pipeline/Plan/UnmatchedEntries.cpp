@@ -7,6 +7,8 @@
 
 #include "UnmatchedEntries.h"
 
+#include "HomedValues.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 #include <set>
@@ -25,7 +27,7 @@ namespace {
 
 /// A variable or op that entries may match.
 struct Target {
-  SmallVector<StringRef, 2> names;
+  SmallVector<std::string, 2> names;
   std::set<std::string> dimensions;
 };
 
@@ -53,7 +55,7 @@ size_t distanceOf(StringRef pattern, StringRef name) {
 /// The targets of the entries of one list of a plan.
 class Targets {
 public:
-  void add(SmallVector<StringRef, 2> names, std::set<std::string> dimensions) {
+  void add(SmallVector<std::string, 2> names, std::set<std::string> dimensions) {
     targets.push_back({std::move(names), std::move(dimensions)});
   }
 
@@ -138,12 +140,19 @@ LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const Op
     return success();
   }
   Targets shardings, homes;
+  WeightCopies copies(module);
   for (VariableOp variable : module.getOps<VariableOp>()) {
-    shardings.add({getPlanName(variable)}, dimensionsOf(variable));
-    homes.add({variable.getSymName()}, dimensionsOf(variable));
+    shardings.add({getPlanName(variable).str()}, dimensionsOf(variable));
+    std::string home = copies.homeOf(variable);
+    homes.add({variable.getSymName().str(), home}, dimensionsOf(variable));
+  }
+  for (GradientSum &sum : findGradientSums(module)) {
+    std::set<std::string> known = dimensionsOf(sum.variable);
+    known.insert("terms");
+    homes.add({("gradient/" + sum.variable.getSymName()).str()}, std::move(known));
   }
   module.walk([&](ShardableOpInterface op) {
-    shardings.add({names.partOf(op), names.nameOf(op)}, dimensionsOf(op, dimensions));
+    shardings.add({names.partOf(op).str(), names.nameOf(op).str()}, dimensionsOf(op, dimensions));
   });
   bool isFound = true;
   auto check = [&](const std::vector<desc::ShardingSpec> &entries, const Targets &targets,

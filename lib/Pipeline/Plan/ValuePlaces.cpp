@@ -46,8 +46,12 @@ uint32_t ValuePlaces::of(Value value) {
     places.push_back(placeOf(use));
   }
   llvm::sort(places);
-  uint32_t next = placesByText.size();
-  uint32_t number = placesByText.try_emplace(llvm::join(places, "; "), next).first->second;
+  auto [found, isNew] =
+      placesByText.try_emplace(llvm::join(places, "; "), uint32_t(placesByText.size()));
+  if (isNew) {
+    texts.push_back(found->first());
+  }
+  uint32_t number = found->second;
   known[value] = number;
   return number;
 }
@@ -71,7 +75,23 @@ std::string ValuePlaces::placeOf(OpOperand &use) {
   if (isSimple(op)) {
     return "kind " + std::to_string(kindOf(op)) + " to " + std::to_string(of(op->getResult(0)));
   }
+  if (auto call = dyn_cast<CallOp>(op)) {
+    auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+    std::string further = placesInside(callee.getArgument(use.getOperandNumber()));
+    if (!further.empty()) {
+      return further;
+    }
+  }
   return nameOf(op) + " #" + std::to_string(use.getOperandNumber());
+}
+
+/// Returns the places of an argument that a function only passes on to calls, as that of a
+/// micro-batch does with the weights of all layers; else nothing.
+std::string ValuePlaces::placesInside(BlockArgument argument) {
+  bool isPassedOn = !argument.use_empty() &&
+                    llvm::all_of(argument.getUsers(),
+                                 [&](Operation *user) { return holds(user) && isa<CallOp>(user); });
+  return isPassedOn ? texts[of(argument)].str() : "";
 }
 
 std::string ValuePlaces::nameOf(Operation *op) const {

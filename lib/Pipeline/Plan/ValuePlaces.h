@@ -37,7 +37,8 @@ public:
 
   /// Returns a number for all places that `value` goes to. It is equal for values that go to the
   /// same arguments of the same functions, to variables of the same type that have shardings
-  /// already, or to equal simple ops whose results do.
+  /// already, or to equal simple ops whose results do. Functions that were added and only pass an
+  /// argument on to calls do not count.
   uint32_t of(mlir::Value value);
 
   /// Returns the place that `value` comes from, in the same sense.
@@ -51,6 +52,7 @@ public:
 
 private:
   std::string placeOf(mlir::OpOperand &use);
+  std::string placesInside(mlir::BlockArgument argument);
   std::string nameOf(mlir::Operation *op) const;
 
   const mlir::SymbolTable &symbols;
@@ -61,6 +63,8 @@ private:
   uint32_t numKinds = 0;
   /// The number of each list of places, and of the values that were asked for.
   llvm::StringMap<uint32_t> placesByText;
+  /// The lists by their numbers.
+  std::vector<llvm::StringRef> texts;
   llvm::DenseMap<mlir::Value, uint32_t> known;
   size_t followed = 0;
 };

@@ -7,6 +7,7 @@
 
 #include "weft/Pipeline/Plan/WritePlan.h"
 
+#include "HomedValues.h"
 #include "LayoutSpaces.h"
 #include "OpPins.h"
 #include "Padding.h"
@@ -30,6 +31,35 @@ Axes toNames(ArrayAttr axes) {
     names.push_back(axis.str());
   }
   return names;
+}
+
+/// What a home shards: the variable that it has the dimensions of, and its type.
+struct Home {
+  std::string name;
+  VariableOp variable;
+  RankedTensorType type;
+};
+
+SmallVector<Home> findHomes(ModuleOp module) {
+  SmallVector<Home> homes;
+  WeightCopies copies(module);
+  for (auto variable : module.getOps<VariableOp>()) {
+    homes.push_back({copies.homeOf(variable), variable, variable.getTensorType()});
+    for (Value copy : copies.of(variable)) {
+      // The copies of all functions have one layout, that of the step.
+      if (Value held = WeightCopies::heldIn(copy)) {
+        homes.push_back(
+            {variable.getSymName().str(), variable, cast<RankedTensorType>(held.getType())});
+        break;
+      }
+    }
+  }
+  for (GradientSum &sum : findGradientSums(module)) {
+    auto type = sum.function.getArgument(sum.argument).getType();
+    homes.push_back({("gradient/" + sum.variable.getSymName()).str(), sum.variable,
+                     cast<RankedTensorType>(type)});
+  }
+  return homes;
 }
 
 /// The axes of each factor of an op, and the axes over which each set of operands is pending;
@@ -68,18 +98,24 @@ private:
 
   void writeHomes() {
     std::vector<Fact> facts;
-    for (auto variable : module.getOps<VariableOp>()) {
-      std::string name = variable.getSymName().str();
-      ShardingAttr sharding = getSharding(variable.getTensorType());
+    for (Home &home : findHomes(module)) {
+      ShardingAttr sharding = getSharding(home.type);
       for (auto [dim, dimension] :
-           llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+           llvm::enumerate(home.variable.getDimensions().getAsRange<StringAttr>())) {
         if (!desc::isDimensionName(dimension.strref())) {
           continue; // No entry can cut it.
         }
-        facts.push_back({{name},
-                         patternsOf(name),
+        facts.push_back({{home.name},
+                         patternsOf(home.name),
                          dimension.str(),
                          toNames(sharding.getDims()[dim]),
+                         std::nullopt});
+      }
+      if (StringRef(home.name).starts_with("gradient/")) {
+        facts.push_back({{home.name},
+                         patternsOf(home.name),
+                         "terms",
+                         toNames(sharding.getUnreduced()),
                          std::nullopt});
       }
     }
@@ -88,12 +124,21 @@ private:
 
   void writeShardings() {
     std::vector<Fact> facts, unnamed;
-    module.walk([&](ShardableOpInterface op) { addFacts(op, facts, unnamed); });
+    // Constraints that hold copies follow from homes.
+    llvm::DenseSet<Operation *> held = WeightCopies(module).constraints();
+    auto forEachOp = [&](llvm::function_ref<void(ShardableOpInterface)> visit) {
+      module.walk([&](ShardableOpInterface op) {
+        if (!held.contains(op)) {
+          visit(op);
+        }
+      });
+    };
+    forEachOp([&](ShardableOpInterface op) { addFacts(op, facts, unnamed); });
     // Entries by numbers stand before entries by names, which are better known.
     plan.shardings = summarize(unnamed);
     llvm::append_range(plan.shardings, summarize(facts));
     // If an op has several names for one factor, or one for several, another entry follows.
-    module.walk([&](ShardableOpInterface op) {
+    forEachOp([&](ShardableOpInterface op) {
       SmallVector<Attribute> wanted = pinsFor(op);
       if (pinsOf(op, mesh, names, dimensions, plan).pins != wanted) {
         pinWholly(op);
@@ -235,3 +280,18 @@ private:
 } // namespace
 
 desc::PlanSpec weft::writePlan(ModuleOp module) { return PlanWriter(module).run(); }
+
+std::vector<desc::VariableShape> weft::listHomes(ModuleOp module) {
+  std::vector<desc::VariableShape> shapes;
+  for (Home &home : findHomes(module)) {
+    if (home.variable.getRole() != VariableRole::Input) {
+      desc::VariableShape &shape = shapes.emplace_back();
+      shape.name = home.name;
+      shape.bytes = double(countBytes(home.type));
+      for (StringAttr dimension : home.variable.getDimensions().getAsRange<StringAttr>()) {
+        shape.dimensions.push_back(dimension.str());
+      }
+    }
+  }
+  return shapes;
+}

@@ -50,6 +50,7 @@ public:
         return failure();
       }
     }
+    markCopies();
     markGradients();
     return success();
   }
@@ -64,6 +65,7 @@ private:
   void writeOperands(const FlatOp &op, rt::Instruction &instruction);
   void addWorkspace(uint64_t bytes, rt::Instruction &instruction);
   void arrangeMatmul(const FlatOp &op, bool isSwapped, rt::Instruction &instruction);
+  void markCopies();
   void markGradients();
 
   const FlatSection &section;
@@ -206,7 +208,31 @@ void SectionWriter::arrangeMatmul(const FlatOp &op, bool isSwapped, rt::Instruct
   addWorkspace(program.matmuls[instruction.target].workspaceBytes, instruction);
 }
 
-/// A gradient is what is observed as one, and what that is moved from.
+/// Marks the buffers of values that are computed of parameters alone.
+void SectionWriter::markCopies() {
+  std::vector<bool> isCopy(section.values.size(), false);
+  for (const FlatOp &op : section.ops) {
+    bool hasParameter = false, hasOthers = false;
+    for (uint32_t operand : section.operandsOf(op)) {
+      const FlatValue &value = section.values[operand];
+      bool isParameter =
+          value.variable >= 0 && program.buffers[value.variable].kind == rt::BufferClass::Parameter;
+      hasParameter |= isParameter || isCopy[operand];
+      hasOthers |= !isParameter && !isCopy[operand] && !value.type.isIndex();
+    }
+    for (uint32_t result : section.resultsOf(op)) {
+      isCopy[result] = hasParameter && !hasOthers;
+    }
+  }
+  for (auto [number, buffer] : llvm::enumerate(bufferOf)) {
+    if (isCopy[number] && !isVariable(buffer)) {
+      program.buffers[buffer].kind = rt::BufferClass::ParameterCopy;
+    }
+  }
+}
+
+/// A gradient is what is observed as one, what that is moved from, and the sum so far that a matmul
+/// adds it to.
 void SectionWriter::markGradients() {
   std::vector<bool> isGradient(section.values.size(), false);
   for (const FlatOp &op : llvm::reverse(section.ops)) {
@@ -217,6 +243,11 @@ void SectionWriter::markGradients() {
       for (uint32_t operand : section.operandsOf(op)) {
         isGradient[operand] = !section.values[operand].type.isIndex();
       }
+    }
+    auto matmul = dyn_cast<MatmulOp>(op.op);
+    if (matmul && matmul.getAddend() && isGradient[section.resultsOf(op)[0]]) {
+      unsigned addend = matmul.getAddendMutable().begin()->getOperandNumber();
+      isGradient[section.operandsOf(op)[addend]] = true;
     }
   }
   for (auto [number, buffer] : llvm::enumerate(bufferOf)) {

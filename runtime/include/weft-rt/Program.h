@@ -41,6 +41,8 @@ namespace weft::rt {
 /// The purpose of a buffer; reports group memory by it.
 enum class BufferClass : uint8_t {
   Parameter,
+  /// A parameter rounded, gathered from its shards, or both, and all else made of parameters alone.
+  ParameterCopy,
   Optimizer,
   Input,
   Activation,

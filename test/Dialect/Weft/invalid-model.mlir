@@ -114,7 +114,7 @@ func.func @embedding_table(%t: tensor<8xf32>, %ids: tensor<2x4xi32>) {
 
 func.func @embedding_element_type(%t: tensor<8x3xf32>, %ids: tensor<2x4xi32>) {
   // embedding_c2
-  // expected-error @+1 {{table and output must have one element type}}
+  // expected-error @+1 {{expected an output of the table's element type, 'f32', or of its wide type, got 'f64'}}
   %0 = weft.embedding %t[%ids] : tensor<8x3xf32>[tensor<2x4xi32>] -> tensor<2x4x3xf64>
   return
 }

@@ -18,7 +18,9 @@ def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::Modul
     private function, which the public one calls for each micro-batch with the sums so far. The
     first dimension of an input counts micro-batches, and ops that number samples have the number
     of their micro-batch. Sums may be pending from one micro-batch to the next. Of maxima over
-    samples (`weft.amax`) the maximum is kept.
+    samples (`weft.amax`) the maximum is kept. Narrow values that do not depend on samples, such as
+    weights rounded to bf16, are computed once and passed to all micro-batches; other such values
+    are computed by each.
 
     A function that does not depend on samples stays as it is. Fails where a sample's values depend
     on other samples, as in a norm over the batch, and where a result is neither a sum nor a maximum
@@ -146,6 +148,12 @@ def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
     Where the plan mentions terms, the pins of an op end in a dictionary of the axes over which its
     operands are pending. An optimizer state is cut as its parameter is, unless the plan has a home
     for the state.
+
+    Homes are those of variables and of two kinds of values (`lib/Pipeline/Plan/HomedValues.h`). If
+    ops read a parameter only through a copy that is rounded to fewer bits, a `weft.constrain` holds
+    the copy in the home of the parameter's name, and the variable has the home `master/NAME`. The
+    sum of a parameter's gradients over micro-batches has the home `gradient/NAME`: the argument and
+    the result of the micro-batch's function have these pins.
 
     Entries of a plan may contradict each other: one axis cannot cut two dimensions of a variable.
     Then the stronger entry holds, and a warning shows both. Equally strong entries of a variable

@@ -9,6 +9,7 @@
 #define WEFT_PIPELINE_PLAN_WRITEPLAN_H
 
 #include "weft/Description/Plan.h"
+#include "weft/Description/Strategies.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -20,6 +21,11 @@ namespace weft {
 ///
 /// REQUIRES: the module is as Plan leaves it.
 desc::PlanSpec writePlan(mlir::ModuleOp module);
+
+/// Returns all that the plan's homes shard, but inputs: parameters and optimizer states, and with
+/// them masters of rounded parameters and sums of gradients over micro-batches. Bytes are those of
+/// all shards. REQUIRES: the module is as Plan leaves it.
+std::vector<desc::VariableShape> listHomes(mlir::ModuleOp module);
 
 } // namespace weft
 

@@ -22,8 +22,10 @@ static std::string tokenDims(Value tokens) { return letters(rankOf(tokens)); }
 //===----------------------------------------------------------------------===//
 
 LogicalResult EmbeddingOp::verify() {
-  if (getElementTypeOrSelf(getTable()) != getElementTypeOrSelf(getOutput())) { // embedding_c2
-    return emitOpError("table and output must have one element type");
+  Type table = getElementTypeOrSelf(getTable()), output = getElementTypeOrSelf(getOutput());
+  if (output != table && output != wideTypeOf(table)) { // embedding_c2
+    return emitOpError() << "expected an output of the table's element type, " << table
+                         << ", or of its wide type, got " << output;
   }
   return success();
 }

@@ -105,7 +105,7 @@ def Weft_EmbeddingOp : Weft_Op<"embedding", [Pure, Weft_Differentiable,
     **Constraints:**
     - embedding_c1: the table has two dimensions; the output has the ids' dimensions followed by the
       table's second.
-    - embedding_c2: table and output have one element type.
+    - embedding_c2: the output has the table's element type, or its wide type.
   }];
   let arguments = (ins Weft_FloatTensor:$table, Weft_IdTensor:$ids, Optional<Index>:$offset);
   let results = (outs Weft_FloatTensor:$output);
