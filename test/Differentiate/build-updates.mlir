@@ -286,10 +286,12 @@ weft.variable input @step_number [] : tensor<i64>
 weft.optimizer muon learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0.0
     {momentum = 0.9, nesterov, iterations = 2 : i64, other_rate = 0.5}
 
-// CHECK:       func.func private @update(
-// CHECK:         %[[MOVED:.*]]:2 = weft.map ins(%{{.*}}, %{{.*}} : tensor<2x4x3xf64>, tensor<2x4x3xf64>)
-// CHECK:         %[[SQUARES:.*]] = weft.contract "abc,abc->"(%[[MOVED]]#1, %[[MOVED]]#1)
-// CHECK:         %[[X:.*]] = weft.map ins(%[[MOVED]]#1, %[[SQUARES]]
+// CHECK-LABEL: func.func @step
+// CHECK:         weft.call @update(
+// CHECK:         %[[BEGUN:.*]]:2 = weft.call @direction
+// CHECK:         weft.assign @"momentum/tall", %[[BEGUN]]#1
+// CHECK:         %[[SQUARES:.*]] = weft.contract "abc,abc->"(%[[BEGUN]]#0, %[[BEGUN]]#0)
+// CHECK:         %[[X:.*]] = weft.map ins(%[[BEGUN]]#0, %[[SQUARES]]
 // CHECK:         %[[GRAM:.*]] = weft.contract "abc,abd->cd"(%[[X]], %[[X]])
 // CHECK:         %[[SQUARE:.*]] = weft.contract "ce,ed->cd"(%[[GRAM]], %[[GRAM]])
 // CHECK:         %[[FACTOR:.*]] = weft.map ins(%[[GRAM]], %[[SQUARE]]
@@ -298,9 +300,12 @@ weft.optimizer muon learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0
 // CHECK:         weft.contract "abc,abd->cd"
 // CHECK:         weft.contract "cd,abd->abc"
 // CHECK-NOT:     weft.contract
+// CHECK:         weft.call @update_matrices
+// CHECK:       func.func private @update(
 // CHECK:         math.sqrt
 // CHECK:         arith.constant 5.000000e-01
-// CHECK:         return
+// CHECK:       func.func private @direction
+// CHECK:         weft.map ins(%{{.*}}, %{{.*}} : tensor<2x4x3xf64>, tensor<2x4x3xf64>)
 func.func @init() {
   return
 }
@@ -326,5 +331,41 @@ func.func @init() {
 func.func @step() {
   %w = weft.read @w : tensor<4x3xf64>
   weft.observe "gradient/w", %w : tensor<4x3xf64>
+  return
+}
+
+// -----
+
+// Matrices of one type are orthogonalized as one batch, here in bf16; the sum of squares is wide.
+
+weft.variable parameter @u ["ffn", "hidden"] matrix [0, 1] : tensor<4x3xf32>
+weft.variable parameter @w ["ffn", "hidden"] matrix [0, 1] : tensor<4x3xf32>
+weft.variable input @step_number [] : tensor<i64>
+weft.optimizer muon learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0.0
+    {iterations = 1 : i64, iterates_in_bf16}
+
+// CHECK-LABEL: func.func @step
+// CHECK:         %[[BEGUN:.*]]:4 = weft.call @direction
+// CHECK-DAG:     weft.assign @"momentum/u", %[[BEGUN]]#1
+// CHECK-DAG:     weft.assign @"momentum/w", %[[BEGUN]]#3
+// CHECK:         %[[U:.*]] = weft.reshape %[[BEGUN]]#0 {{\[}}[0, 1], [2]] : tensor<4x3xbf16> -> tensor<1x4x3xbf16>
+// CHECK:         %[[W:.*]] = weft.reshape %[[BEGUN]]#2
+// CHECK:         %[[BATCH:.*]] = weft.concat %[[U]], %[[W]] dim 0 : {{.*}} -> tensor<2x4x3xbf16>
+// CHECK:         weft.contract "abc,abc->a"(%[[BATCH]], %[[BATCH]]) : {{.*}} -> tensor<2xf32>
+// CHECK:         weft.contract "abc,abd->acd"{{.*}} -> tensor<2x3x3xbf16>
+// CHECK:         weft.contract "ace,aed->acd"{{.*}} -> tensor<2x3x3xbf16>
+// CHECK:         weft.contract "acd,abd->abc"{{.*}} -> tensor<2x4x3xbf16>
+// CHECK:         %[[SPLIT:.*]]:2 = weft.split %{{.*}} dim 0
+// CHECK:         %[[FIRST:.*]] = weft.reshape %[[SPLIT]]#0
+// CHECK:         %[[SECOND:.*]] = weft.reshape %[[SPLIT]]#1
+// CHECK:         weft.call @update_matrices({{.*}}, %[[FIRST]], %{{.*}}, %[[SECOND]])
+func.func @init() {
+  return
+}
+func.func @step() {
+  %u = weft.read @u : tensor<4x3xf32>
+  %w = weft.read @w : tensor<4x3xf32>
+  weft.observe "gradient/u", %u : tensor<4x3xf32>
+  weft.observe "gradient/w", %w : tensor<4x3xf32>
   return
 }

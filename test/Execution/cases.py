@@ -400,7 +400,8 @@ def default_cases():
              meshes=("dp=2", "tp=2", "ep=2,tp=2", "cp=2:ring", "dp=2,ep=2,zero=3")),
         Case("deepseek", "sgd", False, False, meshes=("dp=2,tp=2", "cp=2:all-to-all")),
         Case("llama", "muon", False, True,
-             meshes=("dp=2", "tp=2", "cp=2:ring", "dp=2,tp=2,zero=1", "dp=2,tp=2,sp=true,zero=3")),
+             meshes=("dp=2", "tp=2", "tp=3", "cp=2:ring", "dp=2,tp=2,zero=1", "dp=2,tp=2,sp=true,zero=3",
+                     "dp=4,zero=1,accumulation=2")),
         Case("experts", "muon", False, False, meshes=("dp=2", "ep=2,tp=2", "dp=2,ep=2,zero=3")),
         Case("llama", "sgd", False, True, chunks=4,
              meshes=("dp=2", "tp=2", "cp=2:ring", "dp=2,tp=2,sp=true,zero=1")),
@@ -466,6 +467,7 @@ def bf16_cases():
               Case("llama", "adamw", False, False, "BF16",
                    (*ALL_MESHES, *SEQUENCE_MESHES, *MASTER_MESHES))]
     return chosen + [replace(chosen[1], tied=True, meshes=("tp=2", *MASTER_MESHES)),
+                     replace(chosen[1], optimizer="muon", meshes=("tp=2", *MASTER_MESHES)),
                      replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2")),
                      replace(chosen[1], cpu=OLD_CPU, meshes=("dp=3", "tp=3,sp=true", "cp=3:ring"))]
 

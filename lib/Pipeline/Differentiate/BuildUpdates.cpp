@@ -27,6 +27,8 @@ struct Trained {
   VariableOp variable;
   Value gradient;
   SmallVector<VariableOp> states;
+  /// Of a joint update, see UpdateRule.
+  Value direction;
 };
 
 /// The parameters that one call of a layer uses, which are updated together. Label "" is for
@@ -47,8 +49,13 @@ private:
   void createStates(Trained &trained);
   Value read(StringRef variable);
   Value squareNorm();
-  void assignGroup(StringRef label, MutableArrayRef<Trained> group, ValueRange schedule,
-                   Value scale, Value skipNorm);
+  void assignGroup(StringRef label, ArrayRef<Trained *> group);
+  void beginJoint(StringRef label, ArrayRef<Trained *> group);
+  void joinDirections();
+  void endJoint(StringRef label, ArrayRef<Trained *> group);
+  SmallVector<Trained *> select(MutableArrayRef<Trained> group, bool joint);
+  CallOp callFor(StringRef base, StringRef label, ArrayRef<Trained *> group, ValueRange operands,
+                 TypeRange results, llvm::function_ref<SmallVector<Value>(ValueRange)> body);
   func::FuncOp getFunction(StringRef base, TypeRange operands, TypeRange results,
                            ArrayRef<VariableOp> variables,
                            llvm::function_ref<SmallVector<Value>(ValueRange)> body);
@@ -63,6 +70,9 @@ private:
   Block &block;
   Groups groups;
   llvm::StringMap<Value> reads;
+  /// The scalars that all updates share, and those that depend on the norm of all gradients.
+  SmallVector<Value> schedule;
+  ByNorm byNorm;
   /// Functions already built, by the properties that distinguish them.
   struct Key {
     FunctionType type;
@@ -105,7 +115,7 @@ LogicalResult UpdateBuilder::collect() {
       return observe.emitError("build-updates: expected the name of a parameter, got '")
              << name << "'";
     }
-    groups[labels.lookup(name)].push_back({variable, observe.getValue(), {}});
+    groups[labels.lookup(name)].push_back({variable, observe.getValue(), {}, Value()});
   }
   return success();
 }
@@ -123,7 +133,7 @@ Value UpdateBuilder::read(StringRef variable) {
 void UpdateBuilder::createStates(Trained &trained) {
   OpBuilder::InsertionGuard guard(builder);
   auto init = symbols.lookup<func::FuncOp>("init");
-  for (StringRef state : formulas.getStates(trained.variable)) {
+  for (StringRef state : formulas.getRule().getStates(trained.variable)) {
     builder.setInsertionPoint(optimizer);
     auto variable = VariableOp::create(
         builder, loc, VariableRole::Optimizer, (state + "/" + trained.variable.getSymName()).str(),
@@ -197,49 +207,160 @@ Value UpdateBuilder::squareNorm() {
   return total;
 }
 
-/// `scale` is that of clipping, `skipNorm` a norm that must be finite; each may be null.
-void UpdateBuilder::assignGroup(StringRef label, MutableArrayRef<Trained> group,
-                                ValueRange schedule, Value scale, Value skipNorm) {
-  SmallVector<Value> operands(schedule);
-  for (Value number : {scale, skipNorm}) {
-    if (number) {
-      operands.push_back(number);
+/// Returns the parameters of a group whose update is joint, or the others.
+SmallVector<Trained *> UpdateBuilder::select(MutableArrayRef<Trained> group, bool joint) {
+  SmallVector<Trained *> found;
+  for (Trained &trained : group) {
+    if (bool(formulas.getRule().getDirectionType(trained.variable)) == joint) {
+      found.push_back(&trained);
     }
   }
-  size_t shared = operands.size();
-  SmallVector<VariableOp> variables;
+  return found;
+}
+
+/// Calls the function of a group, which is built from `body` unless an equal one exists.
+CallOp UpdateBuilder::callFor(StringRef base, StringRef label, ArrayRef<Trained *> group,
+                              ValueRange operands, TypeRange results,
+                              llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
+  auto variables = llvm::map_to_vector(group, [](Trained *one) { return one->variable; });
+  return call(getFunction(base, TypeRange(operands), results, variables, body), label, operands);
+}
+
+namespace {
+
+/// The operands of an update function that concern all its parameters.
+class SharedOperands {
+public:
+  SharedOperands(ValueRange schedule, const ByNorm &byNorm)
+      : values(schedule), scheduled(schedule.size()), byNorm(byNorm) {
+    addPresent(values, byNorm);
+  }
+
+  const SmallVector<Value> &get() const { return values; }
+
+  // Their meaning among the arguments of the function, and the other arguments.
+  ValueRange scheduleIn(ValueRange arguments) const { return arguments.take_front(scheduled); }
+  ByNorm byNormIn(ValueRange arguments) const {
+    return {byNorm.scale ? arguments[scheduled] : Value(),
+            byNorm.finite ? arguments[values.size() - 1] : Value()};
+  }
+  ValueRange othersIn(ValueRange arguments) const { return arguments.drop_front(values.size()); }
+
+private:
+  SmallVector<Value> values;
+  size_t scheduled;
+  ByNorm byNorm;
+};
+
+} // namespace
+
+void UpdateBuilder::assignGroup(StringRef label, ArrayRef<Trained *> group) {
+  SharedOperands shared(schedule, byNorm);
+  SmallVector<Value> operands = shared.get();
   SmallVector<StringRef> assigned;
   SmallVector<Type> results;
-  for (Trained &trained : group) {
-    operands.push_back(read(trained.variable.getSymName()));
-    operands.push_back(trained.gradient);
-    assigned.push_back(trained.variable.getSymName());
-    for (VariableOp state : trained.states) {
+  for (Trained *trained : group) {
+    operands.push_back(read(trained->variable.getSymName()));
+    operands.push_back(trained->gradient);
+    assigned.push_back(trained->variable.getSymName());
+    for (VariableOp state : trained->states) {
       operands.push_back(read(state.getSymName()));
       assigned.push_back(state.getSymName());
     }
-    results.append(1 + trained.states.size(), trained.variable.getTensorType());
-    variables.push_back(trained.variable);
+    results.append(1 + trained->states.size(), trained->variable.getTensorType());
   }
   auto body = [&](ValueRange arguments) {
     SmallVector<Value> updated;
-    ValueRange rest = arguments.drop_front(shared);
-    for (Trained &trained : group) {
+    ValueRange rest = shared.othersIn(arguments);
+    for (Trained *trained : group) {
       llvm::append_range(updated,
-                         formulas.update(arguments.take_front(schedule.size()),
-                                         {scale ? arguments[schedule.size()] : Value(),
-                                          skipNorm ? arguments[shared - 1] : Value()},
-                                         rest[0], rest[1], rest.slice(2, trained.states.size()),
-                                         trained.variable));
-      rest = rest.drop_front(2 + trained.states.size());
+                         formulas.getRule().update(
+                             shared.scheduleIn(arguments), shared.byNormIn(arguments), rest[0],
+                             rest[1], rest.slice(2, trained->states.size()), trained->variable));
+      rest = rest.drop_front(2 + trained->states.size());
     }
     return updated;
   };
-  func::FuncOp function =
-      getFunction("update", TypeRange(ValueRange(operands)), results, variables, body);
-  CallOp updated = call(function, label, operands);
+  CallOp updated = callFor("update", label, group, operands, results, body);
   for (auto [name, value] : llvm::zip_equal(assigned, updated.getOutputs())) {
     AssignOp::create(builder, loc, name, value);
+  }
+}
+
+void UpdateBuilder::beginJoint(StringRef label, ArrayRef<Trained *> group) {
+  SharedOperands shared({}, byNorm);
+  SmallVector<Value> operands = shared.get();
+  SmallVector<Type> results;
+  for (Trained *trained : group) {
+    operands.push_back(trained->gradient);
+    results.push_back(formulas.getRule().getDirectionType(trained->variable));
+    for (VariableOp state : trained->states) {
+      operands.push_back(read(state.getSymName()));
+      results.push_back(state.getTensorType());
+    }
+  }
+  auto body = [&](ValueRange arguments) {
+    SmallVector<Value> begun;
+    ValueRange rest = shared.othersIn(arguments);
+    for (Trained *trained : group) {
+      llvm::append_range(begun, formulas.getRule().begin(shared.byNormIn(arguments), rest[0],
+                                                         rest.slice(1, trained->states.size()),
+                                                         trained->variable));
+      rest = rest.drop_front(1 + trained->states.size());
+    }
+    return begun;
+  };
+  ValueRange begun = callFor("direction", label, group, operands, results, body).getOutputs();
+  for (Trained *trained : group) {
+    trained->direction = begun.front();
+    for (auto [state, value] : llvm::zip(trained->states, begun.drop_front())) {
+      AssignOp::create(builder, loc, state.getSymName(), value);
+    }
+    begun = begun.drop_front(1 + trained->states.size());
+  }
+}
+
+/// Joins the directions of all layers, those of one type together.
+void UpdateBuilder::joinDirections() {
+  llvm::MapVector<std::pair<Type, Attribute>, SmallVector<Trained *>> alike;
+  for (auto &[label, group] : groups) {
+    for (Trained *trained : select(group, /*joint=*/true)) {
+      VariableOp variable = trained->variable;
+      alike[{variable.getTensorType(), variable.getMatrixAttr()}].push_back(trained);
+    }
+  }
+  for (auto &[kind, together] : alike) {
+    auto directions = llvm::map_to_vector(together, [](Trained *one) { return one->direction; });
+    SmallVector<Value> joined = formulas.getRule().join(directions, together.front()->variable);
+    for (auto [trained, direction] : llvm::zip_equal(together, joined)) {
+      trained->direction = direction;
+    }
+  }
+}
+
+void UpdateBuilder::endJoint(StringRef label, ArrayRef<Trained *> group) {
+  SharedOperands shared(schedule, byNorm);
+  SmallVector<Value> operands = shared.get();
+  SmallVector<Type> results;
+  for (Trained *trained : group) {
+    operands.push_back(read(trained->variable.getSymName()));
+    operands.push_back(trained->direction);
+    results.push_back(trained->variable.getTensorType());
+  }
+  auto body = [&](ValueRange arguments) {
+    SmallVector<Value> ended;
+    ValueRange rest = shared.othersIn(arguments);
+    for (Trained *trained : group) {
+      ended.push_back(formulas.getRule().end(shared.scheduleIn(arguments),
+                                             shared.byNormIn(arguments), rest[0], rest[1],
+                                             trained->variable));
+      rest = rest.drop_front(2);
+    }
+    return ended;
+  };
+  CallOp ended = callFor("update_matrices", label, group, operands, results, body);
+  for (auto [trained, value] : llvm::zip_equal(group, ended.getOutputs())) {
+    AssignOp::create(builder, loc, trained->variable.getSymName(), value);
   }
 }
 
@@ -262,10 +383,19 @@ LogicalResult UpdateBuilder::build() {
   if (lossScale) {
     ObserveOp::create(builder, loc, "loss_scale", lossScale);
   }
-  SmallVector<Value> schedule = formulas.schedule(read("step_number"));
-  Value scale = formulas.clipScale(norm);
-  for (auto &[label, group] : groups) {
-    assignGroup(label, group, schedule, scale, lossScale ? norm : Value());
+  schedule = formulas.schedule(read("step_number"));
+  byNorm = {formulas.clipScale(norm), lossScale ? norm : Value()};
+  for (auto [part, joint] : {std::pair(&UpdateBuilder::assignGroup, false),
+                             {&UpdateBuilder::beginJoint, true},
+                             {&UpdateBuilder::endJoint, true}}) {
+    if (part == &UpdateBuilder::endJoint) {
+      joinDirections();
+    }
+    for (auto &[label, group] : groups) {
+      if (SmallVector<Trained *> chosen = select(group, joint); !chosen.empty()) {
+        (this->*part)(label, chosen);
+      }
+    }
   }
   if (lossScale) {
     assignLossScale(builder, loc, optimizer, norm, lossScale);

@@ -20,10 +20,6 @@ OptimizerFormulas::OptimizerFormulas(OpBuilder &builder, Location loc, Optimizer
 
 OptimizerFormulas::~OptimizerFormulas() = default;
 
-SmallVector<StringRef> OptimizerFormulas::getStates(VariableOp variable) {
-  return rule->getStates(variable);
-}
-
 Value OptimizerFormulas::norm(Value squares) {
   return createMap(builder, loc, squares.getType(), squares,
                    [](OpBuilder &inner, Location at, ValueRange scalars) {
@@ -73,12 +69,6 @@ SmallVector<Value> OptimizerFormulas::schedule(Value step) {
   SmallVector<Value> schedule = {learningRate(step)};
   llvm::append_range(schedule, rule->corrections(step));
   return schedule;
-}
-
-SmallVector<Value> OptimizerFormulas::update(ValueRange schedule, const ByNorm &byNorm,
-                                             Value parameter, Value gradient, ValueRange states,
-                                             VariableOp variable) {
-  return rule->update(schedule, byNorm, parameter, gradient, states, variable);
 }
 
 } // namespace weft

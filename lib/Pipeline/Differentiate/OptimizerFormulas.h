@@ -22,9 +22,6 @@ public:
   OptimizerFormulas(mlir::OpBuilder &builder, mlir::Location loc, OptimizerOp optimizer);
   ~OptimizerFormulas();
 
-  /// Returns the names of a parameter's states, see UpdateRule.
-  llvm::SmallVector<llvm::StringRef> getStates(VariableOp variable);
-
   /// Returns the square root of a sum of squares.
   mlir::Value norm(mlir::Value squares);
 
@@ -35,10 +32,8 @@ public:
   /// Returns min(1, clip / (norm + 1e-6)), or null if gradients are not clipped.
   mlir::Value clipScale(mlir::Value norm);
 
-  /// Returns the new values of a parameter and its states, see UpdateRule.
-  llvm::SmallVector<mlir::Value> update(mlir::ValueRange schedule, const ByNorm &byNorm,
-                                        mlir::Value parameter, mlir::Value gradient,
-                                        mlir::ValueRange states, VariableOp variable);
+  /// Builds the new values of parameters and their states.
+  UpdateRule &getRule() { return *rule; }
 
 private:
   mlir::Value learningRate(mlir::Value step);

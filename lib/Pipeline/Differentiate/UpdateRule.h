@@ -36,6 +36,32 @@ public:
   /// number of the step, an i64 from 0.
   virtual llvm::SmallVector<mlir::Value> corrections(mlir::Value /*step*/) { return {}; }
 
+  /// Returns the type of the direction in which a joint parameter moves, or null for parameters
+  /// that are not joint. `begin`, `join` and `end` build the updates of joint parameters, and
+  /// `update` those of others.
+  virtual mlir::RankedTensorType getDirectionType(VariableOp /*variable*/) { return {}; }
+
+  /// Returns the direction of a joint parameter before it is joined with others, and then the new
+  /// values of its states.
+  virtual llvm::SmallVector<mlir::Value> begin(const ByNorm & /*byNorm*/, mlir::Value /*gradient*/,
+                                               mlir::ValueRange /*states*/,
+                                               VariableOp /*variable*/) {
+    llvm_unreachable("no parameter is joint");
+  }
+
+  /// Computes the directions of all parameters with the type and the matrix of `like` together.
+  virtual llvm::SmallVector<mlir::Value> join(mlir::ValueRange /*directions*/,
+                                              VariableOp /*like*/) {
+    llvm_unreachable("no parameter is joint");
+  }
+
+  /// Returns the new value of a joint parameter.
+  virtual mlir::Value end(mlir::ValueRange /*schedule*/, const ByNorm & /*byNorm*/,
+                          mlir::Value /*parameter*/, mlir::Value /*direction*/,
+                          VariableOp /*variable*/) {
+    llvm_unreachable("no parameter is joint");
+  }
+
   /// Returns the new values of a parameter and its states. `schedule` has the learning rate and the
   /// corrections. Reads only the decay and the matrix of `variable`.
   virtual llvm::SmallVector<mlir::Value> update(mlir::ValueRange schedule, const ByNorm &byNorm,

@@ -70,5 +70,6 @@ void weft::declareOptimizer(ModelBuilder &builder) {
       number(recipe.clipNorm.value_or(0.0)), numbers.nesterov, numbers.iterations, numbers.scale,
       number(numbers.otherRate), decayOf(recipe.schedule), recipe.schedule.warmupSteps,
       recipe.steps, number(recipe.schedule.finalLearningRateFraction), number(scale.initial),
-      scale.growthInterval, number(scale.factor));
+      scale.growthInterval, number(scale.factor),
+      numbers.kind == OptimizerKind::Muon && recipe.precision == desc::Precision::BF16);
 }

@@ -77,14 +77,19 @@ LogicalResult verifyGroups(ReshapeOp op, const Sides &sides) {
 }
 } // namespace
 
-/// A merged dimension is cut as the first of its group that is longer than one.
+/// A merged dimension is cut as the first of its group that is longer than one. If no group has two
+/// such dimensions, the reshape adds or removes dimensions of one element, and all others keep
+/// their lengths.
 FactorRule ReshapeOp::getFactorRule() {
   Sides sides(*this);
   if (failed(verifyGroups(*this, sides))) {
     return {};
   }
   std::string more = letters(sides.more.getRank()), fewer, whole;
+  bool keepsLengths = true;
   for (ArrayRef<int64_t> group : getGroupLists()) {
+    keepsLengths &=
+        llvm::count_if(group, [&](int64_t dim) { return sides.more.getDimSize(dim) != 1; }) <= 1;
     const int64_t *first =
         llvm::find_if(group, [&](int64_t dim) { return sides.more.getDimSize(dim) != 1; });
     int64_t carrier = first == group.end() ? group.front() : *first;
@@ -96,7 +101,8 @@ FactorRule ReshapeOp::getFactorRule() {
     }
   }
   return makeFactorRuleOfLengths(*this, {sides.isMerge ? more : fewer},
-                                 {sides.isMerge ? fewer : more}, fewer, whole);
+                                 {sides.isMerge ? fewer : more},
+                                 keepsLengths ? StringRef() : StringRef(fewer), whole);
 }
 
 LogicalResult ReshapeOp::verify() {
