@@ -77,15 +77,17 @@ class Bench:
             (self.folder / name).write_text(text)
 
     def compile(self, mesh):
-        """Returns the program for `mesh`, (dp, tp), compiled on first use.
+        """Returns the program for `mesh`, (dp, tp) or (dp, tp, pins), compiled on first use.
 
-        With ZeRO-1 every rank has optimizer states that no other has, and parameters that others
-        have too.
+        With ZeRO-1, the default, every rank has optimizer states that no other has, and parameters
+        that others have too.
         """
-        program = self.folder / f"train-{mesh[0]}-{mesh[1]}"
+        dp, tp, *more = mesh
+        more = more or ["zero=1"] * (dp > 1)
+        program = self.folder / "-".join(["train", str(dp), str(tp), *more])
         if program.exists():
             return program
-        pins = f"dp={mesh[0]},tp={mesh[1]}" + (",zero=1" if mesh[0] > 1 else "")
+        pins = ",".join([f"dp={dp}", f"tp={tp}", *more])
         done = subprocess.run(
             [self.weft, "compile", "model.textproto", "--machine", "machine.textproto", "--recipe",
              "recipe.textproto", "--pin", pins, "-o", program],

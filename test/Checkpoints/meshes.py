@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===------------------------------------------------------------------------===#
-"""Resumes from checkpoints on other meshes than those that wrote them.
+"""Resumes from checkpoints on other meshes and stages of ZeRO than those that wrote them.
 
 Losses and weights at the end must be those of a run never stopped, to 1e-10 of the largest value, and
 the same bits where the mesh is the same. Prints "N passed, N failed".
@@ -37,7 +37,9 @@ def far(whole, place):
 
 
 def all_pairs(bench, options):
-    meshes = [(1, 1), (2, 1), (1, 2), (2, 2)] + ([(4, 1), (1, 4), (4, 2)] if options.all else [])
+    meshes = [(1, 1), (2, 1), (1, 2), (2, 2), (2, 1, "zero=2,accumulation=2"),
+              (2, 1, "zero=3,accumulation=2")]
+    meshes += [(4, 1), (1, 4), (4, 2)] if options.all else []
     furthest = 0
     for mesh in meshes:
         bench.train(bench.compile(mesh), bench.place(f"whole-{mesh}"), STEPS)
@@ -49,7 +51,7 @@ def all_pairs(bench, options):
             place = bench.place("resumed")
             shutil.copytree(bench.runs / f"half-{source}", place, dirs_exist_ok=True)
             result = bench.train(bench.compile(target), place, STEPS, "--checkpoint-dir", "ck")
-            what = f"from dp={source[0]} tp={source[1]} to dp={target[0]} tp={target[1]}"
+            what = f"from {source} to {target}"
             if result.status != 0 or result.resumed_at != STOP:
                 bench.check(what, f"status {result.status}: {result.err}")
                 continue
