@@ -220,13 +220,14 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                          const MachineSpec &machine, const PlanSpec &plan) {
   Diagnostics diagnostics;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
+    bool areHomes = entries == &plan.homes;
     for (const ShardingSpec &sharding : *entries) {
       if ((model.graph && sharding.dimension != "batch") || isOpDimension(sharding.dimension)) {
         continue; // Only the graph knows its dimensions, and ops what they do: apply-plan checks
                   // them.
       }
       checkSharding(plan, sharding, dimensionsOf(model, recipe), machine,
-                    plan.mayPad && canBePadded(sharding.dimension), diagnostics);
+                    plan.mayPad && (areHomes || canBePadded(sharding.dimension)), diagnostics);
     }
   }
   // legal_r3

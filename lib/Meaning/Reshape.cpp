@@ -114,14 +114,18 @@ private:
     for (int64_t dim : group.before) {
       const Dim &part = input.dims[dim];
       bool isCarrier = dim == *carrier;
-      if (part.start == kUnknown || part.order || in.isPadded(part) ||
-          (!isCarrier && part.length != part.size)) {
+      if (part.start == kUnknown || part.order ||
+          (!isCarrier && (in.isPadded(part) || part.length != part.size))) {
         return "merges a dimension of which a rank has a part";
       }
       inner *= isCarrier ? 1 : part.size;
     }
-    merged.start = in.ranks.multiply(input.dims[*carrier].start, in.ranks.constant(inner));
-    merged.size = merged.end = input.dims[*carrier].size * inner;
+    // The padding of the first dimension is at the end of the merged one.
+    const Dim &first = input.dims[*carrier];
+    merged.start = in.ranks.multiply(first.start, in.ranks.constant(inner));
+    merged.size = first.size * inner;
+    merged.end = first.end * inner;
+    merged.beyond = first.beyond;
     addDim(merged, true);
     return std::nullopt;
   }
@@ -145,7 +149,8 @@ private:
     }
     std::optional<uint32_t> start =
         merged.start == kUnknown ? std::nullopt : in.ranks.divide(merged.start, inner);
-    if (group.isInTerm && (!start || merged.order || in.isPadded(merged))) {
+    bool isPadded = in.isPadded(merged);
+    if (group.isInTerm && (!start || merged.order || (isPadded && merged.end % inner != 0))) {
       return "splits a dimension of which a rank has a part";
     }
     int64_t first = used;
@@ -155,7 +160,10 @@ private:
       if (group.isInTerm) {
         part.size = part.end = in.terms[value.term].sizes[size_t(first) + number];
         part.start = number == carrier ? *start : in.ranks.constant(0);
-        if (number != carrier && part.length != part.size) {
+        if (number == carrier && isPadded) {
+          part.end = merged.end / inner;
+          part.beyond = merged.beyond;
+        } else if (number != carrier && part.length != part.size) {
           return "splits a dimension of which a rank has a part";
         }
       }

@@ -33,6 +33,43 @@ Dimensions::Dimensions(ModuleOp module) : symbols(module) {
       }
     }
   }
+  nameWithoutPadding(module);
+}
+
+/// A dimension that variables store with padding has its names without padding too.
+void Dimensions::nameWithoutPadding(ModuleOp module) {
+  DenseMap<uint32_t, int64_t> unpadded;
+  for (auto variable : module.getOps<VariableOp>()) {
+    ArrayRef<int64_t> shape = variable.getTensorType().getShape();
+    for (auto [dim, size] : llvm::enumerate(variable.getUnpadded().value_or(shape))) {
+      if (size != shape[dim]) {
+        unpadded[classOf(numberOf(variable.getOperation(), int64_t(dim)))] = size;
+      }
+    }
+  }
+  auto take = [&](Value padded, Value other) {
+    auto type = cast<RankedTensorType>(other.getType());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      uint32_t from = classOf(padded, dim), to = classOf(other, dim);
+      auto size = unpadded.find(from);
+      if (from == to || size == unpadded.end() || size->second != type.getDimSize(dim)) {
+        continue;
+      }
+      SmallVector<StringRef, 2> given = names.lookup(from);
+      for (StringRef name : given) {
+        if (!llvm::is_contained(names[to], name)) {
+          names[to].push_back(name);
+        }
+      }
+    }
+  };
+  module.walk([&](Operation *op) {
+    if (auto extract = dyn_cast<ExtractOp>(op)) {
+      take(extract.getInput(), extract.getOutput());
+    } else if (auto pad = dyn_cast<PadOp>(op)) {
+      take(pad.getOutput(), pad.getInput());
+    }
+  });
 }
 
 uint32_t Dimensions::numberOf(const void *owner, int64_t dim) {

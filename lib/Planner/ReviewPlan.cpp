@@ -171,25 +171,27 @@ void Review::checkRanks() {
 void Review::checkShards() {
   std::set<std::pair<std::string, int64_t>> warned;
   for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
+    bool areHomes = entries == &plan.homes;
     for (const ShardingSpec &entry : *entries) {
       std::optional<int64_t> ways = shards(entry.axes);
       std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
-      if (!plan.mayPad || !ways || !size || *size % *ways == 0 || !canBePadded(entry.dimension)) {
+      if (!plan.mayPad || !ways || !size || *size % *ways == 0 ||
+          (!areHomes && !canBePadded(entry.dimension))) {
         continue;
       }
       std::string what = entry.dimension + "=" + text(*size);
-      if (*ways > *size) {
+      if (*ways > *size && !areHomes) {
         error(entry.location, "legal_r5",
               product(entry.axes) + " cuts " + what +
                   " into more shards than it has elements, use at most " + text(*size));
       } else if (warned.insert({entry.dimension, *ways}).second) {
         int64_t padded = (*size + *ways - 1) / *ways * *ways;
-        result.warnings.push_back(
-            diagnostic(entry.location, "legal_r9",
-                       product(entry.axes) + " does not divide " + what + ", which is padded to " +
-                           text(padded) + ": ranks compute " +
-                           text(100.0 * double(padded - *size) / double(*size), "%") +
-                           " more of each value with it"));
+        result.warnings.push_back(diagnostic(
+            entry.location, "legal_r9",
+            product(entry.axes) + " does not divide " + what + ", which is padded to " +
+                text(padded) + (areHomes ? " between steps: ranks store " : ": ranks compute ") +
+                text(100.0 * double(padded - *size) / double(*size), "%") +
+                " more of each value with it"));
       }
     }
   }

@@ -48,6 +48,10 @@ HOME_MESHES = ["dp=2,zero=0", "dp=2,fsdp=2", "dp=2,fsdp=4", "dp=2,fsdp=2,zero=1"
 UNEVEN_MESHES = ["dp=3", "tp=3", "cp=3:ring", "cp=3:gather", "cp=3:all-to-all", "dp=5", "tp=5",
                  "cp=5:ring", "dp=3,tp=2", "dp=2,cp=3:ring", "tp=3,sp=true",
                  "dp=2,tp=3,sp=true,zero=1"]
+# Variables between steps that do not divide: hidden is 32.
+UNEVEN_HOME_MESHES = [f"dp={ranks},zero={stage}" for ranks in (3, 5, 6, 7) for stage in (1, 2, 3)] + [
+    "fsdp=3", "fsdp=5", "fsdp=6", "fsdp=7", "dp=2,fsdp=3", "fsdp=3,tp=2,sp=true", "dp=3,tp=3,zero=3",
+    "dp=3,zero=1,accumulation=2", "fsdp=3,accumulation=2"]
 # Experts over an axis of their own, which cuts the batch too.
 EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", "ep=8",
                  "dp=2,ep=2,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true")
@@ -397,18 +401,19 @@ def default_cases():
              meshes=("dp=2", "tp=2", "ep=2", "ep=2,tp=2", "ep=8", "ep=2,cp=2:ring", "dp=2,fsdp=2,ep=2",
                      "ep=2,accumulation=2", "dp=2,ep=2,accumulation=2")),
         Case("deepseek", "adamw", False, True,
-             meshes=("dp=2", "tp=2", "ep=2,tp=2", "cp=2:ring", "dp=2,ep=2,zero=3")),
+             meshes=("dp=2", "tp=2", "ep=2,tp=2", "cp=2:ring", "dp=2,ep=2,zero=3", "dp=3,zero=1")),
         Case("deepseek", "sgd", False, False, meshes=("dp=2,tp=2", "cp=2:all-to-all")),
         Case("llama", "muon", False, True,
              meshes=("dp=2", "tp=2", "tp=3", "cp=2:ring", "dp=2,tp=2,zero=1", "dp=2,tp=2,sp=true,zero=3",
-                     "dp=4,zero=1,accumulation=2")),
-        Case("experts", "muon", False, False, meshes=("dp=2", "ep=2,tp=2", "dp=2,ep=2,zero=3")),
+                     "dp=4,zero=1,accumulation=2", "dp=3,zero=1", "fsdp=5")),
+        Case("experts", "muon", False, False,
+             meshes=("dp=2", "ep=2,tp=2", "dp=2,ep=2,zero=3", "fsdp=3,ep=2")),
         Case("llama", "sgd", False, True, chunks=4,
              meshes=("dp=2", "tp=2", "cp=2:ring", "dp=2,tp=2,sp=true,zero=1")),
     ]
     # One case of GPT-2 and one of Llama over every mesh; float32 where the two differ most.
     chosen[0] = replace(chosen[0], meshes=tuple(ALL_MESHES + SEQUENCE_MESHES + HOME_MESHES
-                                                + UNEVEN_MESHES))
+                                                + UNEVEN_MESHES + UNEVEN_HOME_MESHES))
     chosen[3] = replace(chosen[3], meshes=tuple(ALL_MESHES + ["cp=8", "cp=8:ring"]
                                                 + UNEVEN_MESHES))
     for number, meshes in ((0, PART_MESHES), (2, PART_MESHES), (6, EXPERT_PART_MESHES),

@@ -227,9 +227,10 @@ def plans(bench):
     bench.compile("fewer heads than ranks of tp",
                   [r"--pin: tp=3 cuts kv_heads=2 into more shards than it has elements, use at "
                    r"most 2", warning, warning], "--pin", "tp=3")
-    bench.compile("hidden not divisible by dp",
-                  [r"--pin: dp=3 does not divide hidden=8, use one of 1, 2, 4", warning], "--pin",
-                  "dp=3,zero=1")
+    bench.write("hidden.textproto", "version: 1 mesh { axis { name: 'a' size: 3 } }\n"
+                "sharding { dimension: 'hidden' axes: 'a' }\n")
+    bench.compile("ops on hidden that an axis does not divide", r"hidden\.textproto:2:1: axes: a=3 "
+                  r"does not divide hidden=8, use one of 1, 2, 4", "--plan", "hidden.textproto")
     bench.write("unpadded.textproto", "version: 1 padding: false mesh { axis { name: 'a' size: 3 } }\n"
                 "sharding { dimension: 'batch' axes: 'a' }\n")
     bench.compile("batch that shall not be padded", r"unpadded\.textproto:2:1: axes: a=3 does not "

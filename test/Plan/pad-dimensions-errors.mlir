@@ -4,7 +4,7 @@
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: error: pad-dimensions: plan:1:
 
-// RUN: not weft-opt %s -substitute-batch -pad-dimensions="pins=dp=4,zero=1" 2>&1 | FileCheck %s --check-prefix=HIDDEN
+// RUN: not weft-opt %s -substitute-batch -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'hidden' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=HIDDEN
 // HIDDEN: :[[#@LINE+6]]:8: error: pad-dimensions: hidden=6 does not divide into 4 shards and cannot be padded: weft.norm depends on how long it is
 
 weft.variable parameter @w ["hidden"] : tensor<6xf64>

@@ -168,8 +168,14 @@ TEST_F(Validate, LegalR2PaddingDivides) {
             "legal_r3: --pin: cp=3 * tp=3 need 9 devices, machine host has 8\n");
   EXPECT_EQ(padded("tp=3,sp=true"), "");
   EXPECT_EQ(padded("dp=5"), "");
-  EXPECT_EQ(padded("dp=5,zero=1"),
-            "legal_r2: --pin: dp=5 does not divide hidden=32, use one of 1, 2, 4, 8\n");
+  // Variables can be padded along any dimension, ops cannot.
+  EXPECT_EQ(padded("dp=5,zero=1"), "");
+  EXPECT_EQ(pins("dp=3,zero=1"),
+            "legal_r2: --pin: dp=3 does not divide hidden=32, use one of 1, 2, 4, 8\n");
+  PlanSpec hidden = *applyPins({"dp=5"});
+  hidden.shardings.push_back({"*", "hidden", {"dp"}, {}});
+  EXPECT_EQ(problems(hidden, true), "legal_r2: dp=5 does not divide hidden=32, use one of 1, 2, 4, "
+                                    "8\n");
   model.experts.emplace();
   model.experts->count = 8;
   model.experts->ffn = 60;

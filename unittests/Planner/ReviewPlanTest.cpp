@@ -188,6 +188,18 @@ TEST(ReviewPlan, LegalR9SaysWhatPaddingCosts) {
             "compute 0.8 % more of each value with it\n");
 }
 
+TEST(ReviewPlan, HomesPadVariablesAlone) {
+  Scene scene;
+  scene.plan.mayPad = true;
+  scene.model.kvHeads = 4;
+  // An axis of a home may be larger than a dimension.
+  scene.plan.homes.push_back({"*", "kv_heads", {"a", "b"}, {}});
+  EXPECT_EQ(lines(scene.review().errors), "");
+  EXPECT_EQ(lines(scene.review().warnings),
+            "legal_r9: a=4 * b=4 does not divide kv_heads=4, which is padded to 16 between steps: "
+            "ranks store 300 % more of each value with it\n");
+}
+
 TEST(ReviewPlan, PaddedBatchesHaveNoMicroBatches) {
   Scene scene;
   scene.request.microBatch = 1;

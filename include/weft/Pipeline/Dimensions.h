@@ -15,7 +15,8 @@
 //
 // The classes are the same before and after Plan, as the operand and the result of a reshard are
 // one value. Where an op merges or splits dimensions, as a reshape does, its operand and its result
-// have different classes.
+// have different classes. So have a padded variable's dimension and the same without padding,
+// before a weft.pad or after a weft.extract, but these have the same names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +63,7 @@ private:
   void joinVariable(VariableOp variable, mlir::Value value);
   void joinFactors(ShardableOpInterface op);
   void joinCall(CallOp call, mlir::func::FuncOp callee);
+  void nameWithoutPadding(mlir::ModuleOp module);
 
   mlir::SymbolTable symbols;
   llvm::DenseMap<std::pair<const void *, int64_t>, uint32_t> numbers;

@@ -34,21 +34,30 @@ struct Enlarged {
   int64_t shards = 1;
 };
 
-/// Returns the numbers of shards that the entries of `plan` cut dimensions of this name into.
-std::vector<int64_t> shardsOf(const desc::PlanSpec &plan, StringRef name) {
+/// Returns the numbers of shards that these entries of `plan` cut dimensions of this name into.
+std::vector<int64_t> shardsOf(const desc::PlanSpec &plan,
+                              const std::vector<desc::ShardingSpec> &entries, StringRef name) {
   std::vector<int64_t> all;
-  for (const auto *entries : {&plan.shardings, &plan.homes}) {
-    for (const desc::ShardingSpec &entry : *entries) {
-      // Keys have the length of the sequence of queries.
-      StringRef dimension = entry.dimension == "keys" ? "sequence" : StringRef(entry.dimension);
-      int64_t shards = 1;
-      for (const std::string &axis : entry.axes) {
-        shards *= plan.axis(axis)->size;
-      }
-      if (dimension == name && shards > 1) {
-        all.push_back(shards);
-      }
+  for (const desc::ShardingSpec &entry : entries) {
+    // Keys have the length of the sequence of queries.
+    StringRef dimension = entry.dimension == "keys" ? "sequence" : StringRef(entry.dimension);
+    int64_t shards = 1;
+    for (const std::string &axis : entry.axes) {
+      shards *= plan.axis(axis)->size;
     }
+    if (dimension == name && shards > 1) {
+      all.push_back(shards);
+    }
+  }
+  return all;
+}
+
+/// Returns the numbers of shards that `plan` cuts this dimension of a variable into, and others of
+/// its name: by ops, and if the variable is an input by homes.
+std::vector<int64_t> shardsOf(const desc::PlanSpec &plan, VariableOp variable, StringRef name) {
+  std::vector<int64_t> all = shardsOf(plan, plan.shardings, name);
+  if (variable.getRole() == VariableRole::Input) {
+    llvm::append_range(all, shardsOf(plan, plan.homes, name));
   }
   return all;
 }
@@ -61,7 +70,7 @@ bool needsPadding(ModuleOp module, const desc::PlanSpec &plan) {
     return llvm::any_of(
         llvm::zip_equal(variable.getDimensions().getAsRange<StringAttr>(), shape), [&](auto dim) {
           auto [name, size] = dim;
-          return llvm::any_of(shardsOf(plan, name.getValue()),
+          return llvm::any_of(shardsOf(plan, variable, name.getValue()),
                               [size = size](int64_t shards) { return size % shards != 0; });
         });
   });
@@ -74,7 +83,7 @@ public:
   Padder(ModuleOp module, const desc::PlanSpec &plan) : module(module), dimensions(module) {
     module.walk([&](VariableOp variable) {
       for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
-        for (int64_t shards : shardsOf(plan, name.getValue())) {
+        for (int64_t shards : shardsOf(plan, variable, name.getValue())) {
           Enlarged &padding = paddings[dimensions.classOf(variable, int64_t(dim))];
           padding.name = name.str();
           padding.size = variable.getTensorType().getDimSize(int64_t(dim));
@@ -82,11 +91,15 @@ public:
         }
       }
     });
+    std::erase_if(paddings,
+                  [](const auto &entry) { return entry.second.size % entry.second.shards == 0; });
+    // What is padded anyway is padded for homes too.
     for (auto &[number, padding] : paddings) {
+      for (int64_t shards : shardsOf(plan, plan.homes, padding.name)) {
+        padding.shards = std::lcm(padding.shards, shards);
+      }
       padding.padded = static_cast<int64_t>(llvm::alignTo(padding.size, padding.shards));
     }
-    std::erase_if(paddings,
-                  [](const auto &entry) { return entry.second.padded == entry.second.size; });
   }
 
   LogicalResult run() {

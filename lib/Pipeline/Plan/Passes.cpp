@@ -24,6 +24,11 @@ void weft::buildApplyPlanPipeline(OpPassManager &manager,
   pad.plan = plan.plan;
   pad.pins = plan.pins;
   manager.addPass(createPadDimensionsPass(pad));
+  // Then variables alone, where their dimensions are not longer already.
+  PadVariablesPassOptions store;
+  store.plan = plan.plan;
+  store.pins = plan.pins;
+  manager.addPass(createPadVariablesPass(store));
   manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan, context.plan));
 }

@@ -81,8 +81,9 @@ def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
 def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
   let summary = "pads dimensions that the plan's axes do not cut into equal shards";
   let description = [{
-    Before: no tensor has a sharding, and every size is known. After: each dimension that the plan
-    cuts is a multiple of every number of shards that the plan cuts it into. Dimensions of one class
+    Before: no tensor has a sharding, and every size is known. After: each dimension of inputs and
+    ops that the plan cuts is a multiple of every number of shards that the plan cuts it into. What
+    only homes cut is left to pad-variables. Dimensions of one class
     (`weft/Pipeline/Dimensions.h`) are padded alike. Variables, observed values, and ops whose
     results depend on the shape, as random numbers do, record the shape without padding
     (`unpadded`). The pass does nothing if the plan refuses padding. Fails where an op depends on
@@ -107,6 +108,44 @@ def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::weft::WeftDialect"];
   let statistics = [
     Statistic<"numPadded", "padded", "classes of dimensions that were padded">,
+  ];
+}
+
+def PadVariablesPass : Pass<"pad-variables", "::mlir::ModuleOp"> {
+  let summary = "pads variables, between steps, that homes do not cut into equal shards";
+  let description = [{
+    Before: dimensions that ops cut divide, see pad-dimensions. After: so do those that the plan's
+    homes cut, as the variables are longer: they record their shape without padding (`unpadded`).
+    Ops on samples get tensors without it, by `weft.extract`, and their gradients get it, by
+    `weft.pad`; both need the padded dimension whole, so all-gathers come before and reduce-scatters
+    after them. `StoredValues.h` says which values are padded. Any dimension may be padded, hidden
+    too, and axes may be larger than a dimension. The pass does nothing if the plan refuses padding.
+
+    ```mlir
+    weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
+    …
+      %0 = weft.read @w : tensor<8x4xf64>
+      %1 = weft.contract "bk,nk->bn"(%x, %0) : …
+    ```
+
+    becomes, with the pin `fsdp=3`,
+
+    ```mlir
+    weft.variable parameter @w ["ffn", "hidden"] unpadded [8, 4] : tensor<8x6xf64>
+    …
+      %0 = weft.read @w : tensor<8x6xf64>
+      %1 = weft.extract %0 from [0, 0] by [1, 1] : tensor<8x6xf64> -> tensor<8x4xf64>
+      %2 = weft.contract "bk,nk->bn"(%x, %1) : …
+    ```
+  }];
+  let options = [
+    Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
+    ListOption<"pins", "pins", "std::string",
+               "pins such as dp=2, in place of a plan">,
+  ];
+  let dependentDialects = ["::weft::WeftDialect"];
+  let statistics = [
+    Statistic<"numPadded", "padded", "variables that were padded, along all dimensions">,
   ];
 }
 

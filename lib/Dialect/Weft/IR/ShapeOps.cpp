@@ -288,6 +288,11 @@ LogicalResult ExtractOp::verify() {
 
 bool ExtractOp::isAdditiveIn(ArrayRef<unsigned>) { return true; }
 
+/// It leaves out the padding of a dimension that is not extracted as a whole.
+bool ExtractOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
+  return !getFactorRule().factors[factor].hasOneLength || isAdditiveInSome(*this, zeros);
+}
+
 OpCost ExtractOp::getCost() {
   auto output = typeOf(getOutput());
   return {BatchPolynomial{},
@@ -356,6 +361,12 @@ LogicalResult PadOp::verify() {
 }
 
 bool PadOp::isAdditiveIn(ArrayRef<unsigned>) { return getValue().isZero(); }
+
+/// What it adds itself may be zero; padding of another dimension stays as it is.
+bool PadOp::isNothingBeyond(unsigned factor, ArrayRef<unsigned> zeros, unsigned) {
+  bool isOwn = !getFactorRule().factors[factor].hasOneLength;
+  return isOwn ? getValue().isZero() : isAdditiveInSome(*this, zeros);
+}
 
 OpCost PadOp::getCost() { return elementwiseCost(*this, 0); }
 

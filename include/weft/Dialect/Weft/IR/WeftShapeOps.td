@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Imported graphs need these ops; models that Weft builds do not. A transposition is a contraction
+// Imported graphs need these ops; of models that Weft builds only those whose variables are padded
+// (pad-variables). A transposition is a contraction
 // of one operand, `weft.contract "abc->acb"`. None of these ops moves data between ranks:
 // `weft.extract` takes the same part on every rank, `weft.slice` takes each rank's own shard.
 //
@@ -81,7 +82,8 @@ def Weft_SplitOp : Weft_Op<"split", [Pure, Weft_Additive, Weft_Cost, Weft_Differ
   let hasVerifier = 1;
 }
 
-def Weft_ExtractOp : Weft_Op<"extract", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
+def Weft_ExtractOp : Weft_Op<"extract", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable,
+    Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "a part of a tensor, by offsets and strides";
   let description = [{
     `output[i…] = input[offsets + i * strides…]`. Only dimensions that are extracted as a whole may
@@ -107,7 +109,8 @@ def Weft_ExtractOp : Weft_Op<"extract", [Pure, Weft_Additive, Weft_Cost, Weft_Di
   }];
 }
 
-def Weft_PadOp : Weft_Op<"pad", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable]> {
+def Weft_PadOp : Weft_Op<"pad", [Pure, Weft_Additive, Weft_Cost, Weft_Differentiable,
+    Weft_Padding<["isNothingBeyond"]>]> {
   let summary = "a tensor with a constant around and between its elements";
   let description = [{
     Adds `low` and `high` elements of `value` before and after a dimension, and `interior` between

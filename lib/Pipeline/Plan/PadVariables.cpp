@@ -1,0 +1,241 @@
+//===- PadVariables.cpp - shards of variables of any length ---------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StoredValues.h"
+
+#include "weft/Description/Pins.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Pipeline/Plan/Passes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_PADVARIABLESPASS
+#include "weft/Pipeline/Plan/Passes.h.inc"
+
+namespace {
+
+/// Returns `type` with each of `dims` of size `size`.
+RankedTensorType withSize(Type type, ArrayRef<int64_t> dims, int64_t size) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape(tensor.getShape());
+  for (int64_t dim : dims) {
+    shape[dim] = size;
+  }
+  return tensor.clone(shape);
+}
+
+/// An operand whose length its user does not expect.
+struct Conversion {
+  OpOperand *operand;
+  SmallVector<int64_t> dims;
+  bool toStored;
+};
+
+/// Pads and cuts off the values of one class of dimensions. Reads the whole module before it
+/// changes it.
+class Resizer {
+public:
+  Resizer(ModuleOp module, Dimensions &dimensions, const StoredClass &one)
+      : module(module), one(one), stored(module, dimensions, one) {}
+
+  void run() {
+    module.walk([&](Operation *op) { read(op); });
+    for (auto &[value, dims] : made) {
+      value.setType(withSize(value.getType(), dims, one.padded));
+    }
+    for (auto &[value, dims] : padded) {
+      OpBuilder builder(value.getContext());
+      builder.setInsertionPointAfterValue(value);
+      Value longer = resize(builder, value.getLoc(), value, dims, /*toStored=*/true);
+      value.replaceAllUsesExcept(longer, longer.getDefiningOp());
+    }
+    // Before the user: whole tensors live only as long as it needs them.
+    for (Conversion &conversion : conversions) {
+      Operation *user = conversion.operand->getOwner();
+      OpBuilder builder(user);
+      conversion.operand->set(resize(builder, user->getLoc(), conversion.operand->get(),
+                                     conversion.dims, conversion.toStored));
+    }
+    for (auto &[op, sizes] : unpaddedSizes) {
+      op.setUnpaddedSizes(sizes);
+    }
+    for (auto &[observe, shape] : observed) {
+      observe.setUnpadded(shape);
+    }
+    for (Operation *variable : one.variables) {
+      pad(cast<VariableOp>(variable));
+    }
+    for (auto function : module.getOps<func::FuncOp>()) {
+      retype(function);
+    }
+  }
+
+private:
+  void read(Operation *op) {
+    for (OpOperand &operand : op->getOpOperands()) {
+      SmallVector<int64_t> dims = stored.dimsOf(operand.get());
+      if (dims.empty()) {
+        continue;
+      }
+      bool isStored = stored.isStored(operand.get());
+      if (auto observe = dyn_cast<ObserveOp>(op)) {
+        if (isStored) {
+          observed.push_back({observe, shapeOf(observe)});
+        }
+      } else if (bool needs = stored.needsStored(operand); needs != isStored) {
+        conversions.push_back({&operand, dims, needs});
+      }
+    }
+    for (Value result : op->getResults()) {
+      if (stored.isStored(result)) {
+        (stored.makesStored(op) ? made : padded).push_back({result, stored.dimsOf(result)});
+      }
+    }
+    for (Region &region : op->getRegions()) {
+      for (BlockArgument argument : region.getArguments()) {
+        if (stored.isStored(argument)) {
+          made.push_back({argument, stored.dimsOf(argument)});
+        }
+      }
+    }
+    if (auto sized = dyn_cast<UnpaddedSizesOpInterface>(op); sized && stored.makesStored(op)) {
+      readSizes(sized);
+    }
+  }
+
+  /// An op whose result depends on the sizes of the whole, as random numbers do, gets those without
+  /// padding.
+  void readSizes(UnpaddedSizesOpInterface op) {
+    FactorRule rule = cast<ShardableOpInterface>(op.getOperation()).getFactorRule();
+    SmallVector<unsigned> factors = op.getSizedFactors();
+    bool hasPadded = llvm::any_of(factors, [&](unsigned factor) {
+      return llvm::any_of(carriersOf(op, rule, factor), [&](auto carrier) {
+        return llvm::is_contained(stored.dimsOf(carrier.first), carrier.second);
+      });
+    });
+    if (hasPadded && op.getUnpaddedSizes().empty()) {
+      unpaddedSizes.push_back({op, llvm::map_to_vector(factors, [&](unsigned factor) {
+                                 return rule.factors[factor].size;
+                               })});
+    }
+  }
+
+  static SmallVector<int64_t> shapeOf(ObserveOp observe) {
+    return SmallVector<int64_t>(observe.getUnpadded().value_or(
+        cast<RankedTensorType>(observe.getValue().getType()).getShape()));
+  }
+
+  Value resize(OpBuilder &builder, Location loc, Value value, ArrayRef<int64_t> dims,
+               bool toStored) const {
+    SmallVector<int64_t> none(cast<RankedTensorType>(value.getType()).getRank(), 0);
+    RankedTensorType type = withSize(value.getType(), dims, toStored ? one.padded : one.size);
+    if (!toStored) {
+      return ExtractOp::create(builder, loc, type, value, none,
+                               SmallVector<int64_t>(none.size(), 1));
+    }
+    SmallVector<int64_t> high(none);
+    for (int64_t dim : dims) {
+      high[dim] = one.padded - one.size;
+    }
+    return PadOp::create(builder, loc, type, value, llvm::APFloat(0.0), none, high, none);
+  }
+
+  void pad(VariableOp variable) {
+    RankedTensorType type = variable.getTensorType();
+    if (!variable.getUnpadded()) {
+      variable.setUnpaddedAttr(Builder(module.getContext()).getDenseI64ArrayAttr(type.getShape()));
+    }
+    variable.setType(withSize(type, stored.dimsOf(variable), one.padded));
+  }
+
+  static void retype(func::FuncOp function) {
+    if (!function.isExternal()) {
+      Block &body = function.getBody().front();
+      function.setFunctionType(FunctionType::get(function.getContext(), body.getArgumentTypes(),
+                                                 body.getTerminator()->getOperandTypes()));
+    }
+  }
+
+  ModuleOp module;
+  const StoredClass &one;
+  StoredValues stored;
+  std::vector<Conversion> conversions;
+  /// Stored values, with their padded dimensions: those that are computed so, and those that a pad
+  /// follows.
+  std::vector<std::pair<Value, SmallVector<int64_t>>> made, padded;
+  std::vector<std::pair<UnpaddedSizesOpInterface, SmallVector<int64_t>>> unpaddedSizes;
+  std::vector<std::pair<ObserveOp, SmallVector<int64_t>>> observed;
+};
+
+/// Returns the number of shards that homes of `plan` cut a dimension of a variable into.
+int64_t shardsOf(const desc::PlanSpec &plan, VariableOp variable, StringRef dimension) {
+  int64_t shards = 1;
+  if (const desc::ShardingSpec *home =
+          desc::entryFor(plan.homes, variable.getSymName().str(), dimension.str())) {
+    for (const std::string &axis : home->axes) {
+      shards *= plan.axis(axis)->size;
+    }
+  }
+  return shards;
+}
+
+/// Returns the first class of dimensions that homes do not cut into equal shards.
+std::optional<StoredClass> findClass(ModuleOp module, const desc::PlanSpec &plan,
+                                     Dimensions &dimensions) {
+  std::optional<StoredClass> found;
+  int64_t unit = 1;
+  for (auto variable : module.getOps<VariableOp>()) {
+    if (variable.getRole() == VariableRole::Input) {
+      continue;
+    }
+    ArrayRef<int64_t> shape = variable.getTensorType().getShape();
+    for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+      int64_t shards = shardsOf(plan, variable, name.getValue());
+      uint32_t dimension = dimensions.classOf(variable, int64_t(dim));
+      if (shape[dim] % shards != 0 && (!found || found->dimension == dimension)) {
+        found = found ? found : StoredClass{dimension, shape[dim], 0, {}};
+        found->variables.insert(variable);
+        unit = std::lcm(unit, shards);
+      }
+    }
+  }
+  if (found) {
+    found->padded = static_cast<int64_t>(llvm::alignTo(uint64_t(found->size), uint64_t(unit)));
+  }
+  return found;
+}
+
+struct PadVariablesPass : impl::PadVariablesPassBase<PadVariablesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    desc::Result<desc::PlanSpec> spec =
+        plan.empty() ? desc::applyPins({pins.begin(), pins.end()}) : desc::parsePlan(plan, "plan");
+    if (!spec) {
+      module.emitError("pad-variables: ") << desc::str(spec.diagnostics());
+      return signalPassFailure();
+    }
+    while (spec->mayPad) {
+      Dimensions dimensions(module);
+      std::optional<StoredClass> found = findClass(module, *spec, dimensions);
+      if (!found) {
+        return;
+      }
+      Resizer(module, dimensions, *found).run();
+      numPadded += found->variables.size();
+    }
+  }
+};
+
+} // namespace
+} // namespace weft

@@ -1,0 +1,5 @@
+// RUN: not weft-opt %s -pad-variables="pins=pp=2" 2>&1 | FileCheck %s --check-prefix=PIN
+// PIN: error: pad-variables: --pin: unknown name 'pp'
+
+// RUN: not weft-opt %s -pad-variables="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
+// PLAN: error: pad-variables: plan:1:
