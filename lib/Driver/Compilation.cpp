@@ -10,6 +10,7 @@
 #include "weft/Driver/Progress.h"
 
 #include "support/Text.h"
+#include "weft/Cost/PredictProgram.h"
 #include "weft/InitAll.h"
 #include "weft/Meaning/ProveMeaning.h"
 #include "weft/Pipeline/Import/Import.h"
@@ -17,6 +18,7 @@
 #include "weft/Pipeline/ModuleSizes.h"
 #include "weft/Pipeline/ModuleText.h"
 #include "weft/Pipeline/Pipeline.h"
+#include "weft/Pipeline/Plan/PadVariables.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/Plan/WritePlan.h"
 #include "weft/Pipeline/Schedule/BuildProgram.h"
@@ -249,6 +251,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.encodesMatmuls = !options.wideMatmuls;
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
+  pipelineOptions.padsOpenVariables = padsOpenVariables;
   pipelineOptions.writtenPlan = &request;
   pipelineOptions.question = question;
   if (phase == Phase::Schedule && options.target == TargetKind::Cuda) {
@@ -280,9 +283,15 @@ LogicalResult Compilation::runPhases() {
     if (failed(runPhase(phase))) {
       return failure();
     }
-    if (phase == Phase::Schedule && (failed(planSmaller()) || failed(findAccumulation()) ||
-                                     (!options.isPlanning && failed(checkMemory())))) {
+    if (phase == Phase::Schedule &&
+        (failed(planSmaller()) || failed(findAccumulation()) || failed(findUnevenHomes()))) {
       return failure();
+    }
+    if (phase == Phase::Schedule) {
+      llvm::for_each(remarks, [&](const std::string &remark) { print(remark); });
+      if (!options.isPlanning && failed(checkMemory())) {
+        return failure();
+      }
     }
   }
   return success();
@@ -365,9 +374,9 @@ LogicalResult Compilation::findAccumulation() {
       return tryAccumulation(1);
     }
     if (fits()) {
-      print("a batch at once needs " + whole +
-            " per rank, more than a device has: it is taken in " + llvm::Twine(count) +
-            " micro-batches");
+      remarks.push_back("a batch at once needs " + whole +
+                        " per rank, more than a device has: it is taken in " +
+                        std::to_string(count) + " micro-batches");
       return success();
     }
     // Twice as many halve what depends on a micro-batch. The rest alone may be too much.
@@ -376,6 +385,60 @@ LogicalResult Compilation::findAccumulation() {
       return success();
     }
   }
+  return success();
+}
+
+LogicalResult Compilation::planUnevenHomes() {
+  request = descriptions.plan;
+  reserve = 0;
+  remarks.clear();
+  padsOpenVariables = true;
+  LogicalResult isPlanned = planAgain();
+  isPlanned =
+      success(succeeded(isPlanned) && succeeded(planSmaller()) && succeeded(findAccumulation()));
+  padsOpenVariables = false;
+  if (failed(isPlanned)) {
+    return failure();
+  }
+  // Again, without padding of variables that the plan cuts evenly.
+  double lowerBound = facts.search.lowerBound;
+  request.homes = facts.plan.homes;
+  reserve = 0;
+  if (failed(planAgain()) || failed(planSmaller())) {
+    return failure();
+  }
+  facts.search.lowerBound = std::min(facts.search.lowerBound, lowerBound);
+  return success();
+}
+
+LogicalResult Compilation::findUnevenHomes() {
+  if (!unplanned || facts.search.decisions == 0 || options.import.observesLogits ||
+      !hasOpenUnevenVariables(*unplanned, descriptions.plan)) {
+    return success();
+  }
+  PlanAttempt even{std::move(module), std::move(facts), std::move(program),
+                   request,           reserve,          remarks};
+  if (failed(planUnevenHomes())) {
+    return failure();
+  }
+  auto rank = [&](const rt::Program &of) {
+    bool isTooLarge = of.deviceBytes() > uint64_t(descriptions.machine.device.memoryBytes);
+    return std::pair(isTooLarge, isTooLarge ? double(of.deviceBytes()) : cost::stepSeconds(of));
+  };
+  double lowerBound = std::min(facts.search.lowerBound, even.facts.search.lowerBound);
+  if (rank(program) < rank(even.program)) {
+    remarks.push_back("the mesh divides no dimension of some variables: they are padded between "
+                      "steps");
+  } else {
+    module = std::move(even.module);
+    facts = std::move(even.facts);
+    program = std::move(even.program);
+    request = std::move(even.request);
+    reserve = even.reserve;
+    remarks = std::move(even.remarks);
+    follow(facts.plan);
+  }
+  facts.search.lowerBound = lowerBound;
   return success();
 }
 

@@ -81,6 +81,7 @@ llvm::Expected<ValueExplanation> answer(const ValueQuestion &question,
                                         const CompileOptions &options, Descriptions descriptions,
                                         const PlanConditions &conditions) {
   descriptions.plan.accumulation = conditions.accumulation;
+  descriptions.plan.homes = conditions.homes;
   Compilation compilation(options, descriptions);
   compilation.leave(conditions.reserve);
   compilation.ask(question);
@@ -98,7 +99,7 @@ llvm::Expected<ValueExplanation> weft::explainValue(const ValueQuestion &questio
                                                     const CompileOptions &options,
                                                     const Descriptions &descriptions) {
   // Most often this is the plan that is found first, and a wrong name is reported at once.
-  const PlanConditions given{0, descriptions.plan.accumulation};
+  const PlanConditions given{0, descriptions.plan.accumulation, descriptions.plan.homes};
   auto first = answer(question, options, descriptions, given);
   if (!first) {
     return first;
@@ -107,8 +108,7 @@ llvm::Expected<ValueExplanation> weft::explainValue(const ValueQuestion &questio
   if (failed(found)) {
     return makeSilentError();
   }
-  bool isSame = found->reserve == given.reserve && found->accumulation == given.accumulation;
-  return isSame ? std::move(first) : answer(question, options, descriptions, *found);
+  return *found == given ? std::move(first) : answer(question, options, descriptions, *found);
 }
 
 void weft::printValueReport(llvm::raw_ostream &os, const ValueExplanation &explanation,

@@ -369,5 +369,6 @@ llvm::Error weft::verifyPlan(const CompileOptions &options, const Descriptions &
   }
   Descriptions planned = descriptions;
   planned.plan.accumulation = conditions->accumulation;
+  planned.plan.homes = conditions->homes;
   return Verification(options, planned, conditions->reserve).run();
 }

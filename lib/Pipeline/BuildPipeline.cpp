@@ -29,7 +29,8 @@ PlanResults buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   search.machine = options.machine;
   search.reserve = options.reserve;
   search.fp8Matmuls = options.target == TargetKind::Cuda && options.encodesMatmuls;
-  return buildPlanPipeline(manager, parts, plan, search, {options.writtenPlan, options.question});
+  return buildPlanPipeline(manager, parts, plan, search,
+                           {options.writtenPlan, options.question, options.padsOpenVariables});
 }
 
 void buildPartition(OpPassManager &manager, const PipelineOptions &options) {

@@ -55,6 +55,7 @@ void Dimensions::nameWithoutPadding(ModuleOp module) {
       if (from == to || size == unpadded.end() || size->second != type.getDimSize(dim)) {
         continue;
       }
+      paddedAlone.insert(from);
       SmallVector<StringRef, 2> given = names.lookup(from);
       for (StringRef name : given) {
         if (!llvm::is_contained(names[to], name)) {
@@ -145,8 +146,9 @@ SmallVector<StringRef> Dimensions::namesOf(ShardableOpInterface op, const Factor
                                            unsigned factor) {
   SmallVector<StringRef> found;
   for (auto [value, dim] : carriersOf(op, rule, factor)) {
-    auto known = names.find(classOf(value, dim));
-    if (known == names.end()) {
+    uint32_t number = classOf(value, dim);
+    auto known = names.find(number);
+    if (known == names.end() || paddedAlone.contains(number)) {
       continue;
     }
     for (StringRef name : known->second) {

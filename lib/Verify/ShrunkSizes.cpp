@@ -15,6 +15,9 @@ namespace weft::verify {
 /// Sizes up to this need not become smaller.
 static constexpr int64_t kSmall = 64;
 
+/// Returns true if inputs have the dimension.
+static bool isOfInputs(const std::string &name) { return name == "batch" || name == "sequence"; }
+
 ShrunkSizes::ShrunkSizes(const desc::PlanSpec &large, const desc::PlanSpec &small)
     : large(large), small(small) {
   products.insert({1, 1});
@@ -27,13 +30,18 @@ ShrunkSizes::ShrunkSizes(const desc::PlanSpec &large, const desc::PlanSpec &smal
   }
 }
 
-/// Finds the cuts like pad-dimensions: by any entry that names the dimension.
-ShrunkSizes::Cuts ShrunkSizes::cutsOf(const std::string &name) const {
+/// Finds the cuts like pad-dimensions: by any sharding that names the dimension, and if these pad
+/// it, by homes too. Other homes pad variables alone.
+ShrunkSizes::Cuts ShrunkSizes::cutsOf(const LargeDimension &dimension) const {
   Cuts cuts;
   for (const auto *entries : {&large.shardings, &large.homes}) {
+    bool areHomes = entries == &large.homes;
+    if (areHomes && dimension.size % cuts.unit.first == 0 && !isOfInputs(dimension.name)) {
+      continue;
+    }
     for (const desc::ShardingSpec &entry : *entries) {
       // Keys are the sequence of attention's keys and values.
-      if ((entry.dimension == "keys" ? "sequence" : entry.dimension) != name) {
+      if ((entry.dimension == "keys" ? "sequence" : entry.dimension) != dimension.name) {
         continue;
       }
       Product shards = {1, 1};
@@ -81,7 +89,7 @@ bool ShrunkSizes::isPaddedAlike(const LargeDimension &dimension, const Cuts &cut
 }
 
 std::string ShrunkSizes::difference(const LargeDimension &dimension, int64_t chosen) const {
-  const Cuts cuts = cutsOf(dimension.name);
+  const Cuts cuts = cutsOf(dimension);
   std::string sizes = std::to_string(dimension.size) + " is ";
   if (!isPaddedAlike(dimension, cuts, chosen, true)) {
     return sizes + "padded in another way than " + std::to_string(chosen);
@@ -115,7 +123,7 @@ int64_t ShrunkSizes::nearest(const LargeDimension &dimension, int64_t wanted, in
 }
 
 int64_t ShrunkSizes::choose(const LargeDimension &dimension) {
-  const Cuts cuts = cutsOf(dimension.name);
+  const Cuts cuts = cutsOf(dimension);
   int64_t padded = cuts.padLarge(dimension.size), most = 1;
   for (auto [before, after] : products) {
     if (padded % before == 0) {

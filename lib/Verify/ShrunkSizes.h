@@ -38,7 +38,7 @@ struct LargeDimension {
 ///
 /// A product of axes divides a small size if and only if it divides the large size. If the plan
 /// pads the large size, it pads the small one too, and the rule applies to both sizes with their
-/// padding.
+/// padding. Homes that pad variables alone follow from the first rule.
 class ShrunkSizes {
 public:
   /// The plans of the large and of the small model; only sizes of axes differ.
@@ -77,7 +77,7 @@ private:
       return (size + unit.second - 1) / unit.second * unit.second;
     }
   };
-  Cuts cutsOf(const std::string &name) const;
+  Cuts cutsOf(const LargeDimension &dimension) const;
 
   bool dividesAlike(const LargeDimension &dimension, const Cuts &cuts, int64_t chosen,
                     bool exactly) const;

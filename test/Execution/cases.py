@@ -51,7 +51,7 @@ UNEVEN_MESHES = ["dp=3", "tp=3", "cp=3:ring", "cp=3:gather", "cp=3:all-to-all", 
 # Variables between steps that do not divide: hidden is 32.
 UNEVEN_HOME_MESHES = [f"dp={ranks},zero={stage}" for ranks in (3, 5, 6, 7) for stage in (1, 2, 3)] + [
     "fsdp=3", "fsdp=5", "fsdp=6", "fsdp=7", "dp=2,fsdp=3", "fsdp=3,tp=2,sp=true", "dp=3,tp=3,zero=3",
-    "dp=3,zero=1,accumulation=2", "fsdp=3,accumulation=2"]
+    "cp=3:gather,zero=1,accumulation=2", "cp=3:gather,zero=3,accumulation=2"]
 # Experts over an axis of their own, which cuts the batch too.
 EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", "ep=8",
                  "dp=2,ep=2,zero=3", "ep=2,cp=2:ring", "ep=2,tp=2,sp=true")

@@ -10,6 +10,15 @@
 // FFN: @w ["ffn", "hidden"] unpadded [8, 4] : tensor<11x4xf64>
 // FFN: @"m/w" ["ffn", "hidden"] : tensor<8x4xf64>
 
+// With `open`, so are variables that the plan leaves open if its axes divide none of their dimensions,
+// along the dimension with the least padding.
+// RUN: weft-opt %s -pad-variables="open=true pins=dp=3" | FileCheck %s --check-prefix=OPEN
+// OPEN: @w ["ffn", "hidden"] unpadded [8, 4] : tensor<9x4xf64>
+// OPEN: @"m/w" ["ffn", "hidden"] unpadded [8, 4] : tensor<9x4xf64>
+// RUN: weft-opt %s -pad-variables="open=true pins=dp=8" | FileCheck %s --check-prefix=EVEN
+// RUN: weft-opt %s -pad-variables="open=true pins=dp=3,zero=0" | FileCheck %s --check-prefix=EVEN
+// RUN: weft-opt %s -pad-variables="pins=dp=3" | FileCheck %s --check-prefix=EVEN
+
 // RUN: weft-opt %s -pad-variables="pins=dp=3,zero=3" -mask-padding | FileCheck %s --check-prefix=MASK
 
 // ALL:    @w ["ffn", "hidden"] unpadded [8, 4] : tensor<8x6xf64>

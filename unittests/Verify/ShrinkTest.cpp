@@ -242,6 +242,21 @@ TEST(ShrinkTest, WhatIsPaddedStaysPadded) {
   }
 }
 
+/// Homes pad variables alone, so hidden is divided, or not, as in the large model by each axis.
+TEST(ShrinkTest, VariablesPaddedBetweenStepsStaySo) {
+  for (const char *pins : {"dp=5,zero=3", "dp=2,fsdp=5", "dp=5,zero=1"}) {
+    SCOPED_TRACE(pins);
+    Shrunk small = shrunkOf(pins);
+    ASSERT_EQ(small.plan.mesh.size(), planOf(pins).mesh.size());
+    for (size_t i = 0; i < small.plan.mesh.size(); ++i) {
+      bool divided = modelOf().hidden % planOf(pins).mesh[i].size == 0;
+      EXPECT_EQ(small.model.hidden % small.plan.mesh[i].size == 0, divided);
+    }
+    EXPECT_TRUE(std::none_of(small.notKept.begin(), small.notKept.end(),
+                             [](const std::string &what) { return what.starts_with("hidden"); }));
+  }
+}
+
 TEST(ShrinkTest, PaddedExpertsStayPaddedAndFitTheirGroups) {
   // Of 64 with padding no rank has nothing else.
   for (const char *groups : {"groups: 1", "groups: 4 kept_groups: 2"}) {

@@ -43,6 +43,13 @@ struct PlanConditions {
   int64_t reserve = 0;
   /// Micro-batches of a step.
   int64_t accumulation = 1;
+  /// Homes to pin: those of the plan asked for, or all of a plan that pads variables.
+  std::vector<desc::ShardingSpec> homes;
+
+  bool operator==(const PlanConditions &other) const {
+    return reserve == other.reserve && accumulation == other.accumulation &&
+           homes.size() == other.homes.size();
+  }
 };
 
 /// One run through the phases. It owns the module, its context and the program; the options and
@@ -62,7 +69,7 @@ public:
   /// Makes the search of Plan leave `bytes` of each device's memory unused, for buffers that it
   /// does not count.
   void leave(int64_t bytes) { reserve = bytes; }
-  PlanConditions getConditions() const { return {reserve, request.accumulation}; }
+  PlanConditions getConditions() const { return {reserve, request.accumulation, request.homes}; }
 
   /// Gets the module: imports the model, or reads the module that an earlier run wrote.
   llvm::LogicalResult begin();
@@ -70,7 +77,9 @@ public:
   /// If the program needs more memory than a device has, plans again: with a larger reserve
   /// (`leave`), as long as the search finds a plan, and then, if nothing gives the plan's
   /// `accumulation`, with 2, 4, 8, ... micro-batches until a program fits, which it prints, or
-  /// what does not depend on their number is too much.
+  /// what does not depend on their number is too much. If the mesh does not divide variables whose
+  /// sharding is open, plans once more with padded ones, keeps the better plan, and prints if that
+  /// is padded.
   llvm::LogicalResult runPhases();
   /// Runs one phase up to Lower, as above. REQUIRES: the module is as the phases before it leave
   /// it.
@@ -117,11 +126,25 @@ private:
   std::vector<int64_t> laterAccumulations() const;
   llvm::LogicalResult tryAccumulation(int64_t count);
   llvm::LogicalResult findAccumulation();
+  /// If all ranks can cut some variables only with padding, plans with that, and keeps what is
+  /// faster, or what fits.
+  llvm::LogicalResult findUnevenHomes();
+  llvm::LogicalResult planUnevenHomes();
   llvm::LogicalResult checkMemory() const;
 
   const CompileOptions &options;
   const Descriptions &descriptions;
-  /// The plan of the descriptions, with the micro-batches that are tried.
+  /// A plan that was found, under its conditions.
+  struct PlanAttempt {
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    PlanFacts facts;
+    rt::Program program;
+    desc::PlanSpec request;
+    int64_t reserve;
+    std::vector<std::string> remarks;
+  };
+
+  /// The plan of the descriptions, with the micro-batches and homes that are tried.
   desc::PlanSpec request;
   /// The request until Plan is done, then the plan that it found.
   std::string planText, planHash;
@@ -134,6 +157,9 @@ private:
   /// leaves unused.
   mlir::OwningOpRef<mlir::ModuleOp> unplanned;
   int64_t reserve = 0;
+  bool padsOpenVariables = false;
+  /// What to tell the user of the plan that is kept.
+  std::vector<std::string> remarks;
   /// Length of the logits of a graph; 0 for other models.
   int64_t classes = 0;
   double stepFlops = 0;

@@ -15,8 +15,8 @@
 //
 // The classes are the same before and after Plan, as the operand and the result of a reshard are
 // one value. Where an op merges or splits dimensions, as a reshape does, its operand and its result
-// have different classes. So have a padded variable's dimension and the same without padding,
-// before a weft.pad or after a weft.extract, but these have the same names.
+// have different classes. So have a dimension that variables are padded along between steps and the
+// same without padding, after a weft.extract or before a weft.pad, but these have the same names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace weft {
 
@@ -38,7 +39,8 @@ public:
   explicit Dimensions(mlir::ModuleOp module);
 
   /// Returns the names that variables give the dimensions of factor number `factor` in `rule`, the
-  /// rule of `op`.
+  /// rule of `op`. There are none for a dimension with the padding that variables alone have: what
+  /// a plan says of ops by these names is meant for dimensions without it.
   llvm::SmallVector<llvm::StringRef> namesOf(ShardableOpInterface op, const FactorRule &rule,
                                              unsigned factor);
 
@@ -69,6 +71,8 @@ private:
   llvm::DenseMap<std::pair<const void *, int64_t>, uint32_t> numbers;
   /// Union-find: the parent of each dimension, itself for the root of a class.
   std::vector<uint32_t> parents;
+  /// The roots of classes with the padding that variables alone have.
+  llvm::DenseSet<uint32_t> paddedAlone;
   /// The names of each class, by its root.
   llvm::DenseMap<uint32_t, llvm::SmallVector<llvm::StringRef, 2>> names;
 };

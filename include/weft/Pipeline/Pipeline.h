@@ -35,6 +35,8 @@ struct PipelineOptions {
   bool narrowReductions = false;
   /// Bytes of a device's memory that the search leaves for what it does not count.
   int64_t reserve = 0;
+  /// Whether Plan pads variables that the plan leaves open, so that all ranks can cut them.
+  bool padsOpenVariables = false;
   /// What the program is to run on: Schedule and Lower ask.
   TargetKind target = TargetKind::Host;
   /// Whether matmuls of devices take in what is done to their results.

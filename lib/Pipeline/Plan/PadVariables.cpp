@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Pipeline/Plan/PadVariables.h"
+
 #include "StoredValues.h"
+#include "UnmatchedEntries.h"
 
 #include "weft/Description/Pins.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
@@ -14,6 +17,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
+#include <set>
 
 using namespace mlir;
 
@@ -188,8 +192,62 @@ int64_t shardsOf(const desc::PlanSpec &plan, VariableOp variable, StringRef dime
   return shards;
 }
 
-/// Returns the first class of dimensions that homes do not cut into equal shards.
-std::optional<StoredClass> findClass(ModuleOp module, const desc::PlanSpec &plan,
+/// A dimension to pad, of a variable that the plan leaves open.
+struct OpenCut {
+  int64_t dim, shards;
+};
+
+/// Returns true if each of `axes` can cut one of `sizes` evenly.
+bool canCut(SmallVector<int64_t> sizes, ArrayRef<int64_t> axes) {
+  return axes.empty() || llvm::any_of(llvm::seq(sizes.size()), [&](size_t dim) {
+           SmallVector<int64_t> left(sizes);
+           left[dim] /= axes.front();
+           return sizes[dim] % axes.front() == 0 && canCut(left, axes.drop_front());
+         });
+}
+
+/// Returns the dimension along which padding lets all free axes of `plan` cut the variable. Returns
+/// nothing if the axes divide its open dimensions, if the least padding would be as long as the
+/// dimension, and for vectors, which are too small to matter.
+std::optional<OpenCut> openCut(const desc::PlanSpec &plan, VariableOp variable) {
+  ArrayRef<int64_t> shape = variable.getTensorType().getShape();
+  if (variable.getRole() == VariableRole::Input || shape.size() < 2) {
+    return std::nullopt;
+  }
+  std::string name = variable.getSymName().str(), planName = getPlanName(variable).str();
+  SmallVector<int64_t> open, sizes, axes;
+  std::set<std::string> taken;
+  for (auto [dim, dimension] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+    const desc::ShardingSpec *entry = desc::entryFor(plan.homes, name, dimension.str());
+    entry = entry ? entry : desc::entryFor(plan.shardings, planName, dimension.str());
+    if (entry) {
+      taken.insert(entry->axes.begin(), entry->axes.end());
+    } else {
+      open.push_back(int64_t(dim));
+      sizes.push_back(shape[dim]);
+    }
+  }
+  int64_t shards = 1;
+  for (const desc::AxisSpec &axis : plan.mesh) {
+    if (!taken.count(axis.name)) {
+      axes.push_back(axis.size);
+      shards *= axis.size;
+    }
+  }
+  if (open.empty() || canCut(sizes, axes)) {
+    return std::nullopt;
+  }
+  auto growth = [&](int64_t dim) {
+    return double(llvm::alignTo(uint64_t(shape[dim]), uint64_t(shards))) / double(shape[dim]);
+  };
+  int64_t best =
+      *llvm::min_element(open, [&](int64_t a, int64_t b) { return growth(a) < growth(b); });
+  return growth(best) < 2 ? std::optional(OpenCut{best, shards}) : std::nullopt;
+}
+
+/// Returns the first class of dimensions that homes, or with `open` all ranks, do not cut into
+/// equal shards.
+std::optional<StoredClass> findClass(ModuleOp module, const desc::PlanSpec &plan, bool open,
                                      Dimensions &dimensions) {
   std::optional<StoredClass> found;
   int64_t unit = 1;
@@ -198,8 +256,10 @@ std::optional<StoredClass> findClass(ModuleOp module, const desc::PlanSpec &plan
       continue;
     }
     ArrayRef<int64_t> shape = variable.getTensorType().getShape();
+    std::optional<OpenCut> cut = open ? openCut(plan, variable) : std::nullopt;
     for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
-      int64_t shards = shardsOf(plan, variable, name.getValue());
+      bool isOpen = cut && cut->dim == int64_t(dim);
+      int64_t shards = isOpen ? cut->shards : shardsOf(plan, variable, name.getValue());
       uint32_t dimension = dimensions.classOf(variable, int64_t(dim));
       if (shape[dim] % shards != 0 && (!found || found->dimension == dimension)) {
         found = found ? found : StoredClass{dimension, shape[dim], 0, {}};
@@ -227,7 +287,7 @@ struct PadVariablesPass : impl::PadVariablesPassBase<PadVariablesPass> {
     }
     while (spec->mayPad) {
       Dimensions dimensions(module);
-      std::optional<StoredClass> found = findClass(module, *spec, dimensions);
+      std::optional<StoredClass> found = findClass(module, *spec, open, dimensions);
       if (!found) {
         return;
       }
@@ -238,4 +298,11 @@ struct PadVariablesPass : impl::PadVariablesPassBase<PadVariablesPass> {
 };
 
 } // namespace
+
+bool hasOpenUnevenVariables(ModuleOp module, const desc::PlanSpec &plan) {
+  return plan.mayPad && llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
+           return openCut(plan, variable).has_value();
+         });
+}
+
 } // namespace weft

@@ -28,6 +28,7 @@ void weft::buildApplyPlanPipeline(OpPassManager &manager,
   PadVariablesPassOptions store;
   store.plan = plan.plan;
   store.pins = plan.pins;
+  store.open = context.padsOpenVariables;
   manager.addPass(createPadVariablesPass(store));
   manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan, context.plan));

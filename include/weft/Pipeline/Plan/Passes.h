@@ -70,11 +70,13 @@ PassWithResult<SearchResult> makeShardingSearch(const SearchShardingsPassOptions
 PassWithResult<PlanPrice> makePlanPricing(const PricePlanPassOptions &options,
                                           std::shared_ptr<const SearchResult> search);
 
-/// What passes of Plan read that is not text; null for nothing. Both must outlive the passes.
+/// What passes of Plan read that is not text; null for nothing. Pointers must outlive the passes.
 struct PlanContext {
   /// The plan, as createApplyPlanPass takes it.
   const desc::PlanSpec *plan = nullptr;
   const ValueQuestion *question = nullptr;
+  /// The option `open` of pad-variables.
+  bool padsOpenVariables = false;
 };
 
 /// The results of the phase, complete when its passes have run.

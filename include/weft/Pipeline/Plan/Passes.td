@@ -119,7 +119,9 @@ def PadVariablesPass : Pass<"pad-variables", "::mlir::ModuleOp"> {
     Ops on samples get tensors without it, by `weft.extract`, and their gradients get it, by
     `weft.pad`; both need the padded dimension whole, so all-gathers come before and reduce-scatters
     after them. `StoredValues.h` says which values are padded. Any dimension may be padded, hidden
-    too, and axes may be larger than a dimension. The pass does nothing if the plan refuses padding.
+    too, and axes may be larger than a dimension. With `open`, the pass also pads variables that the
+    plan leaves open, so that the search may cut them over all ranks. The pass does nothing if the
+    plan refuses padding.
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
@@ -142,6 +144,7 @@ def PadVariablesPass : Pass<"pad-variables", "::mlir::ModuleOp"> {
     Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
     ListOption<"pins", "pins", "std::string",
                "pins such as dp=2, in place of a plan">,
+    Option<"open", "open", "bool", "false", "pad variables that the plan leaves open, too">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
   let statistics = [
