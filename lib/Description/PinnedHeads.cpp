@@ -65,15 +65,21 @@ private:
     return ceilDiv(kvHeads, ways) * ceilDiv(group, ranks / ways);
   }
 
+  /// Returns true if both dimensions have as many heads as ranks cut them (legal_r5).
+  bool hasEnough(int64_t ways, int64_t ranks) const {
+    return ways <= kvHeads && ranks / ways <= group;
+  }
+
   /// Returns how many of the ranks of `axes` should cut key and value heads, such that a rank has
   /// the fewest query heads. Of several numbers the greatest is best, because the remaining ranks
-  /// compute the same keys and values.
+  /// compute the same keys and values. Numbers that leave a dimension too few heads are last.
   int64_t bestWays(const Axes &axes) const {
     int64_t ranks = 1;
     for (const std::string &name : axes) {
       ranks *= sizeOf(name);
     }
-    int64_t before = 1, best = 0, fewest = 0;
+    int64_t before = 1, best = 0;
+    std::pair<bool, int64_t> least;
     for (const std::string &name : axes) {
       auto known = headWays.find(name);
       bool isOpen = known == headWays.end();
@@ -81,10 +87,13 @@ private:
         return before * known->second;
       }
       for (int64_t ways = isOpen ? 1 : sizeOf(name); ways <= sizeOf(name); ++ways) {
-        int64_t heads = queryHeads(before * ways, ranks);
-        if (sizeOf(name) % ways == 0 && (best == 0 || heads <= fewest)) {
+        if (sizeOf(name) % ways != 0) {
+          continue;
+        }
+        std::pair price(!hasEnough(before * ways, ranks), queryHeads(before * ways, ranks));
+        if (best == 0 || price <= least) {
           best = before * ways;
-          fewest = heads;
+          least = price;
         }
       }
       before *= sizeOf(name);

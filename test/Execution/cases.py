@@ -60,10 +60,10 @@ EXPERT_MESHES = ("dp=2", "tp=2", "dp=2,tp=2", "ep=2", "dp=2,ep=2", "ep=2,tp=2", 
 UNEVEN_EXPERT_MESHES = ("ep=3", "ep=5", "dp=3", "tp=3", "tp=5", "cp=3:gather", "dp=2,ep=3", "ep=3,tp=2",
                         "tp=3,sp=true")
 SIX_EXPERTS_MESHES = ("ep=4", "ep=5", "ep=4,tp=2", "dp=2,ep=4,zero=3", "ep=4,tp=2,sp=true")
-# Fewer key heads than ranks.
+# Fewer key heads than ranks; three ranks divide neither these nor the query heads of each.
 FEW_HEADS_MESHES = ("tp=2", "tp=4", "tp=8", "dp=2,tp=4", "tp=4,sp=true", "cp=2:all-to-all,tp=4",
                     "cp=4:all-to-all", "cp=2:all-to-all,tp=2",
-                    "dp=2,tp=4,zero=3")
+                    "dp=2,tp=4,zero=3", "tp=3", "dp=2,tp=3,sp=true,zero=1")
 
 # In micro-batches: of samples that dropout numbers, with sums that are pending, cut or whole.
 PART_MESHES = ("accumulation=4", "dp=2,accumulation=2", "tp=2,accumulation=2", "cp=2,accumulation=8",

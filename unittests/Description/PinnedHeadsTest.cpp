@@ -65,6 +65,21 @@ TEST(PinnedHeads, GroupsAloneWhereHeadsHaveNoCommonFactor) {
   EXPECT_EQ(axesOf(plan, "ffn"), Axes{"tp"});
 }
 
+/// What leaves a dimension too few heads would be refused (legal_r5).
+TEST(PinnedHeads, EachDimensionHasEnoughHeads) {
+  PlanSpec plan = fitted("tp=4", 5, 3); // Group alone would be best, but has three.
+  EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"tp"});
+  EXPECT_EQ(axesOf(plan, "group"), Axes{"none"});
+  plan = fitted("tp=4", 3, 3);
+  EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"tp:(1)2"});
+  EXPECT_EQ(axesOf(plan, "group"), Axes{"tp:(2)2"});
+  plan = fitted("tp=3", 2, 4);
+  EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"none"});
+  EXPECT_EQ(axesOf(plan, "group"), Axes{"tp"});
+  // Nothing fits: legal_r5 says so.
+  EXPECT_EQ(axesOf(fitted("tp=5", 2, 4), "group"), Axes{"tp"});
+}
+
 TEST(PinnedHeads, OtherPinsGoAlong) {
   PlanSpec plan = fitted("dp=2,tp=4,cp=2:all-to-all,sp=true,zero=1", 2, 4);
   EXPECT_EQ(axesOf(plan, "sequence", "mlp_norm"), (Axes{"cp", "tp:(1)2", "tp:(2)2"}));
@@ -95,8 +110,12 @@ TEST(PinnedHeads, WaysOfHeads) {
   model.heads = 8;
   EXPECT_EQ(waysOfHeads(model, 2), 2);
   EXPECT_EQ(waysOfHeads(model, 8), 2);
+  // Two heads are too few for three ranks, the four query heads of each are not.
+  EXPECT_EQ(waysOfHeads(model, 3), 1);
   // Three ranks have four query heads each in both ways; the greater number is taken.
+  model.kvHeads = 4;
   EXPECT_EQ(waysOfHeads(model, 3), 3);
+  model.kvHeads = 2;
   model.kvHeads = 3;
   model.heads = 12;
   EXPECT_EQ(waysOfHeads(model, 2), 1);
