@@ -449,8 +449,8 @@ def document_cases():
 def fp8_cases():
     """Each family with FP8 matmuls. In float64, where ranks' differences in rounding are too
     small to change an FP8 number."""
-    meshes = ("dp=2", "tp=2", "dp=2,tp=2", "dp=3", "tp=3", "cp=3:ring")
-    few = ("dp=2", "tp=2", "dp=2,tp=2", "dp=2,zero=1", "cp=3:ring",
+    meshes = ("dp=2", "tp=2", "dp=2,tp=2", "dp=3", "tp=3", "cp=3:ring", "fsdp=3")
+    few = ("dp=2", "tp=2", "dp=2,tp=2", "dp=2,zero=1", "dp=3,zero=1", "cp=3:ring",
            "accumulation=4", "dp=2,zero=2,accumulation=2", "tp=2,accumulation=2")
     chosen = [Case("gpt2", "adamw", True, True, fp8=True, meshes=meshes),
               Case("llama", "sgd", False, False, fp8=True, meshes=meshes)]

@@ -289,3 +289,21 @@ func.func @host(%a: tensor<32x64xf32>, %m: tensor<f32>) -> tensor<32x32xf32> {
       : (tensor<32x64xbf16>, tensor<32x64xbf16>) -> tensor<32x32xf32>
   return %0 : tensor<32x32xf32>
 }
+
+// -----
+
+// A variable that is padded between steps is gathered with its padding, which is cut off then.
+module attributes {weft.target = "cuda"} {
+// CHECK-LABEL: @padded(
+// CHECK: weft.fp8_matmul
+// CHECK-NOT: weft.contract
+func.func @padded(%a: tensor<34x64xf32>, %b: tensor<32x16xf32>, %m: tensor<f32>,
+                  %n: tensor<f32>) -> tensor<16x64xf32> {
+  %x = weft.quantize e4m3 %a by %m : tensor<34x64xf32>, tensor<f32> -> tensor<34x64xbf16>
+  %c = weft.extract %x from [0, 0] by [1, 1] : tensor<34x64xbf16> -> tensor<32x64xbf16>
+  %d = weft.quantize e5m2 %b by %n : tensor<32x16xf32>, tensor<f32> -> tensor<32x16xbf16>
+  %0 = weft.contract "bn,bk->nk"(%d, %c)
+      : (tensor<32x16xbf16>, tensor<32x64xbf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+}

@@ -36,7 +36,8 @@ static SmallVector<int64_t> sizesOf(ValueRange values, int64_t dim) {
 static Value findMoved(Operation *op) {
   auto contract = dyn_cast<ContractOp>(op);
   bool isMoved =
-      isa<ReshapeOp, ReshardOp, AllGatherOp, AllToAllOp, PermuteOp, SliceOp, SplitOp>(op) ||
+      isa<ReshapeOp, ReshardOp, AllGatherOp, AllToAllOp, ExtractOp, PermuteOp, SliceOp, SplitOp>(
+          op) ||
       (contract && contract.getInputs().size() == 1 && isRearrangement(contract));
   return isMoved ? op->getOperand(0) : Value();
 }
@@ -48,6 +49,7 @@ static bool keepsDim(Operation *op, int64_t dim) {
       .Case([&](AllToAllOp op) {
         return int64_t(op.getSplit()) != dim && int64_t(op.getConcat()) != dim;
       })
+      .Case([&](ExtractOp op) { return op.isWhole(dim); })
       .Case([&](ContractOp op) {
         return op.getTerms()[0].find(op.getTerms()[1][dim]) == size_t(dim);
       })
