@@ -95,6 +95,14 @@ LogicalResult handleDiagnostic(Diagnostic &diagnostic) {
 
 } // namespace
 
+bool PlanConditions::operator==(const PlanConditions &other) const {
+  auto isSame = [](const desc::ShardingSpec &a, const desc::ShardingSpec &b) {
+    return a.value == b.value && a.dimension == b.dimension && a.axes == b.axes;
+  };
+  return reserve == other.reserve && accumulation == other.accumulation &&
+         std::equal(homes.begin(), homes.end(), other.homes.begin(), other.homes.end(), isSame);
+}
+
 Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
     : options(options), descriptions(descriptions), request(descriptions.plan),
       context(allDialects()) {
@@ -418,15 +426,24 @@ LogicalResult Compilation::findUnevenHomes() {
   }
   PlanAttempt even{std::move(module), std::move(facts), std::move(program),
                    request,           reserve,          remarks};
-  if (failed(planUnevenHomes())) {
-    return failure();
+  std::string reason;
+  bool isPlanned;
+  {
+    // Some graph's op may depend on padding. The plan without it stays.
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+      reason = isError && reason.empty() ? diagnostic.str() : reason;
+      return success(isError);
+    });
+    isPlanned = succeeded(planUnevenHomes());
   }
   auto rank = [&](const rt::Program &of) {
     bool isTooLarge = of.deviceBytes() > uint64_t(descriptions.machine.device.memoryBytes);
     return std::pair(isTooLarge, isTooLarge ? double(of.deviceBytes()) : cost::stepSeconds(of));
   };
-  double lowerBound = std::min(facts.search.lowerBound, even.facts.search.lowerBound);
-  if (rank(program) < rank(even.program)) {
+  double lowerBound = even.facts.search.lowerBound;
+  lowerBound = isPlanned ? std::min(facts.search.lowerBound, lowerBound) : lowerBound;
+  if (isPlanned && rank(program) < rank(even.program)) {
     remarks.push_back("the mesh divides no dimension of some variables: they are padded between "
                       "steps");
   } else {
@@ -437,6 +454,9 @@ LogicalResult Compilation::findUnevenHomes() {
     reserve = even.reserve;
     remarks = std::move(even.remarks);
     follow(facts.plan);
+    if (!isPlanned) {
+      remarks.push_back("variables that the mesh does not divide cannot be padded: " + reason);
+    }
   }
   facts.search.lowerBound = lowerBound;
   return success();

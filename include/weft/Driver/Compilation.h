@@ -46,10 +46,7 @@ struct PlanConditions {
   /// Homes to pin: those of the plan asked for, or all of a plan that pads variables.
   std::vector<desc::ShardingSpec> homes;
 
-  bool operator==(const PlanConditions &other) const {
-    return reserve == other.reserve && accumulation == other.accumulation &&
-           homes.size() == other.homes.size();
-  }
+  bool operator==(const PlanConditions &other) const;
 };
 
 /// One run through the phases. It owns the module, its context and the program; the options and
