@@ -18,8 +18,8 @@ class Application {
 public:
   using Wrong = std::optional<std::string>;
 
-  Application(Evaluation &in, Operation *op, const OpMeaning &meaning,
-              ArrayRef<uint32_t> operands, llvm::StringRef label)
+  Application(Evaluation &in, Operation *op, const OpMeaning &meaning, ArrayRef<uint32_t> operands,
+              llvm::StringRef label)
       : in(in), ranks(in.ranks), op(op), meaning(meaning), label(label) {
     for (auto [number, letters] : llvm::enumerate(meaning.operands)) {
       // Numbers tell only which part of the whole this is.
@@ -81,8 +81,8 @@ private:
   std::optional<double> beyond(char letter);
   bool isPadded(char letter) { return in.isPadded(letters[letter].dim); }
   bool isWholeOnRanks(const Dim &dim) {
-    return dim.start == kUnknown || (dim.end >= dim.size && ranks.asConstant(dim.start) == 0 &&
-                                     dim.length >= dim.size);
+    return dim.start == kUnknown ||
+           (dim.end >= dim.size && ranks.asConstant(dim.start) == 0 && dim.length >= dim.size);
   }
   bool has(llvm::StringRef letters, char letter) { return letters.contains(letter); }
 
@@ -127,8 +127,7 @@ Application::Wrong Application::unify(Letter &letter, const Dim &dim, unsigned o
   }
   if (dim.size != kEndless && (dim.size != letter.dim.size || dim.end != letter.dim.end)) {
     return "operand " + std::to_string(operand) + " has a dimension of " +
-           std::to_string(dim.size) + " elements, another has " +
-           std::to_string(letter.dim.size);
+           std::to_string(dim.size) + " elements, another has " + std::to_string(letter.dim.size);
   }
   return std::nullopt;
 }
@@ -278,12 +277,12 @@ bool Application::isZero(char letter, bool mayIgnore) {
              (dim < tensor.value->dims.size() && in.isZeroBeyond(tensor.value->dims[dim]));
     });
   };
-  return (mayIgnore && has(meaning.ignored, letter)) || llvm::any_of(meaning.zeroIn, isZeroOperand) ||
+  return (mayIgnore && has(meaning.ignored, letter)) ||
+         llvm::any_of(meaning.zeroIn, isZeroOperand) ||
          llvm::any_of(meaning.linear, [&](const std::vector<unsigned> &set) {
            return llvm::all_of(set, [&](unsigned operand) {
-             bool isGiven = llvm::any_of(tensors, [&](const Tensor &tensor) {
-               return tensor.operand == operand;
-             });
+             bool isGiven = llvm::any_of(
+                 tensors, [&](const Tensor &tensor) { return tensor.operand == operand; });
              return !isGiven || isZeroOperand(operand);
            });
          });
@@ -357,14 +356,21 @@ Application::Wrong Application::addReduction(unsigned result, llvm::StringRef la
 
 Application::Wrong Application::addResult(unsigned result) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(result).getType());
-  Term term{op->getName().getIdentifier(), int64_t(result), in.attributes[op],
-            getElementTypeOrSelf(op->getResult(result)), keyNumbers, {}, {}, {}, op->getLoc(),
+  Term term{op->getName().getIdentifier(),
+            int64_t(result),
+            in.attributes[op],
+            getElementTypeOrSelf(op->getResult(result)),
+            keyNumbers,
+            {},
+            {},
+            {},
+            op->getLoc(),
             label.str()};
   std::string lacking;
   for (const Tensor &tensor : tensors) {
     TermOperand operand{tensor.value->term, {}};
-    operand.letters.resize(llvm::count_if(tensor.value->dims,
-                                          [](const Dim &dim) { return dim.ofTerm >= 0; }));
+    operand.letters.resize(
+        llvm::count_if(tensor.value->dims, [](const Dim &dim) { return dim.ofTerm >= 0; }));
     for (auto [dim, letter] : llvm::zip(tensor.value->dims, tensor.letters)) {
       if (dim.ofTerm >= 0) {
         operand.letters[dim.ofTerm] = letter;

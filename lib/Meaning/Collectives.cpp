@@ -26,9 +26,8 @@ std::optional<std::string> Evaluation::notAlike(const Groups &groups, const Valu
 }
 
 static bool haveOneView(RankNumbers &ranks, const Groups &groups, const Value &value) {
-  return llvm::all_of(value.views, [&](const View &view) {
-    return ranks.isEqualIn(view.regions, groups);
-  });
+  return llvm::all_of(value.views,
+                      [&](const View &view) { return ranks.isEqualIn(view.regions, groups); });
 }
 
 /// The value after the ranks of each group have reduced theirs.
@@ -52,8 +51,9 @@ uint32_t Evaluation::reduced(Operation *op, const Groups &groups, ReductionKind 
   Joining expected = isSum ? Joining::Sum : Joining::Max;
   for (const View &view : value.views) {
     if (view.joining != expected) {
-      return fail(op, label, isSum ? "sums what is no part of a sum"
-                                   : "takes the maximum of what is no part of a maximum");
+      return fail(op, label,
+                  isSum ? "sums what is no part of a sum"
+                        : "takes the maximum of what is no part of a maximum");
     }
   }
   if (isOfGroup(term) && term.numbers.front() != groups.number) {
@@ -88,8 +88,9 @@ uint32_t Evaluation::allGather(AllGatherOp op, const Groups &groups, Value value
   if (dim.start != kUnknown) {
     if (!ranks.risesIn(dim.start, groups, dim.length)) {
       if (dim.ofTerm >= 0 || isPadded(dim)) {
-        return fail(op, label, "joins pieces that do not follow one another along dimension " +
-                                   llvm::Twine(number));
+        return fail(op, label,
+                    "joins shards that do not follow one another along dimension " +
+                        llvm::Twine(number));
       }
     }
     dim.start = ranks.fromPlaces(dim.start, groups, 0, [](int64_t) { return 0; });
@@ -104,13 +105,13 @@ uint32_t Evaluation::reduceScatter(ReduceScatterOp op, const Groups &groups, Val
   if (values[sum].fault) {
     return sum;
   }
-  Value piece = values[sum];
-  Dim &dim = piece.dims[op.getDim()];
+  Value shard = values[sum];
+  Dim &dim = shard.dims[op.getDim()];
   dim.length /= groups.size();
   if (dim.start != kUnknown) {
     dim.start = ranks.add(dim.start, ranks.places(groups), dim.length);
   }
-  return keep(std::move(piece));
+  return keep(std::move(shard));
 }
 
 uint32_t Evaluation::allToAll(AllToAllOp op, const Groups &groups, Value value,
@@ -123,8 +124,9 @@ uint32_t Evaluation::allToAll(AllToAllOp op, const Groups &groups, Value value,
   bool isInOrder = joined.start == kUnknown || joined.ofTerm < 0 ||
                    ranks.risesIn(joined.start, groups, joined.length);
   if (!isInOrder || !haveOneView(ranks, groups, value)) {
-    return fail(op, label, "joins pieces that do not follow one another along dimension " +
-                               llvm::Twine(concat));
+    return fail(op, label,
+                "joins shards that do not follow one another along dimension " +
+                    llvm::Twine(concat));
   }
   if (joined.start != kUnknown) {
     joined.start = ranks.fromPlaces(joined.start, groups, 0, [](int64_t) { return 0; });
@@ -160,7 +162,7 @@ uint32_t Evaluation::slice(SliceOp op, const Groups &groups, Value value, uint32
   Dim &dim = value.dims[op.getDim()];
   if (!llvm::all_of(ranks.values(index),
                     [&](int64_t place) { return place >= 0 && place < groups.size(); })) {
-    return fail(op, label, "takes a piece that there is not");
+    return fail(op, label, "takes a shard that there is not");
   }
   dim.length /= groups.size();
   if (dim.start != kUnknown) {
@@ -194,8 +196,7 @@ uint32_t Evaluation::partial(PartialOp op, const Groups &, Value value, uint32_t
   return keep(std::move(value));
 }
 
-uint32_t Evaluation::collective(Operation *op, ArrayRef<uint32_t> operands,
-                                llvm::StringRef label) {
+uint32_t Evaluation::collective(Operation *op, ArrayRef<uint32_t> operands, llvm::StringRef label) {
   const Value &value = values[operands[0]];
   ArrayAttr axes = op->getAttrOfType<ArrayAttr>("axes");
   const Groups *groups = ranks.groups(axes);

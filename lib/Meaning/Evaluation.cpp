@@ -47,9 +47,7 @@ bool Evaluation::isPadded(const Dim &dim) {
                    : ranks.greatest(dim.start) + dim.length > dim.end;
 }
 
-bool Evaluation::isZeroBeyond(const Dim &dim) {
-  return !isPadded(dim) || dim.beyond == 0.0;
-}
+bool Evaluation::isZeroBeyond(const Dim &dim) { return !isPadded(dim) || dim.beyond == 0.0; }
 
 uint32_t Evaluation::keep(Value value) {
   for (Dim &dim : value.dims) {
@@ -115,14 +113,22 @@ uint32_t Evaluation::read(ReadOp op, llvm::StringRef label) {
   auto given = inputs.find(variable.getSymName());
   bool isInput = variable.getRole() == VariableRole::Input;
   Value value;
-  Term term{op->getName().getIdentifier(), 0,  op.getVariableAttr(), type.getElementType(), {}, {},
-            {}, {}, op.getLoc(), label.str()};
+  Term term{op->getName().getIdentifier(),
+            0,
+            op.getVariableAttr(),
+            type.getElementType(),
+            {},
+            {},
+            {},
+            {},
+            op.getLoc(),
+            label.str()};
   value.isStacked = given != inputs.end() && int64_t(given->second.size()) + 1 == type.getRank();
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     bool isMicroBatch = value.isStacked && dim == 0;
     int64_t ofTerm = dim - int64_t(value.isStacked);
-    int64_t unpadded = variable.getUnpadded() ? (*variable.getUnpadded())[dim]
-                                              : type.getDimSize(unsigned(dim));
+    int64_t unpadded =
+        variable.getUnpadded() ? (*variable.getUnpadded())[dim] : type.getDimSize(unsigned(dim));
     int64_t size = given == inputs.end() || isMicroBatch ? unpadded : given->second[ofTerm];
     std::optional<uint32_t> start = startOf(type, dim);
     if (!start) {
@@ -186,6 +192,42 @@ uint32_t Evaluation::reorder(ReorderOp op, ArrayRef<uint32_t> operands, llvm::St
   return keep(std::move(value));
 }
 
+/// Elements behind the end of the whole, which every rank has.
+std::optional<uint32_t> Evaluation::addPadding(PadOp op, const Value &input) {
+  Value value = input;
+  for (auto [number, dim] : llvm::enumerate(value.dims)) {
+    if (op.getHigh()[number] == 0 && op.getLow()[number] == 0 && op.getInterior()[number] == 0) {
+      continue;
+    }
+    bool isAtEnd = op.getLow()[number] == 0 && op.getInterior()[number] == 0 && !dim.order &&
+                   dim.start != kUnknown && ranks.asConstant(dim.start) == 0 &&
+                   dim.length == dim.size && dim.end == dim.size;
+    if (!isAtEnd) {
+      return std::nullopt;
+    }
+    dim.length += op.getHigh()[number];
+    dim.beyond = op.getValue().convertToDouble();
+  }
+  return keep(std::move(value));
+}
+
+std::optional<uint32_t> Evaluation::removePadding(ExtractOp op, const Value &input) {
+  Value value = input;
+  ArrayRef<int64_t> sizes = cast<RankedTensorType>(op.getType()).getShape();
+  for (auto [number, dim] : llvm::enumerate(value.dims)) {
+    bool isAll = op.getOffsets()[number] == 0 && op.getStrides()[number] == 1 &&
+                 (sizes[number] == dim.length || dim.ofTerm < 0);
+    bool isPadding = op.getOffsets()[number] == 0 && op.getStrides()[number] == 1 && !dim.order &&
+                     dim.start != kUnknown && ranks.asConstant(dim.start) == 0 &&
+                     sizes[number] == dim.size && dim.end == dim.size;
+    if (!isAll && !isPadding) {
+      return std::nullopt;
+    }
+    dim.length = sizes[number];
+  }
+  return keep(std::move(value));
+}
+
 /// The same elements by other names: no term of its own.
 uint32_t Evaluation::transpose(ContractOp op, const Value &input) {
   SmallVector<llvm::StringRef> equation = op.getTerms();
@@ -200,8 +242,8 @@ uint32_t Evaluation::constantFill(FillOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   Value value;
   // As a constant of the scalar ops would be.
-  value.term = terms.constant(
-      FloatAttr::get(type.getElementType(), op.getValue().convertToDouble()));
+  value.term =
+      terms.constant(FloatAttr::get(type.getElementType(), op.getValue().convertToDouble()));
   for (int64_t size : type.getShape()) {
     Dim dim;
     dim.length = ShapedType::isDynamic(size) ? -1 : size;
@@ -234,10 +276,10 @@ Evaluation::Ids Evaluation::evaluate(Operation *op, ArrayRef<uint32_t> operands,
     return {collective(op, operands, label)};
   }
   auto contract = dyn_cast<ContractOp>(op);
-  bool isTransposition = contract && contract.getInputs().size() == 1 &&
-                         contract.getType().getRank() == int64_t(values[operands[0]].dims.size()) &&
-                         contract.getType().getElementType() ==
-                             getElementTypeOrSelf(contract.getInputs()[0]);
+  bool isTransposition =
+      contract && contract.getInputs().size() == 1 &&
+      contract.getType().getRank() == int64_t(values[operands[0]].dims.size()) &&
+      contract.getType().getElementType() == getElementTypeOrSelf(contract.getInputs()[0]);
   auto fill = dyn_cast<FillOp>(op);
   if (isTransposition) {
     return {transpose(contract, values[operands[0]])};
@@ -265,13 +307,23 @@ Evaluation::Ids Evaluation::evaluate(Operation *op, ArrayRef<uint32_t> operands,
   Ids best;
   for (const OpMeaning &meaning : meaningsOf(op)) {
     Ids results = apply(op, meaning, operands, label);
-    if (best.empty() || isOfWhole(results) || values[best[0]].fault) {
-      best = results;
+    bool isFirst = best.empty(), isRight = isOfWhole(results);
+    best = isFirst || isRight ? results : best;
+    if (isRight) {
+      break;
     }
   }
-  auto order = dyn_cast<ReorderOp>(op);
-  if (order && !isOfWhole(best)) { // The order in which ranks store positions.
-    return {reorder(order, operands, label)};
+  // What the program before Plan does not do changes only how ranks store a value.
+  std::optional<uint32_t> stored;
+  if (!best.empty() && !isOfWhole(best)) {
+    stored = llvm::TypeSwitch<Operation *, std::optional<uint32_t>>(op)
+                 .Case([&](ReorderOp own) { return reorder(own, operands, label); })
+                 .Case([&](PadOp own) { return addPadding(own, values[operands[0]]); })
+                 .Case([&](ExtractOp own) { return removePadding(own, values[operands[0]]); })
+                 .Default([](Operation *) { return std::nullopt; });
+  }
+  if (stored) {
+    return {*stored};
   }
   return best.empty() ? failAll(op, label, "is an op whose meaning the proof does not know") : best;
 }

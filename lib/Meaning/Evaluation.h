@@ -76,6 +76,8 @@ private:
   uint32_t read(ReadOp op, llvm::StringRef label);
   uint32_t select(SelectOp op, llvm::ArrayRef<uint32_t> operands, llvm::StringRef label);
   uint32_t reorder(ReorderOp op, llvm::ArrayRef<uint32_t> operands, llvm::StringRef label);
+  std::optional<uint32_t> addPadding(PadOp op, const Value &input);
+  std::optional<uint32_t> removePadding(ExtractOp op, const Value &input);
   uint32_t transpose(ContractOp op, const Value &input);
   uint32_t constantFill(FillOp op);
 
@@ -149,9 +151,8 @@ private:
   using RegionKey = std::vector<int64_t>;
   template <typename Function> auto once(RegionKey key, Function make) {
     auto found = knownRegions.find(key);
-    return found != knownRegions.end()
-               ? found->second
-               : knownRegions.emplace(std::move(key), make()).first->second;
+    return found != knownRegions.end() ? found->second
+                                       : knownRegions.emplace(std::move(key), make()).first->second;
   }
 
   Terms &terms;

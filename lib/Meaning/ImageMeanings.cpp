@@ -17,7 +17,9 @@ namespace weft::meaning {
 
 namespace {
 
-int64_t channelsOf(mlir::Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(1); }
+int64_t channelsOf(mlir::Value value) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(1);
+}
 int64_t rowsOf(mlir::Value value) { return cast<RankedTensorType>(value.getType()).getDimSize(0); }
 
 /// The tensors of a convolution or of a gradient of one.
@@ -37,7 +39,9 @@ struct Image {
     if (value == input) {
       return "nc" + meaning::lettersOf(places, 'p');
     }
-    return (value == output ? "no" : hasGroups ? "oi" : "oc") +
+    return (value == output ? "no"
+            : hasGroups     ? "oi"
+                            : "oc") +
            meaning::lettersOf(places, value == output ? 'v' : 's');
   }
 
@@ -85,8 +89,9 @@ OpMeaning ofGroups(const Image &image) {
                       RankNumbers &ranks) -> std::optional<std::string> {
     const Dim &in = of('c'), &out = of('o');
     bool isKnown = in.start != kUnknown && out.start != kUnknown;
-    bool isOne = isKnown && ranks.multiply(in.start, ranks.constant(outOfGroup)) ==
-                                ranks.multiply(out.start, ranks.constant(inGroup)) &&
+    bool isOne = isKnown &&
+                 ranks.multiply(in.start, ranks.constant(outOfGroup)) ==
+                     ranks.multiply(out.start, ranks.constant(inGroup)) &&
                  ranks.divide(in.start, inGroup);
     return isOne ? std::nullopt
                  : std::optional<std::string>("has input and output channels of other groups");
@@ -97,7 +102,7 @@ OpMeaning ofGroups(const Image &image) {
 template <typename OpTy> std::vector<OpMeaning> ofConvolutionOp(Operation *op) {
   Image image(cast<OpTy>(op));
   std::vector<OpMeaning> meanings;
-  // With as many channels as the kernel, the piece may be one group of several.
+  // With as many channels as the kernel, the shard may be one group of several.
   if (channelsOf(image.input) == channelsOf(image.kernel)) {
     meanings.push_back(ofConvolution(image, /*hasGroups=*/false));
   }
@@ -105,8 +110,8 @@ template <typename OpTy> std::vector<OpMeaning> ofConvolutionOp(Operation *op) {
   return meanings;
 }
 
-template <typename OpTy> OpMeaning ofWindows(OpTy, std::vector<std::string> operands,
-                                             std::string result, bool isSum) {
+template <typename OpTy>
+OpMeaning ofWindows(OpTy, std::vector<std::string> operands, std::string result, bool isSum) {
   OpMeaning meaning;
   meaning.operands = std::move(operands);
   meaning.results = {std::move(result)};

@@ -33,18 +33,18 @@ static SmallVector<CallOp> microBatchesFrom(CallOp first) {
     bool isNext = call.getNumOperands() == call.getNumResults() + 1 &&
                   matchPattern(call->getOperand(0), m_ConstantInt(&number)) &&
                   number == uint64_t(calls.size());
-    if (!isNext ||
-        (!calls.empty() && !llvm::equal(call.getOperands().drop_front(),
-                                        calls.back().getResults()))) {
+    if (!isNext || (!calls.empty() &&
+                    !llvm::equal(call.getOperands().drop_front(), calls.back().getResults()))) {
       return {};
     }
     calls.push_back(call);
   }
-  bool isOnlyCarried = llvm::all_of(ArrayRef(calls).drop_back(calls.empty() ? 0 : 1), [&](CallOp call) {
-    return llvm::all_of(call->getUsers(), [&](Operation *user) {
-      return isa<CallOp>(user) && cast<CallOp>(user).getCallee() == first.getCallee();
-    });
-  });
+  bool isOnlyCarried =
+      llvm::all_of(ArrayRef(calls).drop_back(calls.empty() ? 0 : 1), [&](CallOp call) {
+        return llvm::all_of(call->getUsers(), [&](Operation *user) {
+          return isa<CallOp>(user) && cast<CallOp>(user).getCallee() == first.getCallee();
+        });
+      });
   return calls.size() > 1 && calls.front() == first && isOnlyCarried ? calls
                                                                      : SmallVector<CallOp>();
 }
@@ -91,8 +91,7 @@ bool Interpreter::gives(func::FuncOp function) {
   return giving[function];
 }
 
-void Interpreter::give(Operation *op, llvm::StringRef name, uint32_t value,
-                       llvm::StringRef label) {
+void Interpreter::give(Operation *op, llvm::StringRef name, uint32_t value, llvm::StringRef label) {
   given.push_back({op, (name + (label.empty() ? "" : " of ") + label).str(), value});
 }
 
@@ -142,10 +141,9 @@ Evaluation::Ids Interpreter::run(func::FuncOp function,
       break;
     } else {
       auto called = dyn_cast<CallOp>(op);
-      Evaluation::Ids results =
-          called ? call(symbols.lookup<func::FuncOp>(called.getCallee()), operands,
-                        joinLabels(label, called.getLabel()))
-                 : evaluation.evaluate(&op, operands, label);
+      Evaluation::Ids results = called ? call(symbols.lookup<func::FuncOp>(called.getCallee()),
+                                              operands, joinLabels(label, called.getLabel()))
+                                       : evaluation.evaluate(&op, operands, label);
       for (auto [result, value] : llvm::zip_equal(op.getResults(), results)) {
         values[result] = value;
       }

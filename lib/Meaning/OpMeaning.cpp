@@ -40,8 +40,9 @@ std::vector<OpMeaning> meaningsOf(Operation *op) {
 }
 
 DictionaryAttr ownAttributes(Operation *op) {
-  static const llvm::StringSet<> local = {"global_shape", "columns", "order", "ordered_dim", "mesh",
-                                          "axes",         "turns",   "operandSegmentSizes"};
+  static const llvm::StringSet<> local = {
+      "global_shape", "columns", "order", "ordered_dim",
+      "mesh",         "axes",    "turns", "operandSegmentSizes"};
   SmallVector<NamedAttribute> own;
   for (NamedAttribute attribute : op->getAttrDictionary()) {
     llvm::StringRef name = attribute.getName().getValue();
@@ -97,11 +98,13 @@ const llvm::StringMap<ScalarMeaning> &scalarTable() {
       {"arith.extf", {{{0}}, [](ArrayRef<Known> in) { return in[0]; }}},
       {"arith.truncf", {{{0}}, [](ArrayRef<Known> in) { return in[0] == 0.0 ? in[0] : Known(); }}},
       {"arith.maximumf",
-       {{}, [](ArrayRef<Known> in) {
+       {{},
+        [](ArrayRef<Known> in) {
           return foldTwo(in, [](double one, double other) { return std::max(one, other); });
         }}},
       {"arith.minimumf",
-       {{}, [](ArrayRef<Known> in) {
+       {{},
+        [](ArrayRef<Known> in) {
           return foldTwo(in, [](double one, double other) { return std::min(one, other); });
         }}},
       {"math.sqrt", {{}, foldOne<std::sqrt>}},

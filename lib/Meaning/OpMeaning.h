@@ -76,8 +76,8 @@ struct OpMeaning {
   std::function<std::optional<std::string>(const DimOfLetter &, RankNumbers &)> check;
 };
 
-/// The meanings of `op`: none if it has no meaning by letters, several if one piece of a whole can
-/// be a piece of several functions.
+/// The meanings of `op`: none if it has no meaning by letters, several if one shard can be that
+/// of several functions.
 std::vector<OpMeaning> meaningsOf(mlir::Operation *op);
 
 /// The meaning of an elementwise function of `op` over `dims` dimensions; `op` is a scalar op.

@@ -26,8 +26,8 @@ InputSizes inputSizesOf(ModuleOp whole, ModuleOp parallel) {
     if (!before || variable.getRole() != VariableRole::Input) {
       continue;
     }
-    ArrayRef<int64_t> shape = variable.getUnpadded() ? *variable.getUnpadded()
-                                                     : variable.getTensorType().getShape();
+    ArrayRef<int64_t> shape =
+        variable.getUnpadded() ? *variable.getUnpadded() : variable.getTensorType().getShape();
     SmallVector<int64_t> size(shape);
     if (int64_t(shape.size()) == before.getTensorType().getRank() + 1) {
       size.erase(size.begin());
@@ -66,8 +66,7 @@ private:
   std::map<Operation *, std::map<std::string, std::vector<uint32_t>>> before;
 };
 
-LogicalResult Comparison::report(const Given &given, Location location,
-                                 const llvm::Twine &reason) {
+LogicalResult Comparison::report(const Given &given, Location location, const llvm::Twine &reason) {
   bool isVariable = given.name.front() == '@';
   InFlightDiagnostic error = emitError(location)
                              << "prove-meaning: " << reason << "; so "
@@ -123,7 +122,7 @@ std::optional<std::string> Comparison::misplaced(const Given &given, const Value
     bool isPlaced = assign ? distance == 0 && size == dim.size
                            : distance && (*distance == 0 || *distance % size == 0);
     if (!isPlaced || dim.order) {
-      return "ranks do not have the pieces of " + which + " that their sharding says";
+      return "ranks do not have the shards of " + which + " that their sharding says";
     }
   }
   if (terms[term].sizes.size() > value.dims.size()) {

@@ -16,8 +16,7 @@ using namespace mlir;
 namespace weft::meaning {
 
 /// The last axis varies fastest.
-RankNumbers::RankNumbers(MeshAttr mesh, int64_t microBatches)
-    : mesh(mesh), ranks(microBatches) {
+RankNumbers::RankNumbers(MeshAttr mesh, int64_t microBatches) : mesh(mesh), ranks(microBatches) {
   for (int64_t size : mesh ? mesh.getSizes() : ArrayRef<int64_t>()) {
     ranks *= size;
   }
@@ -174,15 +173,15 @@ bool RankNumbers::isEqualIn(uint32_t number, const Groups &groups) {
 
 bool RankNumbers::risesIn(uint32_t number, const Groups &groups, int64_t step) {
   return once({5, number, groups.number, step}, [&] {
-    ArrayRef<int64_t> all = values(number);
-    for (int64_t rank = 0; rank < ranks; ++rank) {
-      int64_t first = all[groups.ranksOf[groups.groupOf[rank]].front()];
-      if (all[rank] != first + groups.placeOf[rank] * step) {
-        return 0U;
-      }
-    }
-    return 1U;
-  }) != 0;
+           ArrayRef<int64_t> all = values(number);
+           for (int64_t rank = 0; rank < ranks; ++rank) {
+             int64_t first = all[groups.ranksOf[groups.groupOf[rank]].front()];
+             if (all[rank] != first + groups.placeOf[rank] * step) {
+               return 0U;
+             }
+           }
+           return 1U;
+         }) != 0;
 }
 
 } // namespace weft::meaning

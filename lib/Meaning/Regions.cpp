@@ -147,8 +147,8 @@ std::optional<uint32_t> Regions::join(ArrayRef<uint32_t> parts, bool mustBeDisjo
         continue;
       }
       // A maximum may count an element twice. Partly overlapping boxes do not occur.
-      isFine = !mustBeDisjoint &&
-               (contains(all[other], all[one]) || contains(all[one], all[other]));
+      isFine =
+          !mustBeDisjoint && (contains(all[other], all[one]) || contains(all[one], all[other]));
       isCovered |= contains(all[other], all[one]);
     }
     if (!isCovered) {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Elements keep their row-major order. So a rank's piece of a merged dimension is its piece of the
+// Elements keep their row-major order. So a rank's shard of a merged dimension is its shard of the
 // group's first dimension that is longer than 1, times the sizes of those after it.
 //
 //===----------------------------------------------------------------------===//
@@ -31,8 +31,16 @@ public:
 
   Wrong run(llvm::StringRef label) {
     std::vector<Group> groups = groupsOf();
-    Term term{op->getName().getIdentifier(), 0, op.getGroups(), type.getElementType(), {}, {}, {},
-              {}, op->getLoc(), ""};
+    Term term{op->getName().getIdentifier(),
+              0,
+              op.getGroups(),
+              type.getElementType(),
+              {},
+              {},
+              {},
+              {},
+              op->getLoc(),
+              ""};
     for (const Group &group : groups) {
       addToTerm(group, term);
     }
@@ -40,7 +48,7 @@ public:
     value.term = in.termOf(op, label, std::move(term));
     for (const Group &group : groups) {
       Wrong wrong = group.before.size() == 1 && group.after.size() == 1 ? keep(group)
-                    : group.after.size() == 1                          ? merge(group)
+                    : group.after.size() == 1                           ? merge(group)
                                                                         : split(group);
       if (wrong) {
         return wrong;
@@ -64,8 +72,8 @@ private:
     for (auto [fewer, more] : llvm::enumerate(op.getGroupLists())) {
       SmallVector<int64_t> one = {int64_t(fewer)};
       Group group{isMerge ? more : one, isMerge ? one : more, false};
-      group.isInTerm = llvm::any_of(
-          group.before, [&](int64_t dim) { return input.dims[dim].ofTerm >= 0; });
+      group.isInTerm =
+          llvm::any_of(group.before, [&](int64_t dim) { return input.dims[dim].ofTerm >= 0; });
       groups.push_back(std::move(group));
     }
     return groups;
@@ -107,8 +115,8 @@ private:
       addDim(merged, false);
       return std::nullopt;
     }
-    const auto *carrier = llvm::find_if(group.before,
-                                        [&](int64_t dim) { return input.dims[dim].size != 1; });
+    const auto *carrier =
+        llvm::find_if(group.before, [&](int64_t dim) { return input.dims[dim].size != 1; });
     carrier = carrier == group.before.end() ? group.before.begin() : carrier;
     int64_t inner = 1;
     for (int64_t dim : group.before) {
@@ -134,9 +142,7 @@ private:
   /// which dimension is cut.
   Wrong split(const Group &group) {
     const Dim &merged = input.dims[group.before.front()];
-    auto sizeOf = [&](size_t number) {
-      return in.terms[value.term].sizes[size_t(used) + number];
-    };
+    auto sizeOf = [&](size_t number) { return in.terms[value.term].sizes[size_t(used) + number]; };
     size_t carrier = 0;
     int64_t inner = 1;
     if (group.isInTerm) {

@@ -53,8 +53,9 @@ Evaluation::Ids Evaluation::map(MapOp op, ArrayRef<uint32_t> operands, llvm::Str
     for (auto [dim, at] : llvm::zip(inputs[number]->dims, op.getInputDims(unsigned(number)))) {
       bool isElsewhere = dim.start != kUnknown && space[at].start != dim.start;
       if ((dim.length >= 0 && dim.length != space[at].length) || isElsewhere) {
-        return failAll(op, label, "operand " + llvm::Twine(number) +
-                                      " has other elements of a dimension than another operand");
+        return failAll(op, label,
+                       "operand " + llvm::Twine(number) +
+                           " has other elements of a dimension than another operand");
       }
       scalar.dims[at] = dim.start == kUnknown ? space[at] : dim;
     }
@@ -144,8 +145,8 @@ std::optional<uint32_t> Evaluation::addParts(Operation *op, const Value &left, c
     return std::nullopt;
   }
   for (auto [dim, other] : llvm::zip_equal(left.dims, right.dims)) {
-    if (dim.ofTerm != other.ofTerm || (dim.ofTerm >= 0 && (dim.start != other.start ||
-                                                           dim.order != other.order))) {
+    if (dim.ofTerm != other.ofTerm ||
+        (dim.ofTerm >= 0 && (dim.start != other.start || dim.order != other.order))) {
       return fail(op, label, "adds parts of a sum that are of other elements");
     }
   }
@@ -188,13 +189,13 @@ std::optional<uint32_t> Evaluation::maskPadding(const Value &condition, const Va
     if (along.ofTerm < 0) {
       continue;
     }
-    if (dim.start == kUnknown) { // A constant, which has no end of its own.
+    if (dim.ofTerm < 0 && dim.end == kEndless) { // A constant, which has no end of its own.
       dim = along;
       dim.ofTerm = -1;
       dim.size = dim.end = int64_t(*end);
     }
-    bool isOfWhole = dim.start == along.start && dim.order == along.order &&
-                     double(dim.end) == *end;
+    bool isOfWhole =
+        dim.start == along.start && dim.order == along.order && double(dim.end) == *end;
     if (!isOfWhole) {
       return std::nullopt;
     }

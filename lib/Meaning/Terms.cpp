@@ -56,8 +56,16 @@ TermId Terms::numberOf(Term term) {
 
 TermId Terms::constant(TypedAttr value) {
   MLIRContext *context = value.getContext();
-  return numberOf({StringAttr::get(context, kConstant), 0, value, value.getType(), {}, {}, {}, {},
-                   UnknownLoc::get(context), ""});
+  return numberOf({StringAttr::get(context, kConstant),
+                   0,
+                   value,
+                   value.getType(),
+                   {},
+                   {},
+                   {},
+                   {},
+                   UnknownLoc::get(context),
+                   ""});
 }
 
 std::optional<double> Terms::asConstant(TermId number) const {

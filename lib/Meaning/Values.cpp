@@ -15,7 +15,12 @@ using namespace mlir;
 namespace weft::meaning {
 
 uint32_t Values::numberOf(Value value) {
-  SmallVector<int64_t, 64> row = {value.term, value.number, value.fault, value.isStacked, value.total, value.byMax,
+  SmallVector<int64_t, 64> row = {value.term,
+                                  value.number,
+                                  value.fault,
+                                  value.isStacked,
+                                  value.total,
+                                  value.byMax,
                                   int64_t(value.dims.size())};
   for (const Dim &dim : value.dims) {
     row.append({dim.ofTerm, dim.start, dim.length, dim.end, dim.size,

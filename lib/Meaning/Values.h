@@ -76,8 +76,9 @@ struct Value {
   llvm::SmallVector<View, 1> views;
   /// Dimension 0 numbers micro-batches: the term's first dimension is both of the first two.
   bool isStacked = false;
-  /// 1 + the number of a running total over micro-batches; 0 for none. The value is the total before
-  /// a micro-batch, if it has no term, or what the micro-batch adds to it, `byMax` or by a sum.
+  /// 1 + the number of a running total over micro-batches; 0 for none. The value is the total
+  /// before a micro-batch, if it has no term, or what the micro-batch adds to it, `byMax` or by a
+  /// sum.
   uint32_t total = 0;
   bool byMax = false;
   uint32_t number = kUnknown;

@@ -37,8 +37,8 @@ uint32_t Evaluation::multiplyRegions(uint32_t left, uint32_t right) {
   return *once({1, left, right}, [&]() -> std::optional<uint32_t> {
     std::vector<int64_t> numbers(ranks.rankCount());
     for (int64_t rank = 0; rank < ranks.rankCount(); ++rank) {
-      numbers[rank] = regions.product(uint32_t(ranks.values(left)[rank]),
-                                      uint32_t(ranks.values(right)[rank]));
+      numbers[rank] =
+          regions.product(uint32_t(ranks.values(left)[rank]), uint32_t(ranks.values(right)[rank]));
     }
     return ranks.of(numbers);
   });
@@ -89,13 +89,12 @@ SmallVector<View, 1> Evaluation::withoutComplete(ArrayRef<View> views) {
 }
 
 /// Each rank gets what all ranks of its group have. None if a sum would count something twice.
-std::optional<SmallVector<View, 1>>
-Evaluation::reduceViews(ArrayRef<View> views, const Groups &groups, bool isSum) {
+std::optional<SmallVector<View, 1>> Evaluation::reduceViews(ArrayRef<View> views,
+                                                            const Groups &groups, bool isSum) {
   SmallVector<View, 1> reduced(views);
   for (View &view : reduced) {
-    std::optional<uint32_t> joined =
-        once({3, view.regions, groups.number, isSum},
-             [&] { return makeReduced(view.regions, groups, isSum); });
+    std::optional<uint32_t> joined = once({3, view.regions, groups.number, isSum},
+                                          [&] { return makeReduced(view.regions, groups, isSum); });
     if (!joined) {
       return std::nullopt;
     }

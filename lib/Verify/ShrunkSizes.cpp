@@ -108,7 +108,7 @@ int64_t ShrunkSizes::unitOf(int64_t size) const {
 }
 
 int64_t ShrunkSizes::nearest(const LargeDimension &dimension, int64_t wanted, int64_t most) const {
-  const Cuts cuts = cutsOf(dimension.name);
+  const Cuts cuts = cutsOf(dimension);
   for (int64_t size = wanted; size <= most; ++size) {
     if (dividesAlike(dimension, cuts, size, true)) {
       return size;

@@ -10,8 +10,6 @@ be made and changes one. A mistake may leave a module that is not valid, or that
 
 import re
 
-COLLECTIVE = r"weft\.(all_reduce|all_gather|reduce_scatter|all_to_all|permute|slice|partial)\b"
-
 
 def other(source, options, unlike):
     """Draws one of `options` that is not `unlike`; None if there is none."""
@@ -152,10 +150,6 @@ def other_reduction(_text, _number, match, source):
     return f"weft.{match.group(1)} {other(source, ['sum', 'max'], match.group(2))}"
 
 
-def other_dimension(_text, _number, match, source):
-    return f"{match.group(1)} {other(source, ['0', '1', '2', '3'], match.group(2))}"
-
-
 KINDS = {
     "groups": change(r'over \[[^\]]*\]', other_axes),
     "axes of offsets": change(r'weft\.axis_index "([^"]+)"', other_axis),
@@ -166,12 +160,11 @@ KINDS = {
                        r"(%[\w.#]+)", other_operand),
     "variables": change(r"weft\.read (@\S+)", other_variable),
     "scalar operands": change(r"(arith\.(?:subf|divf) )(%[\w.]+), (%[\w.]+)", swapped),
-    "slices": change(r"(dim|split|concat) (\d)(?= (?:over|split|concat))", other_dimension),
     "offsets": change(r"(= arith\.constant )(\d+)(?= : index)", other_number),
     "sizes": change(r"(of array<i64: |columns array<i64: |of \[)(\d+)", other_number),
     "scales": change(r"arith\.constant (-?\d\.\d+e[+-]\d+)(?= : f64)", other_scale),
     "masks of padding": change(r"(= arith\.constant )(\d+)(?= : i32)", other_number),
-    "roots": change(r"(weft\.(?:partial|slice) .* index )(%[\w.]+)", other_index),
+    "roots and slices": change(r"(weft\.(?:partial|slice) .* index )(%[\w.]+)", other_index),
     "permutations": change(r"from \[([\d, ]+)\]|from array<i32: ([\d, ]+)>", other_sources),
     "transpositions": change(r'weft\.contract "([^"]+)"', other_equation),
     "micro-batches": change(r"(weft\.select %[\w.]+\[)(%[\w.]+)", other_index),

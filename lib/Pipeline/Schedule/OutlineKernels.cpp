@@ -161,6 +161,7 @@ void buildBody(func::FuncOp kernel, Operation *op, const KernelInputs &inputs) {
 }
 
 void KernelTable::launch(Operation *op, ArrayRef<int64_t> tied) {
+  op->removeAttr(kRecomputedAttrName); // The name of one op, which no kernel depends on.
   if (auto numbers = dyn_cast<KernelNumbersOpInterface>(op)) {
     numbers.turnNumbersIntoOperands();
   }
