@@ -204,8 +204,8 @@ CommandLine weft::declareCompileOptions(CompileOptions &options) {
   line.addText("-o", "FILE", "where to write the result", options.output);
   line.add(phaseOption("--stop-after", stopAfterHelp(), options.stopAfter));
   line.add(phaseOption("--start-after",
-                       "start there: MODEL is then a module that --stop-after wrote; from plan on,\n"
-                       "its meaning is not proven (docs/Meaning.md)",
+                       "start there: MODEL is then a module that --stop-after wrote;\n"
+                       "from plan on, its meaning is not proven (docs/Meaning.md)",
                        options.startAfter));
   line.addText("--dump-passes", "DIR", "write the module after every pass that changed it into DIR",
                options.dumpFolder);

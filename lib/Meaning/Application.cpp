@@ -75,6 +75,7 @@ private:
   Wrong place(const OpPosition &position, uint32_t offset, uint32_t turn);
   Wrong check();
   Wrong findPending();
+  Term termOf(unsigned result, std::string &lacking);
   Wrong addResult(unsigned result);
   Wrong addReduction(unsigned result, llvm::StringRef lacking, SmallVector<View, 1> &views);
   bool isZero(char letter, bool mayIgnore = true);
@@ -354,8 +355,9 @@ Application::Wrong Application::addReduction(unsigned result, llvm::StringRef la
   return std::nullopt;
 }
 
-Application::Wrong Application::addResult(unsigned result) {
-  auto type = dyn_cast<RankedTensorType>(op->getResult(result).getType());
+/// The term of a result without its own dimensions. `lacking` becomes the letters that the op
+/// joins.
+Term Application::termOf(unsigned result, std::string &lacking) {
   Term term{op->getName().getIdentifier(),
             int64_t(result),
             in.attributes[op],
@@ -366,7 +368,6 @@ Application::Wrong Application::addResult(unsigned result) {
             {},
             op->getLoc(),
             label.str()};
-  std::string lacking;
   for (const Tensor &tensor : tensors) {
     TermOperand operand{tensor.value->term, {}};
     operand.letters.resize(
@@ -386,6 +387,13 @@ Application::Wrong Application::addResult(unsigned result) {
     }
     term.operands.push_back(std::move(operand));
   }
+  return term;
+}
+
+Application::Wrong Application::addResult(unsigned result) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(result).getType());
+  std::string lacking;
+  Term term = termOf(result, lacking);
   Value value;
   for (auto [number, name] : llvm::enumerate(meaning.results[result])) {
     Letter letter = letters[name];
