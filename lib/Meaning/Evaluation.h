@@ -49,6 +49,8 @@ public:
   std::unique_ptr<Evaluation> ofMicroBatches(int64_t count) const {
     return std::make_unique<Evaluation>(ranks.getMesh(), terms, regions, inputs, count);
   }
+  /// A value that is `value` in all micro-batches; `other` evaluates one at a time.
+  uint32_t repeat(const Evaluation &other, const Value &value);
   /// A running total of type `type` before each micro-batch.
   uint32_t startTotal(unsigned number, mlir::RankedTensorType type);
   /// `start` with what all micro-batches of `other` add to it, which is `added`. None if they are

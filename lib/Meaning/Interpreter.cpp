@@ -22,7 +22,7 @@ static std::string joinLabels(llvm::StringRef outer, llvm::StringRef inner) {
 }
 
 /// The calls of a function from `first` on, where the first operand numbers micro-batches and each
-/// call takes the others, as far as they differ, from the call before.
+/// call takes the totals of the call before; other operands are the same for all.
 static SmallVector<CallOp> microBatchesFrom(CallOp first) {
   SmallVector<CallOp> calls;
   for (auto call : first->getBlock()->getOps<CallOp>()) {
@@ -30,11 +30,15 @@ static SmallVector<CallOp> microBatchesFrom(CallOp first) {
       continue;
     }
     APInt number;
-    bool isNext = call.getNumOperands() == call.getNumResults() + 1 &&
+    bool isNext = call.getNumOperands() >= call.getNumResults() + 1 &&
                   matchPattern(call->getOperand(0), m_ConstantInt(&number)) &&
                   number == uint64_t(calls.size());
+    // First the totals, then what all micro-batches read.
+    size_t totals = call.getNumResults();
     if (!isNext || (!calls.empty() &&
-                    !llvm::equal(call.getOperands().drop_front(), calls.back().getResults()))) {
+                    (!llvm::equal(call.getOperands().slice(1, totals), calls.back().getResults()) ||
+                     call.getOperands().drop_front(1 + totals) !=
+                         first.getOperands().drop_front(1 + totals)))) {
       return {};
     }
     calls.push_back(call);
@@ -60,8 +64,12 @@ Interpreter::callMicroBatches(ArrayRef<CallOp> calls,
   std::unique_ptr<Evaluation> all = evaluation.ofMicroBatches(int64_t(calls.size()));
   Interpreter inner(module, *all);
   Evaluation::Ids arguments = {all->keepNumber(all->getRanks().microBatch())};
-  for (auto [number, type] : llvm::enumerate(function.getArgumentTypes().drop_front())) {
+  size_t results = function.getNumResults();
+  for (auto [number, type] : llvm::enumerate(function.getArgumentTypes().slice(1, results))) {
     arguments.push_back(all->startTotal(unsigned(number), cast<RankedTensorType>(type)));
+  }
+  for (mlir::Value shared : CallOp(calls[0]).getOperands().drop_front(1 + results)) {
+    arguments.push_back(all->repeat(evaluation, evaluation[values.lookup(shared)]));
   }
   Evaluation::Ids added = inner.call(function, arguments, label), totals;
   for (auto [number, value] : llvm::enumerate(added)) {

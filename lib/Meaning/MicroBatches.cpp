@@ -24,6 +24,31 @@ bool Evaluation::isNeutral(const Value &value, double neutral) const {
          llvm::none_of(value.dims, [](const Dim &dim) { return dim.beyond.has_value(); });
 }
 
+uint32_t Evaluation::repeat(const Evaluation &other, const Value &value) {
+  Value repeated = value;
+  repeated.fault = value.fault ? uint32_t(faults.size()) + 1 : 0;
+  if (value.fault) {
+    faults.push_back(other.faultOf(value));
+  }
+  auto repeat = [&](uint32_t &number) {
+    std::vector<int64_t> all;
+    while (int64_t(all.size()) < ranks.rankCount()) {
+      llvm::append_range(all, other.ranks.values(number));
+    }
+    number = ranks.of(all);
+  };
+  if (value.number != kUnknown) {
+    repeat(repeated.number);
+  }
+  for (Dim &dim : repeated.dims) {
+    dim.start == kUnknown ? void() : repeat(dim.start);
+  }
+  for (View &view : repeated.views) {
+    repeat(view.regions);
+  }
+  return keep(std::move(repeated));
+}
+
 uint32_t Evaluation::startTotal(unsigned number, RankedTensorType type) {
   Value value;
   value.total = number + 1;

@@ -264,11 +264,25 @@ public:
     }
   }
 
+  /// Returns true if `op` computes something of weights alone.
+  static bool isOfWeights(Operation *op) {
+    return isa<ReadOp>(op) ||
+           (hasTensor(op->getOperandTypes()) && llvm::all_of(op->getOperands(), [](Value operand) {
+              Operation *definition = operand.getDefiningOp();
+              return definition && isOfWeights(definition);
+            }));
+  }
+
+  /// Returns true if the large model may pass the copies of weights that its layers read.
+  bool passesMore() const {
+    return func::FuncOp(ofLarge).getNumArguments() > func::FuncOp(ofSmall).getNumArguments();
+  }
+
   /// Returns an op of the small model that has no counterpart, or null.
   Operation *findUnpaired() const {
     for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place, false)) {
       for (Operation *op : ops) {
-        if (!isOfMask(op)) {
+        if (!isOfMask(op) && !(passesMore() && isOfWeights(op))) {
           return op;
         }
       }

@@ -115,6 +115,8 @@ private:
       }
       if (!like && isOfMask(&op)) {
         followOperand(&op);
+      } else if (!like) {
+        computeWhole(&op);
       }
     }
     Operation *end = function.getBody().front().getTerminator();
@@ -227,6 +229,35 @@ private:
     auto numbers = cast<RankedTensorType>(op->getOperand(1).getType());
     op->setOperand(1, reshard(builder, op->getOperand(1),
                               withSharding(numbers, lyingAs({masked.getDims()[dim]}))));
+  }
+
+  /// Makes every rank compute all of what the large model computes once in a step, outside of the
+  /// function: copies of weights.
+  void computeWhole(Operation *op) {
+    if (auto read = dyn_cast<ReadOp>(op)) {
+      read.getOutput().setType(module.lookupSymbol<VariableOp>(read.getVariable()).getTensorType());
+      return;
+    }
+    OpBuilder builder(op);
+    auto whole = [&](Type type) {
+      auto tensor = cast<RankedTensorType>(type);
+      return withSharding(tensor, ShardingAttr::getReplicated(mesh, tensor.getRank()));
+    };
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (isa<RankedTensorType>(operand.get().getType())) {
+        Type type = whole(operand.get().getType());
+        Value &moved = reshards[{operand.get(), type}];
+        if (type != operand.get().getType() && !moved) {
+          moved = ReshardOp::create(builder, op->getLoc(), type, operand.get());
+        }
+        operand.set(type == operand.get().getType() ? operand.get() : moved);
+      }
+    }
+    for (Value result : op->getResults()) {
+      if (isa<RankedTensorType>(result.getType())) {
+        result.setType(whole(result.getType()));
+      }
+    }
   }
 
   ShardingAttr lyingAs(ArrayRef<ArrayAttr> dims) { return ShardingAttr::get(mesh, dims); }

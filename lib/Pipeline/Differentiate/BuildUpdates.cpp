@@ -320,13 +320,16 @@ void UpdateBuilder::beginJoint(StringRef label, ArrayRef<Trained *> group) {
   }
 }
 
-/// Joins the directions of all layers, those of one type together.
+/// Joins the directions of all layers, those of one type with the same dimensions together: what is
+/// joined is cut and padded alike.
 void UpdateBuilder::joinDirections() {
   llvm::MapVector<std::pair<Type, Attribute>, SmallVector<Trained *>> alike;
   for (auto &[label, group] : groups) {
     for (Trained *trained : select(group, /*joint=*/true)) {
       VariableOp variable = trained->variable;
-      alike[{variable.getTensorType(), variable.getMatrixAttr()}].push_back(trained);
+      Attribute kind = ArrayAttr::get(variable.getContext(),
+                                      {variable.getMatrixAttr(), variable.getDimensionsAttr()});
+      alike[{variable.getTensorType(), kind}].push_back(trained);
     }
   }
   for (auto &[kind, together] : alike) {

@@ -10,9 +10,9 @@
 // value between 0 and 1 towards 1. With the coefficients of Jordan et al. (Muon, 2024) five
 // iterations move all but the smallest to between 0.7 and 1.2, which suffices for an optimizer.
 //
-// Matrices of one type, of all layers, are orthogonalized as one batch, whose number of the matrix
-// is a dimension like others: data-parallel ranks may each take some matrices, which are exchanged
-// by all-to-alls, as no single matrix gives them enough work.
+// Matrices of one type with the same dimensions, of all layers, are orthogonalized as one batch,
+// whose number of the matrix is a dimension like others: data-parallel ranks may each take some
+// matrices, which are exchanged by all-to-alls, as no single matrix gives them enough work.
 //
 //===----------------------------------------------------------------------===//
 

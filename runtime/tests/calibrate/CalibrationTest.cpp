@@ -196,7 +196,7 @@ TEST(DeviceMeasurements, NeedALibrary) {
   Result<Measurements> measured = measureDevices(plan, [](const std::string &) {});
   ASSERT_FALSE(measured);
   EXPECT_THAT(measured.error().message,
-              testing::HasSubstr("or WEFT_RT_CUDA: /nowhere.so: cannot open"));
+              testing::HasSubstr("or WEFT_RT_CUDA: '/nowhere.so': No such file or directory"));
   unsetenv("WEFT_RT_CUDA");
 }
 
