@@ -82,8 +82,9 @@ private:
   std::optional<double> beyond(char letter);
   bool isPadded(char letter) { return in.isPadded(letters[letter].dim); }
   bool isWholeOnRanks(const Dim &dim) {
-    return dim.start == kUnknown ||
-           (dim.end >= dim.size && ranks.asConstant(dim.start) == 0 && dim.length >= dim.size);
+    // Of numbers without an end there are as many as are asked for.
+    bool isAll = dim.size == kEndless || (dim.end >= dim.size && dim.length >= dim.size);
+    return dim.start == kUnknown || (isAll && ranks.asConstant(dim.start) == 0);
   }
   bool has(llvm::StringRef letters, char letter) { return letters.contains(letter); }
 

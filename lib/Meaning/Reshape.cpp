@@ -79,6 +79,9 @@ private:
     return groups;
   }
 
+  /// True for a dimension of one element, which elements do not depend on.
+  static bool isOne(const Dim &dim) { return dim.ofTerm < 0 && dim.length == 1; }
+
   void addToTerm(const Group &group, Term &term) {
     int64_t size = 1;
     for (int64_t dim : group.before) {
@@ -86,7 +89,7 @@ private:
       if (part.ofTerm >= 0) {
         operand.letters[part.ofTerm] = dim;
       }
-      size *= part.size;
+      size *= isOne(part) ? 1 : part.size;
     }
     for (int64_t dim : group.after) {
       if (!group.isInTerm) {
@@ -115,13 +118,19 @@ private:
       addDim(merged, false);
       return std::nullopt;
     }
-    const auto *carrier =
-        llvm::find_if(group.before, [&](int64_t dim) { return input.dims[dim].size != 1; });
-    carrier = carrier == group.before.end() ? group.before.begin() : carrier;
+    const auto *carrier = llvm::find_if(group.before, [&](int64_t dim) {
+      return input.dims[dim].size != 1 && !isOne(input.dims[dim]);
+    });
+    if (carrier == group.before.end()) {
+      carrier = llvm::find_if(group.before, [&](int64_t dim) { return !isOne(input.dims[dim]); });
+    }
     int64_t inner = 1;
     for (int64_t dim : group.before) {
       const Dim &part = input.dims[dim];
       bool isCarrier = dim == *carrier;
+      if (isOne(part)) {
+        continue;
+      }
       if (part.start == kUnknown || part.order ||
           (!isCarrier && (in.isPadded(part) || part.length != part.size))) {
         return "merges a dimension of which a rank has a part";
@@ -134,6 +143,9 @@ private:
     merged.size = first.size * inner;
     merged.end = first.end * inner;
     merged.beyond = first.beyond;
+    if (merged.size != in.terms[value.term].sizes[size_t(used)]) {
+      return "merges a dimension of which a rank has a part";
+    }
     addDim(merged, true);
     return std::nullopt;
   }

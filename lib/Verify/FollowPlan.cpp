@@ -71,6 +71,25 @@ private:
     return tensor ? withSharding(tensor, shardingOf(like)) : type;
   }
 
+  /// The same, but whole in dimensions that the shards do not divide: the number of a batch's
+  /// matrices depends on the number of layers.
+  Type evenly(Type type, Type like) {
+    Type cut = sharded(type, like);
+    ShardingAttr sharding = getSharding(cut);
+    if (!sharding || isEven(cut)) {
+      return cut;
+    }
+    auto tensor = cast<RankedTensorType>(cut);
+    SmallVector<ArrayAttr> dims(sharding.getDims());
+    for (auto [dim, axes] : llvm::enumerate(dims)) {
+      bool isCut = !tensor.isDynamicDim(unsigned(dim)) &&
+                   tensor.getDimSize(unsigned(dim)) % sharding.getShards(int64_t(dim)) != 0;
+      axes = isCut ? ArrayAttr::get(mesh.getContext(), {}) : axes;
+    }
+    return withSharding(
+        tensor, ShardingAttr::get(mesh, dims, sharding.getUnreduced(), sharding.getReduction()));
+  }
+
   /// Returns true if a value of `type` can have the sharding of one of type `of`.
   static bool isLike(Type type, Type of) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -104,7 +123,7 @@ private:
       if (!number || !isLike(argument.getType(), counterpart.getArgument(*number).getType())) {
         return function.emitError("has other arguments than @") << counterpart.getSymName();
       }
-      argument.setType(sharded(argument.getType(), counterpart.getArgument(*number).getType()));
+      argument.setType(evenly(argument.getType(), counterpart.getArgument(*number).getType()));
       arguments[function].push_back(*number);
     }
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
@@ -197,7 +216,7 @@ private:
       if (!isLike(result.getType(), of.getType())) {
         return refuse();
       }
-      result.setType(sharded(result.getType(), of.getType()));
+      result.setType(evenly(result.getType(), of.getType()));
     }
     for (OpOperand &operand : op->getOpOperands()) {
       // A sum over all layers has fewer terms in the small model; all terms have one sharding.
@@ -336,7 +355,7 @@ private:
   /// the large model has no movement between these shardings, or a permutation, which depends on
   /// the sizes of the mesh.
   Value reshard(OpBuilder &builder, Value value, Type like) {
-    Type type = sharded(value.getType(), like);
+    Type type = evenly(value.getType(), like);
     if (type == value.getType()) {
       return value;
     }

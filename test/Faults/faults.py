@@ -224,17 +224,20 @@ def descriptions(bench):
 def plans(bench):
     """Splits that do not fit."""
     warning = r"warning: --pin: [dt]p=3 does not divide \w+=\d+, which is padded to \d+: ranks .*"
+    idle = r"warning: .*[pa]=3 uses 3 of the 4 devices of machine laptop: 1 is idle"
     bench.compile("fewer heads than ranks of tp",
                   [r"--pin: tp=3 cuts kv_heads=2 into more shards than it has elements, use at "
-                   r"most 2", warning, warning], "--pin", "tp=3")
+                   r"most 2", warning, warning, idle], "--pin", "tp=3")
     bench.write("hidden.textproto", "version: 1 mesh { axis { name: 'a' size: 3 } }\n"
                 "sharding { dimension: 'hidden' axes: 'a' }\n")
-    bench.compile("ops on hidden that an axis does not divide", r"hidden\.textproto:2:1: axes: a=3 "
-                  r"does not divide hidden=8, use one of 1, 2, 4", "--plan", "hidden.textproto")
+    bench.compile("ops on hidden that an axis does not divide",
+                  [r"hidden\.textproto:2:1: axes: a=3 does not divide hidden=8, use one of 1, 2, 4",
+                   idle], "--plan", "hidden.textproto")
     bench.write("unpadded.textproto", "version: 1 padding: false mesh { axis { name: 'a' size: 3 } }\n"
                 "sharding { dimension: 'batch' axes: 'a' }\n")
-    bench.compile("batch that shall not be padded", r"unpadded\.textproto:2:1: axes: a=3 does not "
-                  r"divide batch=4, use one of 1, 2, 4", "--plan", "unpadded.textproto")
+    bench.compile("batch that shall not be padded",
+                  [r"unpadded\.textproto:2:1: axes: a=3 does not divide batch=4, use one of 1, 2, 4",
+                   idle], "--plan", "unpadded.textproto")
     bench.compile("more ranks than the machine has",
                   r"--pin: dp=4 \* tp=2 need 8 devices, machine laptop has 4", "--pin", "dp=4",
                   "--pin", "tp=2")
