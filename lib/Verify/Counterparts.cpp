@@ -264,7 +264,8 @@ public:
     }
   }
 
-  /// Returns true if `op` computes something of weights alone.
+  /// Returns true if `op` computes something of weights alone: in another precision the large model
+  /// may do so once for all that read it, or outside of the function.
   static bool isOfWeights(Operation *op) {
     return isa<ReadOp>(op) ||
            (hasTensor(op->getOperandTypes()) && llvm::all_of(op->getOperands(), [](Value operand) {
@@ -273,16 +274,11 @@ public:
             }));
   }
 
-  /// Returns true if the large model may pass the copies of weights that its layers read.
-  bool passesMore() const {
-    return func::FuncOp(ofLarge).getNumArguments() > func::FuncOp(ofSmall).getNumArguments();
-  }
-
   /// Returns an op of the small model that has no counterpart, or null.
   Operation *findUnpaired() const {
     for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place, false)) {
       for (Operation *op : ops) {
-        if (!isOfMask(op) && !(passesMore() && isOfWeights(op))) {
+        if (!isOfMask(op) && !isOfWeights(op)) {
           return op;
         }
       }

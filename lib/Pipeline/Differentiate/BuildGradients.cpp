@@ -188,15 +188,20 @@ LogicalResult GradientBuilder::differentiateLoss() {
   }
   // A parameter has one gradient, even if it is read several times.
   llvm::MapVector<StringRef, SmallVector<Value>> ofParameter;
+  // Their sum is where the first op that reads it is, as is the sum for a copy of several uses.
+  llvm::StringMap<Location> firstUses;
   for (ReadOp read : block.getOps<ReadOp>()) {
     auto variable = symbols.lookup<VariableOp>(read.getVariable());
     Value gradient = gradients.get(builder, read.getOutput());
     if (variable.getRole() == VariableRole::Parameter && gradient) {
       ofParameter[read.getVariable()].push_back(gradient);
+      Operation *first = *llvm::min_element(
+          read->getUsers(), [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+      firstUses.try_emplace(read.getVariable(), first->getLoc());
     }
   }
   for (auto &[name, parts] : ofParameter) {
-    Value sum = createSum(builder, loss.getLoc(), parts);
+    Value sum = createSum(builder, firstUses.find(name)->second, parts);
     ObserveOp::create(builder, loss.getLoc(), ("gradient/" + name).str(),
                       scale ? unscale(builder, loss.getLoc(), sum, scale) : sum);
   }
