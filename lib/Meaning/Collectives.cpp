@@ -70,11 +70,6 @@ uint32_t Evaluation::reduced(Operation *op, const Groups &groups, ReductionKind 
   return keep(std::move(value));
 }
 
-uint32_t Evaluation::allReduce(AllReduceOp op, const Groups &groups, Value value,
-                               llvm::StringRef label) {
-  return reduced(op, groups, op.getReduction(), std::move(value), label);
-}
-
 uint32_t Evaluation::allGather(AllGatherOp op, const Groups &groups, Value value,
                                llvm::StringRef label) {
   auto number = int64_t(op.getDim());
@@ -140,7 +135,7 @@ uint32_t Evaluation::allToAll(AllToAllOp op, const Groups &groups, Value value,
 }
 
 /// Everything moves.
-uint32_t Evaluation::permute(PermuteOp op, const Groups &groups, Value value, llvm::StringRef) {
+uint32_t Evaluation::permute(PermuteOp op, const Groups &groups, Value value) {
   ArrayRef<int32_t> sources = op.getSources();
   std::vector<int64_t> row(sources.begin(), sources.end());
   row.resize(size_t(ranks.rankCount()), -1); // A row of the table of functions, as its key.
@@ -172,8 +167,7 @@ uint32_t Evaluation::slice(SliceOp op, const Groups &groups, Value value, uint32
 }
 
 /// A sum of one term, which the rank of index 0 has.
-uint32_t Evaluation::partial(PartialOp op, const Groups &, Value value, uint32_t index,
-                             llvm::StringRef) {
+uint32_t Evaluation::partial(Value value, uint32_t index) {
   if (terms.isZero(value.term)) {
     return keep(std::move(value));
   }
@@ -192,7 +186,6 @@ uint32_t Evaluation::partial(PartialOp op, const Groups &, Value value, uint32_t
     }
   }
   value.views = withoutComplete(value.views);
-  (void)op;
   return keep(std::move(value));
 }
 
@@ -208,13 +201,14 @@ uint32_t Evaluation::collective(Operation *op, ArrayRef<uint32_t> operands, llvm
   }
   auto index = [&] { return values[operands[1]].number; };
   return llvm::TypeSwitch<Operation *, uint32_t>(op)
-      .Case([&](AllReduceOp own) { return allReduce(own, *groups, value, label); })
+      .Case(
+          [&](AllReduceOp own) { return reduced(own, *groups, own.getReduction(), value, label); })
       .Case([&](AllGatherOp own) { return allGather(own, *groups, value, label); })
       .Case([&](ReduceScatterOp own) { return reduceScatter(own, *groups, value, label); })
       .Case([&](AllToAllOp own) { return allToAll(own, *groups, value, label); })
-      .Case([&](PermuteOp own) { return permute(own, *groups, value, label); })
+      .Case([&](PermuteOp own) { return permute(own, *groups, value); })
       .Case([&](SliceOp own) { return slice(own, *groups, value, index(), label); })
-      .Case([&](PartialOp own) { return partial(own, *groups, value, index(), label); });
+      .Case([&](PartialOp) { return partial(value, index()); });
 }
 
 } // namespace weft::meaning

@@ -110,6 +110,7 @@ private:
   // Normalized.cpp: sums of exponentials that are shifted by their greatest.
   std::optional<uint32_t> simplifyShifted(mlir::Operation *op, llvm::ArrayRef<uint32_t> operands,
                                           llvm::StringRef label);
+  Value withFunction(const Value &value, llvm::StringRef function);
   uint32_t stabilizer(mlir::Operation *op, const Value &value, int64_t group);
   std::optional<uint32_t> shareOf(const Value &part, const Value &all);
   std::optional<uint32_t> weigh(const Value &mean, const Value &share);
@@ -123,16 +124,14 @@ private:
                       llvm::StringRef label);
   uint32_t reduced(mlir::Operation *op, const Groups &groups, ReductionKind kind, Value value,
                    llvm::StringRef label);
-  uint32_t allReduce(AllReduceOp op, const Groups &groups, Value value, llvm::StringRef label);
   uint32_t allGather(AllGatherOp op, const Groups &groups, Value value, llvm::StringRef label);
   uint32_t reduceScatter(ReduceScatterOp op, const Groups &groups, Value value,
                          llvm::StringRef label);
   uint32_t allToAll(AllToAllOp op, const Groups &groups, Value value, llvm::StringRef label);
-  uint32_t permute(PermuteOp op, const Groups &groups, Value value, llvm::StringRef label);
+  uint32_t permute(PermuteOp op, const Groups &groups, Value value);
   uint32_t slice(SliceOp op, const Groups &groups, Value value, uint32_t index,
                  llvm::StringRef label);
-  uint32_t partial(PartialOp op, const Groups &groups, Value value, uint32_t index,
-                   llvm::StringRef label);
+  uint32_t partial(Value value, uint32_t index);
   std::optional<std::string> notAlike(const Groups &groups, const Value &value, int64_t except);
 
   // Views.cpp

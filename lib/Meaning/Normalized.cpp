@@ -78,6 +78,18 @@ Value Evaluation::like(Operation *op, const Value &value, llvm::StringRef functi
   return result;
 }
 
+/// A value like `value`, whose term is another function of the same operands.
+Value Evaluation::withFunction(const Value &value, llvm::StringRef function) {
+  Term term = terms[value.term];
+  term.function = StringAttr::get(term.function.getContext(), function);
+  if (function == kShare) {
+    term.numbers.clear(); // The number that was subtracted cancels.
+  }
+  Value other = value;
+  other.term = terms.numberOf(std::move(term));
+  return other;
+}
+
 /// A number that only the ranks of `group` agree on; -1 for a rank alone. It is unlike all others.
 uint32_t Evaluation::stabilizer(Operation *op, const Value &value, int64_t group) {
   Value made = like(op, value, kStabilizer, {group, ++stabilizers});
@@ -101,22 +113,10 @@ std::optional<uint32_t> Evaluation::simplifyShifted(Operation *op, ArrayRef<uint
     return keep(like(op, at(0), kShifted, numbersOf(1)));
   }
   if (isa<math::ExpOp>(op) && isA(0, kShifted)) {
-    Value sum = like(op, at(0), kExpShifted, numbersOf(0));
-    sum.term = terms.numberOf([&] {
-      Term term = terms[sum.term];
-      term.operands = terms[at(0).term].operands;
-      return term;
-    }());
-    return keep(withJoining(std::move(sum), Joining::Sum));
+    return keep(withJoining(withFunction(at(0), kExpShifted), Joining::Sum));
   }
   if (isa<math::LogOp>(op) && isA(0, kExpShifted)) {
-    Value logarithm = like(op, at(0), kLogShifted, numbersOf(0));
-    logarithm.term = terms.numberOf([&] {
-      Term term = terms[logarithm.term];
-      term.operands = terms[at(0).term].operands;
-      return term;
-    }());
-    return keep(withJoining(std::move(logarithm), Joining::LogSumExp));
+    return keep(withJoining(withFunction(at(0), kLogShifted), Joining::LogSumExp));
   }
   if (isa<arith::AddFOp>(op) && isA(0, kStabilizer) && isA(1, kLogShifted) &&
       innerOf(0) == innerOf(1) && numbersOf(0) == numbersOf(1)) {
@@ -142,11 +142,7 @@ std::optional<uint32_t> Evaluation::shareOf(const Value &part, const Value &all)
   if (part.views.size() != 1 || all.views.size() > 1) {
     return std::nullopt;
   }
-  Value share = part;
-  Term term = terms[part.term];
-  term.function = StringAttr::get(term.function.getContext(), kShare);
-  term.numbers.clear(); // The number that was subtracted cancels.
-  share.term = terms.numberOf(std::move(term));
+  Value share = withFunction(part, kShare);
   llvm::append_range(share.views, all.views);
   return keep(std::move(share));
 }
