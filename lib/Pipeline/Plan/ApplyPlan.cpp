@@ -8,9 +8,9 @@
 #include "HomedValues.h"
 #include "LayoutSpaces.h"
 #include "OpPins.h"
+#include "ReadPlan.h"
 #include "UnmatchedEntries.h"
 
-#include "weft/Description/Pins.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
@@ -59,11 +59,10 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    desc::Result<desc::PlanSpec> spec = written        ? desc::Result<desc::PlanSpec>(*written)
-                                        : plan.empty() ? desc::applyPins({pins.begin(), pins.end()})
-                                                       : desc::parsePlan(plan, "plan");
-    if (!spec) {
-      module.emitError("apply-plan: ") << desc::str(spec.diagnostics());
+    FailureOr<desc::PlanSpec> spec =
+        written ? FailureOr<desc::PlanSpec>(*written)
+                : readPlan(module, "apply-plan", plan, {pins.begin(), pins.end()});
+    if (failed(spec)) {
       return signalPassFailure();
     }
     SmallVector<StringAttr> names;

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Padding.h"
+#include "ReadPlan.h"
 
-#include "weft/Description/Pins.h"
 #include "weft/Description/Plan.h"
 #include "weft/Pipeline/Dimensions.h"
 #include "weft/Pipeline/Plan/Passes.h"
@@ -259,10 +259,9 @@ struct PadDimensionsPass : impl::PadDimensionsPassBase<PadDimensionsPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    desc::Result<desc::PlanSpec> spec =
-        plan.empty() ? desc::applyPins({pins.begin(), pins.end()}) : desc::parsePlan(plan, "plan");
-    if (!spec) {
-      module.emitError("pad-dimensions: ") << desc::str(spec.diagnostics());
+    FailureOr<desc::PlanSpec> spec =
+        readPlan(module, "pad-dimensions", plan, {pins.begin(), pins.end()});
+    if (failed(spec)) {
       return signalPassFailure();
     }
     if (!spec->mayPad || !needsPadding(module, *spec)) {

@@ -7,10 +7,10 @@
 
 #include "weft/Pipeline/Plan/PadVariables.h"
 
+#include "ReadPlan.h"
 #include "StoredValues.h"
 #include "UnmatchedEntries.h"
 
-#include "weft/Description/Pins.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
@@ -279,10 +279,9 @@ struct PadVariablesPass : impl::PadVariablesPassBase<PadVariablesPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    desc::Result<desc::PlanSpec> spec =
-        plan.empty() ? desc::applyPins({pins.begin(), pins.end()}) : desc::parsePlan(plan, "plan");
-    if (!spec) {
-      module.emitError("pad-variables: ") << desc::str(spec.diagnostics());
+    FailureOr<desc::PlanSpec> spec =
+        readPlan(module, "pad-variables", plan, {pins.begin(), pins.end()});
+    if (failed(spec)) {
       return signalPassFailure();
     }
     while (spec->mayPad) {
