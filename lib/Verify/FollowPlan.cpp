@@ -264,12 +264,7 @@ private:
     };
     for (OpOperand &operand : op->getOpOperands()) {
       if (isa<RankedTensorType>(operand.get().getType())) {
-        Type type = whole(operand.get().getType());
-        Value &moved = reshards[{operand.get(), type}];
-        if (type != operand.get().getType() && !moved) {
-          moved = ReshardOp::create(builder, op->getLoc(), type, operand.get());
-        }
-        operand.set(type == operand.get().getType() ? operand.get() : moved);
+        operand.set(reshardTo(builder, operand.get(), whole(operand.get().getType())));
       }
     }
     for (Value result : op->getResults()) {
@@ -355,7 +350,10 @@ private:
   /// the large model has no movement between these shardings, or a permutation, which depends on
   /// the sizes of the mesh.
   Value reshard(OpBuilder &builder, Value value, Type like) {
-    Type type = evenly(value.getType(), like);
+    return reshardTo(builder, value, evenly(value.getType(), like));
+  }
+
+  Value reshardTo(OpBuilder &builder, Value value, Type type) {
     if (type == value.getType()) {
       return value;
     }
