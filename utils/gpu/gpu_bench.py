@@ -80,7 +80,9 @@ class Bench:
         """Runs a command and returns its output; raises with the output if it fails or takes too long."""
         try:
             with Process(command, {**self.environment, **(environment or {})}) as process:
-                if not process.wait(max(seconds, 1)):
+                is_done = process.wait(max(seconds, 1))
+                self.printed = process.errors + process.output
+                if not is_done:
                     raise Late(f"not finished after {max(seconds, 1):.0f} s{so_far(process.output)}",
                                process.errors + process.output)
                 if process.status not in statuses:
@@ -98,7 +100,7 @@ class Bench:
         metrics = self.folder / "metrics"
         metrics.unlink(missing_ok=True)
         more += ("--threads", threads) if target == "host" else ()
-        self.printed = self.run([self.kit.program(training, target), "--data", self.text, "--steps", steps, "--metrics",
+        self.run([self.kit.program(training, target), "--data", self.text, "--steps", steps, "--metrics",
                                  metrics, *more], seconds, environment)
         return read_steps(metrics)
 

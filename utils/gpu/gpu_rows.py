@@ -26,12 +26,14 @@ import gpu_ranks
 from gpu_bench import THREADS, Bench, Row, Skip, furthest
 from gpu_device import calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions
 from gpu_kit import CORES, Late, Training, read_steps
-from gpu_speed import END, Speed, attention, beside_torch, losses, speed, torch_speed
+from gpu_speed import END, Speed, attention, beside_torch, losses, profile, speed, torch_speed
 
 # The seconds of all rows, and of the preparation before the first.
 SECONDS, START = 540, 10
 # Processors of the machine that the seconds are planned for.
 PROCESSORS = 16
+# Characters of the last command's output that a row that fails keeps in JSON.
+PRINTED = 1 << 17
 UNPROVEN = ("the driver's and the libraries' functions as the runtime calls them",
             "kernels on a device: none has run on one",
             "collectives by NCCL, between ranks that share a device and between devices",
@@ -167,6 +169,8 @@ def rows(is_reduced=False, devices=1):
     yield Row("kernels, small", 45, small_kernels, needed=True, processors=PROCESSORS // 2)
     yield Row("ceilings", 10, ceilings, needed=True)
     yield from speed_rows(models)
+    for case, seconds in zip(models.large, (20, 15)):
+        yield Row(f"profile: {named(case.training)}", seconds, profile(case.training))
     yield Row("weft calibrate", 15, calibrate, needed=True)
     yield Row("kernels, large", 28, large_kernels, needed=True)
     yield from loss_rows(models, devices)
@@ -231,8 +235,8 @@ def programs(only="", is_reduced=False):
     found |= {(training, "cuda"): None for training in (*(row[0] for row in models.torch),
                                                        *(case.training for case in models.large), *models.attention,
                                                        *SPLIT)}
-    return ([pair for pair in found if only in pair[0].model],
-            [case.training for case in models.large if only in case.training.model])
+    return ([pair for pair in found if re.search(only, pair[0].model)],
+            [case.training for case in models.large if re.search(only, case.training.model)])
 
 
 def allowed(row, later, left):
@@ -254,6 +258,8 @@ def measured(row, bench, later, left):
         return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}", {}
     own = bench.for_row()
     state, result = tried(row, own, seconds)
+    if state in ("FAIL", "cut off") and own.printed:
+        own.figures["printed"] = own.printed[-PRINTED:]
     return state, "; ".join([*([result] if result else []), *own.said]), own.figures
 
 
@@ -274,7 +280,7 @@ def tried(row, bench, seconds):
 
 def run(kit, options, folder, end):
     """Runs the rows that the options name, until `end`; prints each, and yields all so far after each."""
-    later = [row for row in rows(options.reduced, options.devices) if options.only in row.what]
+    later = [row for row in rows(options.reduced, options.devices) if re.search(options.only, row.what)]
     there = min(PROCESSORS, len(os.sched_getaffinity(0)))
     done, bench = [], Bench(kit, options, folder)
 

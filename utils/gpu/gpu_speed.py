@@ -145,6 +145,30 @@ def speed(case):
     return measure
 
 
+def profile(training):
+    """Times a program's instructions one by one, beside their predicted times."""
+    def measure(bench, seconds):
+        bench.only_real_if_large()
+        found = profiled(bench, training, seconds)
+        bench.figures["profile"] = found
+        step = found["step"]
+        return f"a step {in_milliseconds(step)}, of it " + ", ".join(
+            f"{line['class']} {in_milliseconds(line)}"
+            for line in sorted(found["classes"], key=lambda line: -line["seconds"]))
+    return measure
+
+
+def in_milliseconds(line):
+    return f"{line['seconds'] * 1e3:,.2f} ms, predicted {line['predicted_seconds'] * 1e3:,.2f}"
+
+
+def profiled(bench, training, seconds, environment=None):
+    """Returns the profile of a run of a few steps."""
+    file = bench.folder / "profile"
+    bench.train(training, "cuda", PROFILED, seconds, "--profile", file, environment=environment)
+    return json.loads(file.read_text())
+
+
 def taken_memory(printed):
     """Returns the device's memory that a run reports at its end, where the use is greatest, or nothing."""
     found = re.search(r"^device 0 of rank 0: (.+) of .+ taken, by anybody; (.+) before the run .+, (.+) since then, "
@@ -207,9 +231,7 @@ def attention(plain, documents):
 
 def attention_times(bench, training, seconds, environment):
     """Returns the milliseconds of a call on the device, forward and backward."""
-    profile = bench.folder / "profile"
-    bench.train(training, "cuda", PROFILED, seconds, "--profile", profile, environment=environment)
-    found = {line["class"]: line for line in json.loads(profile.read_text())["classes"]}
+    found = {line["class"]: line for line in profiled(bench, training, seconds, environment)["classes"]}
     missing = {"attention", "attention_grad"} - set(found)
     if missing:
         raise RuntimeError(f"the profile has no {', '.join(sorted(missing))}")
