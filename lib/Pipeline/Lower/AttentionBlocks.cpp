@@ -280,13 +280,9 @@ void ForwardBlock::emitResults(ArrayRef<Num> carried) {
   Num count = rows.countRows(code, side);
   Nums factors;
   for (int64_t i = 0; i < each; ++i) {
-    Num total = carried[each + i];
-    if (place.isShard()) {
-      // If all keys are hidden, the sums stay zero.
-      total = code.select(total == 0.0, code.real(type, 1), total);
-    }
-    factors.push_back(code.real(type, 1) / total);
-    code.when(matmul.isFirstOfRow() & (matmul.row(i) < count), [&] {
+    auto [total, factor] = normalizerOf(code, place, carried[i], carried[each + i]);
+    factors.push_back(factor);
+    code.when(matmul.isFirstOfRow() & (matmul.row(i) < count), [&, total = total] {
       lse.store(carried[i] + code.log(total), b, h, g, firstQuery + matmul.row(i));
     });
   }

@@ -267,6 +267,17 @@ void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &pla
   }
 }
 
+std::pair<Num, Num> normalizerOf(Code &code, const AttentionPlace &place, Num greatest, Num total) {
+  Num one = code.real(total.getType(), 1);
+  if (!place.isShard()) {
+    return {total, one / total};
+  }
+  // False for a NaN, which stays one.
+  Num isHidden = greatest <= kUnseen;
+  total = code.select(isHidden, one, total);
+  return {total, code.select(isHidden, code.real(total.getType(), 0), one / total)};
+}
+
 Num WeightDropout::factor(Code &code, Type type, ArrayRef<Num> indices) const {
   Num kept = generator.isKept(placement.globalIndex(indices), rate);
   return code.select(kept, code.real(type, 1 / (1 - rate)), code.real(type, 0));

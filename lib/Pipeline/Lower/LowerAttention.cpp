@@ -189,13 +189,8 @@ void AttentionEmitter::emitWeightedSums() {
 void AttentionEmitter::emitResults() {
   RowBlock rows{output, {b}, firstQuery, {h, g}, querySegment};
   code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
-    Num total = totals(r);
-    if (place.isShard()) {
-      // If all keys are hidden, the sums stay zero.
-      total = code.select(total == 0.0, code.real(type, 1), total);
-    }
+    auto [total, factor] = normalizerOf(code, place, greatest(r), totals(r));
     lse.store(greatest(r) + code.log(total), b, h, g, firstQuery + r);
-    Num factor = code.real(type, 1) / total;
     code.loop(0, sizes.valueFeatures, [&](Num f) { rows.store(sums(r, f) * factor, r, f); });
   });
 }

@@ -176,12 +176,12 @@ def ApproximateMathPass : Pass<"approximate-math", "::mlir::ModuleOp"> {
     %1 = math.exp %0 : f64
     ```
 
-    stays. For devices only functions of vectors become arithmetic: the toolkit has functions of
-    scalars that take fewer instructions.
+    stays. For devices only functions of vectors become arithmetic, and `math.tanh`: the toolkit has
+    functions of scalars that take fewer instructions, but this one has a branch.
   }];
   let options = [
     Option<"forDevices", "for-devices", "bool", /*default=*/"false",
-           "keep functions of scalars">,
+           "keep functions of scalars but math.tanh">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
