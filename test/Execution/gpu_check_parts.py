@@ -345,7 +345,7 @@ def states(bench):
         def measure(own, _):
             own.said.append("half of it")
             raise error
-        row_bench = SimpleNamespace(is_real=True, for_row=lambda: SimpleNamespace(said=[], figures={}))
+        row_bench = SimpleNamespace(is_real=True, for_row=lambda: SimpleNamespace(said=[], figures={}, printed=""))
         return lambda: gpu_rows.measured(gpu_rows.Row("row", 5, measure), row_bench, [], left)
 
     bench.expect("the end of a row's time", raises(Late("late"), 30), tuple,

@@ -12,6 +12,7 @@ runtime's libraries, and the libraries that programs are linked with and a bare 
 
 import itertools
 import json
+import lzma
 import os
 import re
 import shutil
@@ -30,6 +31,8 @@ TEXT = bytes(i * i % 101 for i in range(1 << 21))
 MACHINE, OTHERS = "h100-8", {"H200": "h200-4"}
 # Cores that the work of a program for the host is cut for: it takes no more threads.
 CORES = 8
+# A pack's programs share most of their code, over distances of megabytes.
+PACKED = [{"id": lzma.FILTER_LZMA2, "preset": 3, "dict_size": 64 << 20}]
 # Shards of the unit tests, which write one folder of kernels each.
 SHARDS = 4
 
@@ -60,7 +63,9 @@ class Training:
         """Returns the files of the model and the recipe; changed ones are written into `folder`."""
         place = ROOT / ("benchmarks" if (ROOT / "benchmarks" / self.model).is_dir() else "examples") / self.model
         model, recipe = place / "model.textproto", folder / f"{self.name('any')}.recipe"
-        replaced = re.findall(r"(\w+):", self.lines)
+        replaced = re.findall(r"(\w+)(?::| \{)", self.lines)
+        # A recipe has one optimizer.
+        replaced += ["adamw"] if "muon" in replaced else []
         recipe.write_text(without(place / "recipe.textproto", replaced) + self.lines + "\n")
         if self.plain or self.sizes:
             changed = folder / f"{self.name('any')}.model"
@@ -73,7 +78,7 @@ class Training:
 def without(path, fields):
     """The text of a description without the lines of these fields."""
     lines = path.read_text().splitlines(keepends=True)
-    return "".join(line for line in lines if line.split(":")[0] not in fields)
+    return "".join(line for line in lines if re.match(r"\w*", line)[0] not in fields)
 
 
 class Kit:
@@ -229,7 +234,7 @@ def pack(kit, trainings, timed, tools, path, only=None):
     (kit.folder / "recorded").write_text(json.dumps(count_cases(folders)))
     for left in [path for end in ("recipe", "model", "textproto") for path in kit.folder.glob(f"*.{end}")]:
         left.unlink()
-    with tarfile.open(path, "w:xz", preset=1) as archive:
+    with lzma.open(path, "w", filters=PACKED) as file, tarfile.open(fileobj=file, mode="w") as archive:
         archive.add(kit.folder, ".")
     return path.stat().st_size
 

@@ -20,8 +20,9 @@ from gpu_kit import CORES, TEXT, Late, gib
 WARM, COMPARED = 5, 12
 # Largest relative distance of a step's time and of the device's memory from the prediction.
 TIME_MOST, MEMORY_MOST = 0.1, 0.01
-# Gradients of attention by cuDNN may differ in last bits from run to run.
-GRAPHS_MOST = 1e-3
+# Gradients of attention by cuDNN differ in last bits from run to run: in bf16, losses of two runs of one llama-1b were
+# up to 2.3e-3 apart in 12 steps on an H100.
+GRAPHS_MOST = 5e-3
 # Tokens of a document, if the data has documents, and the byte that ends one.
 DOCUMENT, END = 1021, 255
 # Steps of which the last ones' kernels are timed.
