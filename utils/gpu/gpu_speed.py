@@ -21,8 +21,8 @@ WARM, COMPARED = 5, 12
 # Largest relative distance of a step's time and of the device's memory from the prediction.
 TIME_MOST, MEMORY_MOST = 0.1, 0.01
 # Gradients of attention by cuDNN differ in last bits from run to run: in bf16, losses of two runs of one llama-1b were
-# up to 2.3e-3 apart in 12 steps on an H100.
-GRAPHS_MOST = 5e-3
+# up to 2.3e-3 apart in 12 steps on an H100; in FP8, those with and without graphs 2.5e-2.
+GRAPHS_MOST, GRAPHS_MOST_FP8 = 5e-3, 5e-2
 # Tokens of a document, if the data has documents, and the byte that ends one.
 DOCUMENT, END = 1021, 255
 # Steps of which the last ones' kernels are timed.
@@ -139,7 +139,7 @@ def speed(case):
         by_graphs, taken = mean("--graphs")
         bench.said.append(f"with --graphs {case.tokens / taken * 1e3:,.0f} tokens/s")
         away = furthest(by_graphs[:COMPARED], steps[:COMPARED])
-        if not away <= GRAPHS_MOST:
+        if not away <= (GRAPHS_MOST_FP8 if "fp8" in case.training.lines else GRAPHS_MOST):
             raise RuntimeError(f"losses with --graphs are up to {away:.1e} from those without")
         if not memory:
             raise RuntimeError("the run does not say what it has taken of the device")

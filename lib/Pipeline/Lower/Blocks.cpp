@@ -370,22 +370,38 @@ Nums Code::sumAcross(Nums values) {
   return combineAcross(std::move(values), [&](Num a, Num b) { return addUnfused(a, b); });
 }
 
-Nums Code::sumsOfParts(Type type, Num first, Num end, int64_t step, int64_t count,
-                       function_ref<Nums(Num)> terms) {
-  Nums zeros(count, real(type, 0));
-  Nums own = asRound([&] {
-    return carryByFours(first, end, step, zeros, [&](Num part, ArrayRef<Num> carried) {
+Nums Code::carryParts(Num first, Num end, int64_t step, ArrayRef<Num> start,
+                      function_ref<Nums(Num, ArrayRef<Num>)> body) {
+  return asRound([&] {
+    return carryByFours(first, end, step, start, [&](Num part, ArrayRef<Num> carried) {
       Num chunk = (part * threads + threadNumber) * lanes;
       Nums next(carried);
       for (int64_t lane = 0; lane < lanes; ++lane) {
-        for (auto [total, term] : llvm::zip_equal(next, terms(neighbor(chunk, lane)))) {
-          total = addInAnyOrder(total, term);
-        }
+        next = body(neighbor(chunk, lane), next);
       }
       return next;
     });
   });
-  return sumAcross(own);
+}
+
+Nums Code::sumsOfParts(Type type, Num first, Num end, int64_t step, int64_t count,
+                       function_ref<Nums(Num)> terms) {
+  Nums zeros(count, real(type, 0));
+  return sumAcross(carryParts(first, end, step, zeros, [&](Num i, ArrayRef<Num> carried) {
+    Nums next = terms(i);
+    for (auto [total, term] : llvm::zip_equal(carried, next)) {
+      term = addInAnyOrder(total, term);
+    }
+    return next;
+  }));
+}
+
+Num Code::maximumOfParts(Num least, Num first, Num end, int64_t step,
+                         function_ref<Num(Num)> term) {
+  Nums own = carryParts(first, end, step, {least}, [&](Num i, ArrayRef<Num> carried) {
+    return Nums{max(carried.front(), term(i))};
+  });
+  return combineAcross(own, [&](Num a, Num b) { return max(a, b); }).front();
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,9 @@
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "weft-rt/DeviceImage.h"
+
+#include <numeric>
 
 namespace weft::lower {
 
@@ -104,25 +107,32 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
     output.store(bits.toReal(greatest));
   }
 
-  /// Blocks find the maxima of chunks, then one block combines these. Keeps NaN.
+  /// Blocks take turns at parts of as many numbers as their threads load at once; one block
+  /// combines their maxima with that of the remainder. Keeps NaN.
   static void lowerForDevice(Code &code, Buffer x, Buffer output) {
-    constexpr int64_t kLeastChunk = 8192, kMostChunks = 1024;
+    constexpr int64_t kLeastOfBlock = 8192, kMostBlocks = 1056;
     Bits bits(code, x.getElementType());
-    int64_t size = x.getElementCount();
-    int64_t chunks = std::clamp<int64_t>(size / kLeastChunk, 1, kMostChunks);
-    int64_t chunk = llvm::divideCeil(size, chunks);
+    int64_t size = x.getElementCount(), part = rt::kBlockThreads * code.countLanes();
+    int64_t blocks = std::min(size / kLeastOfBlock, kMostBlocks), parts = size / part;
+    int64_t done = blocks > 1 ? parts * part : 0;
     Num none = code.real(x.getElementType(), 0);
-    Buffer parts = code.lasting(x.getElementType(), {chunks});
-    code.blocks(chunks, chunk, [&](Num number) {
-      Num first = number * chunk, end = first + chunk, last = code.index(size);
-      Num greatest = code.maximum(none, first, code.select(end < last, end, last), [&](Num i) {
-        return bits.toReal(bits.magnitude(bits.of(x(i))));
+    auto magnitude = [&](Num i) { return bits.toReal(bits.magnitude(bits.of(x(i)))); };
+    Buffer maxima;
+    if (done) {
+      maxima = code.lasting(x.getElementType(), {blocks});
+      code.blocks(blocks, part, [&](Num block) {
+        Num greatest =
+            code.maximumOfParts(none, block, code.index(parts), blocks, magnitude);
+        code.once([&] { maxima.store(greatest, block); });
       });
-      code.once([&] { parts.store(greatest, number); });
-    });
-    code.blocks(1, chunks, [&](Num) {
-      Num greatest = code.maximum(none, code.index(0), code.index(chunks),
-                                  [&](Num number) { return parts(number); });
+    }
+    code.blocks(1, std::max(size - done, blocks), [&](Num) {
+      Num greatest = code.maximum(none, code.index(0), code.index(size - done),
+                                  [&](Num i) { return magnitude(i + done); });
+      if (done) {
+        greatest = code.maximum(greatest, code.index(0), code.index(blocks),
+                                [&](Num block) { return maxima(block); });
+      }
       code.once([&] { output.store(greatest); });
     });
   }
@@ -241,7 +251,12 @@ struct LowerEncode : HostModel<LowerEncode, EncodeOp> {
       });
     };
     if (!turned) {
-      Buffer from = x.rows(), to = rows.rows();
+      // As long rows as fit, since a block takes one.
+      constexpr int64_t kRow = 4096;
+      int64_t row = std::gcd(count, kRow);
+      bool isLong = row >= x.rows().getSize(1);
+      Buffer from = isLong ? x.view({count / row, row}) : x.rows();
+      Buffer to = rows.view(from.getShape());
       code.blocks(from.getSize(0), from.getSize(1), [&](Num i) {
         code.across(from.getSize(1),
                     [&](Num j) { store(to, rounding.encoded(from(i, j)), {i, j}); });

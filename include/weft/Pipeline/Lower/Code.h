@@ -278,6 +278,9 @@ public:
   /// * countLanes() numbers each. For devices.
   Nums sumsOfParts(mlir::Type type, Num first, Num end, int64_t step, int64_t count,
                    llvm::function_ref<Nums(Num)> terms);
+  /// The same for the greatest term, see `maximum`.
+  Num maximumOfParts(Num least, Num first, Num end, int64_t step,
+                     llvm::function_ref<Num(Num)> term);
   /// Returns `count` sums of one loop.
   Nums sums(mlir::Type type, Num from, Num to, int64_t count, llvm::function_ref<Nums(Num)> terms);
   /// Returns the greatest term, or `least` if that is greater; NaN if any term is NaN.
@@ -348,6 +351,9 @@ private:
   /// The same for a row that may begin and end at unaligned addresses.
   Nums carryRow(llvm::ArrayRef<Num> start, Together body);
   void warps(int64_t count, int64_t chunks, llvm::function_ref<void(Num)> body, Rounds rounds);
+  /// Returns what one thread carries over its numbers of the parts of `sumsOfParts`.
+  Nums carryParts(Num first, Num end, int64_t step, llvm::ArrayRef<Num> start,
+                  llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
   /// Combines the values of all threads of a block by `combine`, in a fixed order.
   Nums combineAcross(Nums values, Combine combine);
   Nums sumAcross(Nums values);
