@@ -37,8 +37,8 @@ struct SplitFma : OpRewritePattern<math::FmaOp> {
 };
 
 /// The hyperbolic tangent without the toolkit's branch, around which loads and stores of neighbors
-/// do not become one. With e = exp(-2|x|), it is (1 - e) / (1 + e), to three units of the last place
-/// from 1/4 on; below that, the terms up to x^9 of its series are as near.
+/// do not become one. With e = exp(-2|x|), it is (1 - e) / (1 + e), to three units of the last
+/// place from 1/4 on; below that, the terms up to x^9 of its series are as near.
 struct ExpandTanh : OpRewritePattern<math::TanhOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -67,7 +67,8 @@ struct ExpandTanh : OpRewritePattern<math::TanhOp> {
       sum = add(multiply(sum, square), real(term));
     }
     Value near = add(multiply(multiply(sum, square), x), x);
-    Value isNear = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, size, real(0.25));
+    Value isNear =
+        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT, size, real(0.25));
     rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNear, near, far);
     return success();
   }

@@ -396,8 +396,7 @@ Nums Code::sumsOfParts(Type type, Num first, Num end, int64_t step, int64_t coun
   }));
 }
 
-Num Code::maximumOfParts(Num least, Num first, Num end, int64_t step,
-                         function_ref<Num(Num)> term) {
+Num Code::maximumOfParts(Num least, Num first, Num end, int64_t step, function_ref<Num(Num)> term) {
   Nums own = carryParts(first, end, step, {least}, [&](Num i, ArrayRef<Num> carried) {
     return Nums{max(carried.front(), term(i))};
   });

@@ -121,8 +121,7 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
     if (done) {
       maxima = code.lasting(x.getElementType(), {blocks});
       code.blocks(blocks, part, [&](Num block) {
-        Num greatest =
-            code.maximumOfParts(none, block, code.index(parts), blocks, magnitude);
+        Num greatest = code.maximumOfParts(none, block, code.index(parts), blocks, magnitude);
         code.once([&] { maxima.store(greatest, block); });
       });
     }
