@@ -26,7 +26,7 @@ import gpu_ranks
 from gpu_bench import THREADS, Bench, Row, Skip, furthest
 from gpu_device import calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions
 from gpu_kit import CORES, Late, Training, read_steps
-from gpu_speed import END, Speed, attention, beside_torch, losses, profile, speed, torch_speed
+from gpu_speed import END, Speed, attention, beside_torch, losses, profile, repeated, resumed, speed, torch_speed
 
 # The seconds of all rows, and of the preparation before the first.
 SECONDS, START = 540, 10
@@ -52,6 +52,8 @@ SMALL = ((Training("llama-tiny"), 20, 1e-4), (Training("gpt2-tiny"), 20, 1e-4), 
          (Training("llama-tiny", "muon {}"), 20, 1e-4), (Training("llama-tiny", mesh="accumulation=4"), 20, 1e-4),
          (Training("gpt2-tiny", "precision: BF16"), 20, 2e-2), (Training("mixtral-tiny", "precision: BF16"), 20, 2e-2),
          (Training("deepseek-tiny", "precision: BF16"), 20, 2e-2))
+# Of these, what is saved and resumed, and what is run twice for the same bits.
+RESUMED, REPEATED = SMALL[0][0], SMALL[4][0]
 # With few steps, since the host is slow.
 HOST = ((Training("gpt2-124m", "global_batch_tokens: 4096", plain=True), 3, 1e-4),
         (Training("llama-1b", "sequence_length: 512 global_batch_tokens: 512"), 2, 1e-4))
@@ -157,6 +159,8 @@ def speed_rows(models):
 def loss_rows(models, devices):
     for training, steps, most in SMALL:
         yield Row(named(training), 6, losses(training, steps, most), processors=THREADS)
+    yield Row(f"checkpoints: {named(RESUMED)}", 6, resumed(RESUMED, 10), processors=THREADS)
+    yield Row(f"--deterministic: {named(REPEATED)}", 6, repeated(REPEATED, 10), processors=THREADS)
     for training, steps in models.torch:
         yield Row("beside PyTorch: " + named(training), 14, beside_torch(training, steps), processors=THREADS)
     # Each takes half of the machine, and the longest come first.

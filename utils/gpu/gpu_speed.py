@@ -65,6 +65,36 @@ def losses(training, steps, most, is_large=False):
     return measure
 
 
+def resumed(training, steps):
+    """Compares the losses of a run that resumes at half of its steps with those of one that does not."""
+    def measure(bench, seconds):
+        end = time.monotonic() + seconds
+        whole = bench.train(training, "cuda", steps, seconds)
+        folder = bench.folder / "checkpoints"
+        parts = [bench.train(training, "cuda", last, end - time.monotonic(), "--checkpoint-dir", folder)
+                 for last in (steps // 2, steps)]
+        expect_same_bits(sum(parts, []), whole, "a run that resumes")
+        return f"the same bits in {steps} steps, resumed after {len(parts[0])}"
+    return measure
+
+
+def repeated(training, steps):
+    """Compares the losses of two runs with --deterministic."""
+    def measure(bench, seconds):
+        end = time.monotonic() + seconds
+        first, second = (bench.train(training, "cuda", steps, end - time.monotonic(), "--deterministic")
+                         for _ in range(2))
+        expect_same_bits(second, first, "a second run with --deterministic")
+        return f"the same bits in {steps} steps of two runs, {median_speed(second):,.0f} tokens/s"
+    return measure
+
+
+def expect_same_bits(got, expected, what):
+    got, expected = ([step["loss"] for step in steps] for steps in (got, expected))
+    if got != expected:
+        raise RuntimeError(f"{what} has other losses: {got}, expected {expected}")
+
+
 def beside_torch(training, steps):
     """Compares with losses of PyTorch eager, on the device, or with a simulator on the processor."""
     def measure(bench, seconds):
