@@ -8,12 +8,12 @@
 // Eight rows of 32 chunks each are a block's.
 // MODULE: llvm.func @kernel_top_k_0({{.*}}weft.iterations = array<i64: 16384>{{.*}}weft.threads = array<i64: 256>
 // MODULE: llvm.func @kernel_softmax_0({{.*}}weft.iterations = array<i64: 16384>{{.*}}weft.threads = array<i64: 256>
-// 4096 numbers in a line are 64 chunks.
-// MODULE: llvm.func @kernel_cumulative_sum_0({{.*}}weft.iterations = array<i64: 262144, 262144>
-// Tokens are sorted by rows, then there is a block for 64 of them, and one for each row.
-// MODULE: llvm.func @kernel_embedding_grad_0({{.*}}weft.iterations = array<i64: 32512, 508, 508, 32512, 6237, 50257, 6237, 512, 50257>{{.*}}weft.threads = array<i64: 0, 0, 0, 0, 0, 0, 0, 96, 96>
-// 16 blocks share each of 64 sums.
-// MODULE: llvm.func @kernel_contract_0({{.*}}weft.iterations = array<i64: 1024, 8>{{.*}}weft.threads = array<i64: 256, 256>
+// A block takes eight columns.
+// MODULE: llvm.func @kernel_cumulative_sum_0({{.*}}weft.iterations = array<i64: 512>{{.*}}weft.threads = array<i64: 256>
+// Tokens are sorted by rows; then warps take the thirds of rows, of 64 tokens and of the table.
+// MODULE: llvm.func @kernel_embedding_grad_0({{.*}}weft.iterations = array<i64: 65024, 1, 65024, 12573, 50257, 12573, 192, 18847>{{.*}}weft.threads = array<i64: 0, 512, 0, 0, 0, 0, 256, 256>
+// Eight blocks share each of 64 sums.
+// MODULE: llvm.func @kernel_contract_0({{.*}}weft.iterations = array<i64: 512, 8>{{.*}}weft.threads = array<i64: 256, 256>
 // MODULE: llvm.func @kernel_norm_0({{.*}}weft.iterations = array<i64: 8192>{{.*}}weft.threads = array<i64: 256>
 
 // A row is read once, and what is picked is in registers.
@@ -50,7 +50,7 @@ func.func private @kernel_cumulative_sum_0(%x: tensor<32x4096x128xf32>) -> tenso
 
 // CHECK-LABEL: .entry kernel_embedding_grad_0_phase_0(
 // CHECK-NOT: atom
-// CHECK-LABEL: .entry kernel_embedding_grad_0_phase_8(
+// CHECK-LABEL: .entry kernel_embedding_grad_0_phase_7(
 // CHECK-NOT: ld.local
 // CHECK-DAG: ld.global.nc.v4.b32
 // CHECK-DAG: st.global.v4.b32

@@ -12,7 +12,7 @@
 // MODULE: llvm.func @kernel_map_0({{.*}}weft.iterations = array<i64: 1048576>
 // MODULE-NOT: weft.threads
 // MODULE: llvm.func @kernel_norm_0({{.*}}weft.iterations = array<i64: 8192>{{.*}}weft.threads = array<i64: 256>
-// MODULE: llvm.func @kernel_norm_grad_0({{.*}}weft.iterations = array<i64: 396, 32>{{.*}}weft.threads = array<i64: 256, 256>
+// MODULE: llvm.func @kernel_norm_grad_0({{.*}}weft.iterations = array<i64: 396, 64>{{.*}}weft.threads = array<i64: 256, 256>
 // Many threads share the work that one thread of a host does.
 // MODULE: llvm.func @kernel_copy_0({{.*}}weft.iterations = array<i64: 2097152>
 // MODULE: llvm.func @kernel_partial_0({{.*}}weft.iterations = array<i64: 2097152>

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <csetjmp>
 #include <gtest/gtest.h>
+#include <limits>
 #include <ucontext.h>
 #include <vector>
 
@@ -224,6 +225,11 @@ int16_t weft_device_round(float value) {
   }
   auto bits = std::bit_cast<uint32_t>(value);
   return static_cast<int16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+float weft_device_exp2(float value) {
+  float result = std::exp2(value);
+  return result < std::numeric_limits<float>::min() ? 0 : result;
 }
 
 void weft_test_touch(const char *at, int64_t bytes, int64_t isWrite) {

@@ -43,6 +43,7 @@ extern "C" void weft_device_barrier();
 extern "C" void weft_device_warp_barrier();
 extern "C" int32_t weft_device_shuffle(int32_t value, int32_t mask);
 extern "C" int16_t weft_device_round(float value);
+extern "C" float weft_device_exp2(float value);
 /// The call that tests insert into kernels.
 extern "C" void weft_test_touch(const char *at, int64_t bytes, int64_t isWrite);
 

@@ -111,6 +111,8 @@ TEST_P(ContractTest, Sums) {
   check("ab->a", {{3, 1000}});
   check("ab->b", {{600, 33}});
   check("ab->b", {{600, 96}});
+  check("ab->b", {{1300, 33}});
+  check("ab->b", {{1300, 96}});
   check("ab->a", {{48, 64}});
   check("->", {{}});
 }

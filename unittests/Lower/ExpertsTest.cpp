@@ -12,27 +12,28 @@
 namespace weft::test {
 namespace {
 
-constexpr int64_t kGroups = 2, kTokens = 150, kExperts = 3, kSlots = 40, kHidden = 20;
+/// Tokens on their way to experts, and back.
+struct Route {
+  int64_t groups, tokenCount, experts, slotCount, hidden;
 
-struct ExpertsTest : KernelTest {
   /// Some experts have more tokens than slots, one has none.
-  static Array makeMask() {
-    Array mask({kGroups, kTokens, kExperts});
-    Array dice = randomIds(mask.shape, 0, 3, 1);
-    forEach(mask.shape, [&](const std::vector<int64_t> &at) {
+  Array makeMask() const {
+    Array made({groups, tokenCount, experts});
+    Array dice = randomIds(made.shape, 0, 3, 1);
+    forEach(made.shape, [&](const std::vector<int64_t> &at) {
       bool goes = dice({at[0], at[1], at[2]}) < (at[0] == 0 ? 2 : 1);
-      mask({at[0], at[1], at[2]}) = goes && at[2] != at[0];
+      made({at[0], at[1], at[2]}) = goes && at[2] != at[0];
     });
-    return mask;
+    return made;
   }
 
   /// Calls `visit(group, token, expert, slot)` for the tokens that have a slot, in order.
-  template <typename Visit> static void forTaken(const Array &mask, Visit visit) {
-    for (int64_t group = 0; group < kGroups; ++group) {
-      for (int64_t expert = 0; expert < kExperts; ++expert) {
+  template <typename Visit> void forTaken(Visit visit) const {
+    for (int64_t group = 0; group < groups; ++group) {
+      for (int64_t expert = 0; expert < experts; ++expert) {
         int64_t slot = 0;
-        for (int64_t token = 0; token < kTokens; ++token) {
-          if (mask({group, token, expert}) > 0 && slot < kSlots) {
+        for (int64_t token = 0; token < tokenCount; ++token) {
+          if (mask({group, token, expert}) > 0 && slot < slotCount) {
             visit(group, token, expert, slot++);
           }
         }
@@ -40,9 +41,14 @@ struct ExpertsTest : KernelTest {
     }
   }
 
-  Array mask = makeMask(), weights = randomArray({kGroups, kTokens, kExperts}, 2);
-  Array tokens = randomArray({kGroups, kTokens, kHidden}, 3);
-  Array slots = randomArray({kExperts, kGroups, kSlots, kHidden}, 4);
+  Array mask = makeMask(), weights = randomArray({groups, tokenCount, experts}, 2);
+  Array tokens = randomArray({groups, tokenCount, hidden}, 3);
+  Array slots = randomArray({experts, groups, slotCount, hidden}, 4);
+};
+
+struct ExpertsTest : KernelTest {
+  /// The second is so large that a warp of a device takes a token or a slot.
+  static std::vector<Route> makeRoutes() { return {{2, 150, 3, 40, 20}, {1, 2120, 9, 300, 132}}; }
 
   /// Returns the results of `op`, whose text names the operands' types.
   Array runOp(const std::string &op, std::vector<Array> operands, Array result) {
@@ -65,36 +71,45 @@ struct ExpertsTest : KernelTest {
 WEFT_INSTANTIATE_FOR_FLOATS(ExpertsTest);
 
 TEST_P(ExpertsTest, Dispatches) {
-  Array expected(slots.shape);
-  forTaken(mask, [&](int64_t g, int64_t t, int64_t e, int64_t s) {
-    for (int64_t h = 0; h < kHidden; ++h) {
-      expected({e, g, s, h}) = tokens({g, t, h}) * weights({g, t, e});
-    }
-  });
-  expectClose(runOp("weft.dispatch %a by %b at %c", {tokens, weights, mask}, Array(slots.shape)),
-              expected);
+  for (const Route &route : makeRoutes()) {
+    Array expected(route.slots.shape);
+    route.forTaken([&](int64_t g, int64_t t, int64_t e, int64_t s) {
+      for (int64_t h = 0; h < route.hidden; ++h) {
+        expected({e, g, s, h}) = route.tokens({g, t, h}) * route.weights({g, t, e});
+      }
+    });
+    expectClose(runOp("weft.dispatch %a by %b at %c", {route.tokens, route.weights, route.mask},
+                      Array(expected.shape)),
+                expected);
+  }
 }
 
 TEST_P(ExpertsTest, Combines) {
-  Array expected(tokens.shape);
-  forTaken(mask, [&](int64_t g, int64_t t, int64_t e, int64_t s) {
-    for (int64_t h = 0; h < kHidden; ++h) {
-      expected({g, t, h}) += slots({e, g, s, h}) * weights({g, t, e});
-    }
-  });
-  expectClose(runOp("weft.combine %a by %b at %c", {slots, weights, mask}, Array(tokens.shape)),
-              expected);
+  for (const Route &route : makeRoutes()) {
+    Array expected(route.tokens.shape);
+    route.forTaken([&](int64_t g, int64_t t, int64_t e, int64_t s) {
+      for (int64_t h = 0; h < route.hidden; ++h) {
+        expected({g, t, h}) += route.slots({e, g, s, h}) * route.weights({g, t, e});
+      }
+    });
+    expectClose(runOp("weft.combine %a by %b at %c", {route.slots, route.weights, route.mask},
+                      Array(expected.shape)),
+                expected);
+  }
 }
 
 TEST_P(ExpertsTest, MultipliesSlots) {
-  Array expected(mask.shape);
-  forTaken(mask, [&](int64_t g, int64_t t, int64_t e, int64_t s) {
-    for (int64_t h = 0; h < kHidden; ++h) {
-      expected({g, t, e}) += tokens({g, t, h}) * slots({e, g, s, h});
-    }
-  });
-  expectClose(runOp("weft.slot_products %a, %b at %c", {tokens, slots, mask}, Array(mask.shape)),
-              expected);
+  for (const Route &route : makeRoutes()) {
+    Array expected(route.mask.shape);
+    route.forTaken([&](int64_t g, int64_t t, int64_t e, int64_t s) {
+      for (int64_t h = 0; h < route.hidden; ++h) {
+        expected({g, t, e}) += route.tokens({g, t, h}) * route.slots({e, g, s, h});
+      }
+    });
+    expectClose(runOp("weft.slot_products %a, %b at %c", {route.tokens, route.slots, route.mask},
+                      Array(expected.shape)),
+                expected, 4);
+  }
 }
 
 /// Some numbers twice, so that the order of equal ones counts.
@@ -175,20 +190,28 @@ TEST_P(ExpertsTest, PicksTheGreatestWithBias) {
 }
 
 TEST_P(ExpertsTest, AddsUpWhatIsBefore) {
-  for (int64_t count : {5, 150}) {
-    Array x = randomArray({2, count, 3}, 7), before(x.shape), behind(x.shape);
-    for (int64_t outer = 0; outer < 2; ++outer) {
-      for (int64_t inner = 0; inner < 3; ++inner) {
+  auto check = [&](int64_t outer, int64_t count, int64_t inner) {
+    SCOPED_TRACE(count);
+    Array x = randomArray({outer, count, inner}, 7), before(x.shape), behind(x.shape);
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t j = 0; j < inner; ++j) {
         for (int64_t i = 1; i < count; ++i) {
-          before({outer, i, inner}) = before({outer, i - 1, inner}) + x({outer, i - 1, inner});
+          before({o, i, j}) = before({o, i - 1, j}) + x({o, i - 1, j});
           int64_t at = count - 1 - i;
-          behind({outer, at, inner}) = behind({outer, at + 1, inner}) + x({outer, at + 1, inner});
+          behind({o, at, j}) = behind({o, at + 1, j}) + x({o, at + 1, j});
         }
       }
     }
-    expectClose(runOp("weft.cumulative_sum %a along 1", {x}, Array(x.shape)), before, 8);
-    expectClose(runOp("weft.cumulative_sum reverse %a along 1", {x}, Array(x.shape)), behind, 8);
-  }
+    expectClose(runOp("weft.cumulative_sum %a along 1", {x}, Array(x.shape)), before, 32);
+    expectClose(runOp("weft.cumulative_sum reverse %a along 1", {x}, Array(x.shape)), behind, 32);
+  };
+  check(2, 5, 3);
+  // By blocks of a device, in one turn and several, with and without a rest; and by chunks.
+  check(2, 150, 3);
+  check(1, 1024, 16);
+  check(2, 1500, 9);
+  check(1, 600, 1);
+  check(1, 2100, 8);
 }
 
 } // namespace

@@ -38,6 +38,27 @@ func.func private @kernel(%offset: index, %t: tensor<10x19x$f>, %i: tensor<3x4xi
   expectClose(run(call).results[0], expected);
 }
 
+/// A warp of a device takes a row.
+TEST_P(EmbeddingTest, TakesManyRows) {
+  KernelCall call;
+  call.operands = {randomArray({10, 132}, 1), randomIds({2200}, 0, 19, 2)};
+  call.results = {Array({2200, 132})};
+  call.text = R"(
+func.func private @kernel(%t: tensor<10x132x$f>, %i: tensor<2200xi32>) -> tensor<2200x132x$f>
+    attributes {weft.tied = array<i64: -1>} {
+  %y = weft.embedding %t[%i] : tensor<10x132x$f>[tensor<2200xi32>] -> tensor<2200x132x$f>
+  return %y : tensor<2200x132x$f>
+})";
+  Array expected({2200, 132});
+  for (int64_t i = 0; i < 2200; ++i) {
+    auto row = static_cast<int64_t>(call.operands[1].data[i]);
+    for (int64_t h = 0; h < 132; ++h) {
+      expected({i, h}) = row < 10 ? call.operands[0]({row, h}) : 0;
+    }
+  }
+  expectClose(run(call).results[0], expected);
+}
+
 TEST_P(EmbeddingTest, AddsGradientsOfRepeatedRows) {
   KernelCall call;
   call.operands = {randomIds({2, 20}, 0, 9, 2), randomArray({2, 20, 7}, 1)};
@@ -62,15 +83,15 @@ func.func private @kernel(%offset: index, %i: tensor<2x20xi32>, %g: tensor<2x20x
 
 struct ManyTokensEmbeddingTest : KernelTest {
   /// The gradient of a table of which `rowOf(token)` are taken, or none where that is no row of it.
-  void check(int64_t tokens, int64_t rows, const std::function<int64_t(int64_t)> &rowOf) {
-    constexpr int64_t kFeatures = 5;
+  void check(int64_t tokens, int64_t rows, const std::function<int64_t(int64_t)> &rowOf,
+             int64_t features = 5) {
     KernelCall call;
-    call.operands = {Array({tokens}, Kind::Int32), randomArray({tokens, kFeatures}, 1)};
-    Array expected({rows, kFeatures});
+    call.operands = {Array({tokens}, Kind::Int32), randomArray({tokens, features}, 1)};
+    Array expected({rows, features});
     for (int64_t i = 0; i < tokens; ++i) {
       int64_t row = rowOf(i);
       call.operands[0].data[i] = double(row);
-      for (int64_t h = 0; h < kFeatures && row >= 0 && row < rows; ++h) {
+      for (int64_t h = 0; h < features && row >= 0 && row < rows; ++h) {
         expected({row, h}) += call.operands[1]({i, h});
       }
     }
@@ -94,19 +115,24 @@ TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfRowsThatMostTokensName) {
   });
 }
 
-/// On devices, ranges are cut into chunks of 512 places: one that begins where a chunk does, and
+/// On devices, ranges are cut into chunks of 256 places: one that begins where a chunk does, and
 /// some that begin or end within one.
 TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfRangesOfManyTokens) {
   check(1400, 700, [](int64_t) { return 331; });
   check(1300, 1100, [](int64_t i) { return i < 10 ? 2 : i % 7 == 0 ? 1099 : 5 - i % 3; });
   check(1536, 1025, [](int64_t i) { return i < 512 ? 0 : i % 2 ? 3 : 1024; });
-  if (!isF64()) { // More cuts than are added up together.
-    check(3200, 513, [](int64_t i) { return i < 100 ? 0 : i % 5 == 0 ? 2 : 3; });
+  if (!isF64()) { // More chunks than are added up together.
+    check(4500, 513, [](int64_t i) { return i < 100 ? 0 : i % 5 == 0 ? 2 : 3; });
   }
 }
 
 TEST_P(ManyTokensEmbeddingTest, AddsNothingWithoutTokens) {
   check(0, 700, [](int64_t) { return 0; });
+}
+
+/// Threads of a device sum up some columns of a row.
+TEST_P(ManyTokensEmbeddingTest, AddsGradientsOfManyFeatures) {
+  check(200, 30, [](int64_t i) { return i < 150 ? 7 : i % 30; }, 256);
 }
 
 /// A range for each row.

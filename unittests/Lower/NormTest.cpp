@@ -140,7 +140,7 @@ TEST_P(NormTest, RowsOfBlocks) {
     checkGradient(true, 0, 3, columns);
   }
   // More rows than blocks; several rows a block, with and without a rest.
-  checkGradient(false, 0, 540, 260);
+  checkGradient(false, 0, 1100, isF64() ? 132 : 260);
   checkForward(true, true, 16, 64);
   checkForward(false, false, 9, 16);
   checkGradient(true, -1, 9, 16);

@@ -37,6 +37,15 @@ void sumColumns(Code &code, BlockSums sums, int64_t rows, int64_t columns,
                 llvm::function_ref<Nums(Num, Num)> terms,
                 llvm::function_ref<void(Num, llvm::ArrayRef<Num>)> finish);
 
+/// Returns shared memory for `sumsBefore`, for `turns` calls that use it alternately.
+Buffer slotsForSums(Code &code, mlir::Type type, int64_t columns, int64_t turns = 1);
+
+/// Threads of a block whose numbers are equal modulo `columns`, a power of two up to 32, share a
+/// column. Returns the sum of the numbers `own` of this thread's column in the threads before it,
+/// and in all threads. All threads must call it, and wait for each other before another call uses
+/// the same memory `slots(turn)`.
+std::pair<Num, Num> sumsBefore(Code &code, Num own, int64_t columns, Buffer slots, Num turn);
+
 } // namespace weft::lower
 
 #endif // WEFT_LIB_PIPELINE_LOWER_BLOCKSUMS_H

@@ -30,6 +30,9 @@ constexpr int64_t kWarpThreads = 32;
 /// until the next loop over the same chunks.
 constexpr int64_t kStraightRounds = 4;
 
+/// So many rounds keep a large device busy with a warp for each: 132 multiprocessors run 16 each.
+constexpr int64_t kManyRounds = int64_t(132) * 16;
+
 /// Rows with fewer chunks are not cut at aligned addresses.
 constexpr int64_t kLeastPeeled = 64;
 
@@ -59,6 +62,10 @@ ValueRange Code::callDevice(StringRef name, TypeRange results, ValueRange operan
 void Code::barrier() { callDevice("weft_device_barrier", {}, {}); }
 
 Num Code::thread() { return threadNumber; }
+
+Num Code::exp2OrZero(Num a) {
+  return num(callDevice("weft_device_exp2", {a.getType()}, {a}).front());
+}
 
 Num Code::shuffle(Num value, int64_t mask) {
   Type type = value.getType(), i32 = builder.getI32Type();
@@ -116,6 +123,11 @@ Buffer Code::lasting(Type type, ArrayRef<int64_t> shape) {
 // Loops
 //===----------------------------------------------------------------------===//
 
+bool Code::fitsWarp(int64_t count, int64_t width) const {
+  return count >= kManyRounds && width % lanes == 0 &&
+         width / lanes <= kStraightRounds * kWarpThreads;
+}
+
 int64_t Code::countRounds(int64_t width) const {
   return isForDevice() && llvm::divideCeil(width, width % lanes == 0 ? lanes : 1) <= kWarpThreads
              ? rt::kBlockThreads / kWarpThreads
@@ -129,7 +141,8 @@ void Code::blocks(int64_t count, int64_t width, function_ref<void(Num)> body, Ro
   }
   bool isRow = rounds.areRows && width % lanes != 0 && width >= kLeastPeeled * lanes;
   int64_t chunks = width % lanes == 0 || isRow ? width / lanes : width;
-  if (chunks <= kWarpThreads && count > 1) {
+  bool fits = rounds.fitWarps && fitsWarp(count, width);
+  if (count > 1 && (fits || chunks <= kWarpThreads)) {
     warps(count, chunks, body, rounds);
     return;
   }
@@ -149,9 +162,10 @@ void Code::blocks(int64_t count, int64_t width, function_ref<void(Num)> body, Ro
   entry->back().setAttr(kThreadsAttrName, builder.getI64IntegerAttr(threads));
 }
 
-/// Rounds whose work fits a warp or less: a block takes several of them. Rounds of one warp wait
-/// for each other where its threads exchange values.
+/// Rounds that a warp takes, or less than a warp: a block takes several of them. Rounds of one warp
+/// wait for each other where its threads exchange values.
 void Code::warps(int64_t count, int64_t chunks, function_ref<void(Num)> body, Rounds rounds) {
+  chunks = std::min(chunks, kWarpThreads);
   int64_t each = rt::kBlockThreads / int64_t(llvm::PowerOf2Ceil(uint64_t(chunks)));
   bool isShared = rounds.areAlike && count % each == 0;
   each = isShared ? each : rt::kBlockThreads / kWarpThreads;
@@ -251,17 +265,18 @@ Nums Code::carryChunks(int64_t count, ArrayRef<Num> start, Together body) {
 }
 
 Nums Code::carryByFours(Num from, Num to, int64_t step, ArrayRef<Num> start,
-                        function_ref<Nums(Num, ArrayRef<Num>)> body) {
+                        function_ref<Nums(Num, ArrayRef<Num>)> body, int64_t together) {
   Nums carried(start);
   carried.push_back(from);
-  carried = carry(from, to - 3 * step, 4 * step, carried, [&](Num i, ArrayRef<Num> before) {
-    Nums next(before.drop_back());
-    for (int64_t number = 0; number < 4; ++number) {
-      next = body(number == 0 ? i : i + number * step, next);
-    }
-    next.push_back(i + 4 * step);
-    return next;
-  });
+  carried = carry(from, to - (together - 1) * step, together * step, carried,
+                  [&](Num i, ArrayRef<Num> before) {
+                    Nums next(before.drop_back());
+                    for (int64_t number = 0; number < together; ++number) {
+                      next = body(number == 0 ? i : i + number * step, next);
+                    }
+                    next.push_back(i + together * step);
+                    return next;
+                  });
   Num rest = carried.pop_back_val();
   return carry(rest, to, step, carried, body);
 }

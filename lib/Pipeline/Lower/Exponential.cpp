@@ -9,8 +9,6 @@
 
 #include <numbers>
 
-#include "mlir/Dialect/Math/IR/Math.h"
-
 namespace weft::lower {
 
 Num expOfNegative(Num a) {
@@ -19,8 +17,7 @@ Num expOfNegative(Num a) {
     return code.exp(a);
   }
   // One instruction for 2^x, where the full exponential takes nine.
-  return code.num(
-      mlir::math::Exp2Op::create(code.getBuilder(), code.getLoc(), a * std::numbers::log2e));
+  return code.exp2OrZero(a * std::numbers::log2e);
 }
 
 } // namespace weft::lower

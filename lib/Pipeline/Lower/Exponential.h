@@ -14,7 +14,7 @@ namespace weft::lower {
 
 /// Returns the exponential of a number that is at most about zero, as of a logit less the greatest.
 /// For devices: in float32 the error is |a| units of the last place, so it is small where the
-/// result is not.
+/// result is not, and results below the least normal number are 0.
 Num expOfNegative(Num a);
 
 } // namespace weft::lower

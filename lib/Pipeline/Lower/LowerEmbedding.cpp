@@ -42,7 +42,7 @@ struct LowerEmbedding : HostModel<LowerEmbedding, EmbeddingOp> {
                   };
                   code.when(isHere, copyRow, clearRow);
                 },
-                {.areAlike = true});
+                {.areAlike = true, .fitWarps = true});
   }
 };
 
@@ -69,7 +69,7 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     });
   }
 
-  /// Each row of the table has a block, which reads the row's list of tokens. Long lists are cut at
+  /// Threads that share a row of the table read the row's list of tokens. Long lists are cut at
   /// multiples of kPart; an earlier phase sums the parts after the first cut.
   static void addByRows(Code &code, Buffer ids, Buffer gradient, Buffer output, Value offset) {
     int64_t tokens = ids.getElementCount(), rows = output.getSize(0), features = output.getSize(1);
@@ -78,38 +78,62 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     TokenLists lists(code, tokens, rows,
                      [&](Num i) { return rowOf(code, ids, i, offset, rows).first; });
     Buffer parts = code.lasting(type, {cuts, features});
-    auto sum = [&](Num from, Num to, function_ref<Num(Num, Num)> term, const Kept &sums) {
-      code.carryByFours(from, to, 1, {}, [&](Num place, ArrayRef<Num>) {
-        code.across(features, [&](Num h) { code.setKept(sums, code.kept(sums) + term(place, h)); });
-        return Nums();
-      });
-    };
+    Pieces pieces(code, features);
     auto ofToken = [&](Num place, Num h) { return gradient(lists.tokenAt(place), h); };
-    auto makeSums = [&] {
-      Kept sums = code.keep(type, features);
-      code.across(features, [&](Num) { code.setKept(sums, code.real(type, 0)); });
-      return sums;
-    };
-    code.blocks(cuts, features, [&](Num cut) {
-      Num first = cut * kPart;
-      code.when(first < lists.countAll(), [&] {
-        Num row = lists.rowAt(first), end = lists.end(row), next = first + kPart;
-        code.when(lists.begin(row) < first, [&] {
-          Kept sums = makeSums();
-          sum(first, code.select(end < next, end, next), ofToken, sums);
-          code.across(features, [&](Num h) { parts.store(code.kept(sums), cut, h); });
+    pieces.forAll(cuts, [&](Num cut, Num first) {
+      Num begin = cut * kPart;
+      code.when(begin < lists.countAll(), [&] {
+        Num row = lists.rowAt(begin), end = lists.end(row), next = begin + kPart;
+        code.when(lists.begin(row) < begin, [&] {
+          Kept sums = pieces.makeSums(type);
+          pieces.add(sums, first, begin, code.select(end < next, end, next), ofToken);
+          code.across(pieces.width, [&](Num h) { parts.store(code.kept(sums), cut, first + h); });
         });
       });
     });
-    code.blocks(rows, features, [&](Num row) {
+    pieces.forAll(rows, [&](Num row, Num first) {
       Num begin = lists.begin(row), end = lists.end(row), cut = begin / kPart + 1;
       Num firstEnd = code.select(end < cut * kPart, end, cut * kPart);
-      Kept sums = makeSums();
-      sum(begin, firstEnd, ofToken, sums);
-      sum(cut, (end + (kPart - 1)) / kPart, [&](Num part, Num h) { return parts(part, h); }, sums);
-      code.across(features, [&](Num h) { output.store(code.kept(sums), row, h); });
+      Kept sums = pieces.makeSums(type);
+      pieces.add(sums, first, begin, firstEnd, ofToken);
+      pieces.add(sums, first, cut, (end + (kPart - 1)) / kPart,
+                 [&](Num part, Num h) { return parts(part, h); });
+      code.across(pieces.width, [&](Num h) { output.store(code.kept(sums), row, first + h); });
     });
   }
+
+  /// Columns that threads sum together: what a warp loads at once where that divides a row, since
+  /// most rows have few tokens, and more warps wait for memory at the same time.
+  struct Pieces {
+    Pieces(Code &code, int64_t features)
+        : code(code),
+          count(features % (32 * code.countLanes()) == 0 ? features / (32 * code.countLanes()) : 1),
+          width(features / count) {}
+
+    /// Runs `body(row, first column)`.
+    void forAll(int64_t rows, function_ref<void(Num, Num)> body) {
+      code.blocks(rows * count, width,
+                  [&](Num i) { body(i / count, code.remainder(i, count) * width); });
+    }
+
+    Kept makeSums(Type type) {
+      Kept sums = code.keep(type, width);
+      code.across(width, [&](Num) { code.setKept(sums, code.real(type, 0)); });
+      return sums;
+    }
+
+    /// Adds the terms at the places from `from` to before `to` for the columns from `first`.
+    void add(const Kept &sums, Num first, Num from, Num to, function_ref<Num(Num, Num)> term) {
+      code.carryByFours(from, to, 1, {}, [&](Num place, ArrayRef<Num>) {
+        code.across(width,
+                    [&](Num h) { code.setKept(sums, code.kept(sums) + term(place, first + h)); });
+        return Nums();
+      });
+    }
+
+    Code &code;
+    int64_t count, width;
+  };
 
   static constexpr int64_t kPart = 64;
 };

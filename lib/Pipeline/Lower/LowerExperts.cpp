@@ -5,8 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockSums.h"
 #include "Models.h"
 #include "Tiles.h"
+
+#include "weft-rt/DeviceImage.h"
 
 namespace weft::lower {
 
@@ -37,7 +40,8 @@ Num forTokens(Code &code, Buffer mask, Num group, Num expert, int64_t slots,
 }
 
 /// The results of forTokens in a kernel's memory, for devices: each thread takes one expert and a
-/// chunk of a group's tokens, so that neighbors read neighboring elements of the mask.
+/// chunk of a group's tokens, so that neighbors read neighboring elements of the mask. Chunks are
+/// short, since a thread waits for memory several times for each; blocks add up their counts.
 class SlotTable {
 public:
   SlotTable(Code &code, Buffer mask, int64_t slots)
@@ -46,40 +50,16 @@ public:
         none(code.real(mask.getElementType(), 0)) {
     Type i32 = code.getBuilder().getI32Type();
     counts = code.lasting(i32, {groups, chunks, experts});
+    totals = code.lasting(i32, {groups, experts});
     code.parallelAll({groups, chunks, experts}, [&](ArrayRef<Num> at) {
       Num count = forChunk(at, code.index(0), [](Num, Num, Num) {});
       counts.store(code.toInt32(count), at);
     });
+    addChunks();
   }
 
-  /// Runs `visit(group, token, expert, slot, isHere)` for all tokens and experts, in a phase;
-  /// `slot` is that of forTokens if `isHere`.
-  void forAll(llvm::function_ref<void(Num, Num, Num, Num, Num)> visit) {
-    code.parallelAll({groups, chunks, experts}, [&](ArrayRef<Num> at) {
-      forChunk(at, countBefore(at[0], at[1], at[2]), [&](Num token, Num goes, Num slot) {
-        Num isHere = code.lessUnsigned(slot, code.select(goes, code.index(slots), code.index(0)));
-        visit(at[0], token, at[2], slot, isHere);
-      });
-    });
-  }
-
-  /// Counts a group's tokens for an expert in the chunks before `chunk`.
-  Num countBefore(Num group, Num chunk, Num expert) {
-    return code
-        .carryByFours(code.index(0), chunk, 1, {code.index(0)},
-                      [&](Num i, ArrayRef<Num> sum) {
-                        return Nums{sum[0] + code.toIndex(counts(group, i, expert))};
-                      })
-        .front();
-  }
   /// Returns the number of tokens of each group for each expert.
-  Buffer makeTotals() {
-    Buffer totals = code.lasting(code.getBuilder().getI32Type(), {groups, experts});
-    code.parallelAll({groups, experts}, [&](ArrayRef<Num> at) {
-      totals.store(code.toInt32(countBefore(at[0], code.index(chunks), at[1])), at);
-    });
-    return totals;
-  }
+  Buffer getTotals() const { return totals; }
   /// Returns the slot of each token at each expert, or -1.
   Buffer makeSlots() {
     Buffer table = code.lasting(code.getBuilder().getI32Type(), {groups, tokens, experts});
@@ -99,7 +79,52 @@ public:
   }
 
 private:
-  static constexpr int64_t kChunk = 64;
+  /// The tokens of a chunk, and the experts of a block that adds up counts: those of one transfer.
+  static constexpr int64_t kChunk = 16, kExperts = 8;
+
+  /// Runs `visit(group, token, expert, slot, isHere)` for all tokens and experts, in a phase;
+  /// `slot` is that of forTokens if `isHere`.
+  void forAll(llvm::function_ref<void(Num, Num, Num, Num, Num)> visit) {
+    code.parallelAll({groups, chunks, experts}, [&](ArrayRef<Num> at) {
+      forChunk(at, code.toIndex(counts.load(at)), [&](Num token, Num goes, Num slot) {
+        Num isHere = code.lessUnsigned(slot, code.select(goes, code.index(slots), code.index(0)));
+        visit(at[0], token, at[2], slot, isHere);
+      });
+    });
+  }
+
+  /// Makes of the count of each chunk that of the chunks before it, and the totals. A block takes a
+  /// group and kExperts experts; some threads share the chunks of each expert.
+  void addChunks() {
+    int64_t shares = rt::kBlockThreads / kExperts, share = llvm::divideCeil(chunks, shares);
+    SmallVector<int64_t> sizes = {groups, int64_t(llvm::divideCeil(experts, kExperts))};
+    Type i32 = code.getBuilder().getI32Type();
+    code.blocks(Code::countOf(sizes), rt::kBlockThreads * code.countLanes(), [&](Num block) {
+      Nums place = code.placeOf(block, sizes);
+      Num column = code.remainder(code.thread(), kExperts), number = code.thread() / kExperts;
+      Num group = place[0], expert = place[1] * kExperts + column, isExpert = expert < experts;
+      expert = code.select(isExpert, expert, code.index(experts - 1));
+      Num from = number * share, end = from + share, last = code.index(chunks);
+      from = code.select(from < last, from, last), end = code.select(end < last, end, last);
+      auto add = [&](Num start, function_ref<void(Num, Num)> visit) {
+        auto next = [&](Num i, ArrayRef<Num> sum) {
+          Num own = counts(group, i, expert);
+          visit(i, sum[0]);
+          return Nums{sum[0] + own};
+        };
+        return code.carryByFours(from, end, 1, {start}, next).front();
+      };
+      Num own = add(code.constant(i32, code.getBuilder().getI32IntegerAttr(0)), [](Num, Num) {});
+      Buffer slots = slotsForSums(code, i32, kExperts);
+      auto [before, total] = sumsBefore(code, own, kExperts, slots, code.index(0));
+      code.when(isExpert, [&, before = before, total = total] {
+        add(before, [&](Num i, Num sum) { counts.store(sum, group, i, expert); });
+        code.when(number == int64_t(0), [&] { totals.store(total, group, expert); });
+      });
+      // The next round may use the slots.
+      code.barrier();
+    });
+  }
 
   /// Visits the tokens of a chunk, with `first` slots used before; returns how many are used then.
   Num forChunk(ArrayRef<Num> at, Num first, llvm::function_ref<void(Num, Num, Num)> visit) {
@@ -116,7 +141,7 @@ private:
   }
 
   Code &code;
-  Buffer mask, counts;
+  Buffer mask, counts, totals;
   int64_t slots, groups, tokens, experts, chunks;
   Num none;
 };
@@ -144,13 +169,13 @@ struct LowerDispatch : HostModel<LowerDispatch, DispatchOp> {
     });
   }
 
-  /// Each slot has a block.
+  /// Each slot has a warp or a block.
   static void lowerForDevice(Code &code, Buffer x, Buffer weights, Buffer mask, Buffer y) {
     int64_t slots = y.getSize(2), hidden = y.getSize(3);
     SlotTable table(code, mask, slots);
-    Buffer tokens = table.makeTokens(), totals = table.makeTotals();
+    Buffer tokens = table.makeTokens(), totals = table.getTotals();
     Num zero = code.real(y.getElementType(), 0);
-    code.blocks(y.rows().getSize(0), hidden, [&](Num row) {
+    auto fillSlot = [&](Num row) {
       Nums at = code.placeOf(row, y.getShape().drop_back());
       Num expert = at[0], group = at[1], slot = at[2];
       auto take = [&] {
@@ -162,26 +187,39 @@ struct LowerDispatch : HostModel<LowerDispatch, DispatchOp> {
       code.when(slot < code.toIndex(totals(group, expert)), take, [&] {
         code.across(hidden, [&](Num h) { y.store(zero, expert, group, slot, h); });
       });
-    });
+    };
+    code.blocks(y.rows().getSize(0), hidden, fillSlot, {.fitWarps = true});
   }
 };
 
-/// Runs `body` in a block for each token of `tokens` [group, token, hidden]; for devices.
-void forTokenBlocks(Code &code, Buffer tokens, llvm::function_ref<void(Num, Num)> body) {
-  code.blocks(tokens.rows().getSize(0), tokens.getSize(2), [&](Num row) {
+/// Runs `body` in a warp or a block for each token of `tokens` [group, token, hidden]; for devices.
+void forTokenRounds(Code &code, Buffer tokens, llvm::function_ref<void(Num, Num)> body) {
+  auto run = [&](Num row) {
     Nums at = code.placeOf(row, tokens.getShape().drop_back());
     body(at[0], at[1]);
-  });
+  };
+  code.blocks(tokens.rows().getSize(0), tokens.getSize(2), run, {.fitWarps = true});
 }
 
-/// Runs `body(expert, slot, hasSlot)` for each expert in order, with a token's slots of
-/// SlotTable::makeSlots.
+/// Runs `body(expert, slot)` for each expert that has the token, in order, with the slots of
+/// SlotTable::makeSlots. Loads those of some experts together.
 void forExperts(Code &code, Buffer slots, Num group, Num token,
-                llvm::function_ref<void(Num, Num, Num)> body) {
-  code.loop(0, slots.getSize(2), [&](Num expert) {
-    Num slot = code.toIndex(slots(group, token, expert));
-    body(expert, slot, code.index(-1) < slot);
-  });
+                llvm::function_ref<void(Num, Num)> body) {
+  constexpr int64_t kTogether = 8;
+  int64_t experts = slots.getSize(2), whole = experts / kTogether * kTogether;
+  auto visit = [&](Num first, int64_t count) {
+    Nums found;
+    for (int64_t i = 0; i < count; ++i) {
+      found.push_back(slots(group, token, first + i));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      Num slot = code.toIndex(found[i]);
+      code.when(code.index(-1) < slot, [&] { body(first + i, slot); });
+    }
+  };
+  code.loop(code.index(0), code.index(whole), kTogether,
+            [&](Num first) { visit(first, kTogether); });
+  visit(code.index(whole), experts - whole);
 }
 
 /// Two experts may have the same token, so threads of a host share the columns.
@@ -214,15 +252,13 @@ struct LowerCombine : HostModel<LowerCombine, CombineOp> {
     int64_t hidden = y.getSize(2);
     Buffer slots = SlotTable(code, mask, x.getSize(2)).makeSlots();
     Num zero = code.real(y.getElementType(), 0);
-    forTokenBlocks(code, y, [&](Num group, Num token) {
+    forTokenRounds(code, y, [&](Num group, Num token) {
       Kept sums = code.keep(y.getElementType(), hidden);
       code.across(hidden, [&](Num) { code.setKept(sums, zero); });
-      forExperts(code, slots, group, token, [&](Num expert, Num slot, Num hasSlot) {
-        code.when(hasSlot, [&] {
-          Num weight = weights(group, token, expert);
-          code.across(hidden, [&](Num h) {
-            code.setKept(sums, code.kept(sums) + weight * x(expert, group, slot, h));
-          });
+      forExperts(code, slots, group, token, [&](Num expert, Num slot) {
+        Num weight = weights(group, token, expert);
+        code.across(hidden, [&](Num h) {
+          code.setKept(sums, code.kept(sums) + weight * x(expert, group, slot, h));
         });
       });
       code.across(hidden, [&](Num h) { y.store(code.kept(sums), group, token, h); });
@@ -258,16 +294,13 @@ struct LowerSlotProducts : HostModel<LowerSlotProducts, SlotProductsOp> {
     int64_t hidden = x.getSize(2);
     Buffer table = SlotTable(code, mask, slots.getSize(2)).makeSlots();
     Num zero = code.real(y.getElementType(), 0);
-    forTokenBlocks(code, x, [&](Num group, Num token) {
-      forExperts(code, table, group, token, [&](Num expert, Num slot, Num hasSlot) {
-        auto multiply = [&] {
-          Num sum = code.sum(y.getElementType(), 0, hidden, [&](Num h) {
-            return x(group, token, h) * slots(expert, group, slot, h);
-          });
-          code.once([&] { y.store(sum, group, token, expert); });
-        };
-        code.when(hasSlot, multiply,
-                  [&] { code.once([&] { y.store(zero, group, token, expert); }); });
+    forTokenRounds(code, x, [&](Num group, Num token) {
+      code.across(y.getSize(2), [&](Num expert) { y.store(zero, group, token, expert); });
+      forExperts(code, table, group, token, [&](Num expert, Num slot) {
+        Num sum = code.sum(y.getElementType(), 0, hidden, [&](Num h) {
+          return x(group, token, h) * slots(expert, group, slot, h);
+        });
+        code.once([&] { y.store(sum, group, token, expert); });
       });
     });
   }

@@ -24,19 +24,26 @@ struct RowStatistics {
   Num normalize(Num x) const { return mean ? (x - mean) * factor : x * factor; }
 };
 
+/// Returns the mean of `count` numbers with the sum `sum`. A device's division takes much longer
+/// than its multiplication, and all threads wait for it.
+Num meanOf(Code &code, Num sum, int64_t count) {
+  return code.isForDevice() ? sum * (1.0 / double(count)) : sum / count;
+}
+
 RowStatistics computeStatistics(Code &code, NormKind kind, Buffer x, Num row, double epsilon) {
   Type type = x.getElementType();
   int64_t columns = x.getSize(1);
   RowStatistics statistics;
   if (kind == NormKind::Layer) {
-    statistics.mean = code.sum(type, 0, columns, [&](Num j) { return x(row, j); }) / columns;
+    Num sum = code.sum(type, 0, columns, [&](Num j) { return x(row, j); });
+    statistics.mean = meanOf(code, sum, columns);
   }
-  Num tiles = code.sum(type, 0, columns, [&](Num j) {
+  Num squares = code.sum(type, 0, columns, [&](Num j) {
     Num value = x(row, j);
     Num distance = statistics.mean ? value - statistics.mean : value;
     return distance * distance;
   });
-  statistics.factor = code.real(type, 1) / code.sqrt(tiles / columns + epsilon);
+  statistics.factor = code.real(type, 1) / code.sqrt(meanOf(code, squares, columns) + epsilon);
   return statistics;
 }
 
@@ -148,29 +155,91 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     };
     if (op.getKind() == NormKind::Layer) {
       Nums means = sumBoth([](Num value, Num scaled) { return Nums{value, scaled}; });
-      row.statistics.mean = means[0] / columns;
-      row.mean = means[1] / columns;
+      row.statistics.mean = meanOf(code, means[0], columns);
+      row.mean = meanOf(code, means[1], columns);
     }
     Nums totals = sumBoth([&](Num value, Num scaled) {
       Num distance = row.statistics.mean ? value - row.statistics.mean : value;
       return Nums{distance * distance, scaled * distance};
     });
-    Num variance = totals[0] / columns + op.getEpsilon().convertToDouble();
+    Num variance = meanOf(code, totals[0], columns) + op.getEpsilon().convertToDouble();
     row.statistics.factor = code.real(type, 1) / code.sqrt(variance);
-    row.along = totals[1] / columns * row.statistics.factor;
+    row.along = meanOf(code, totals[1], columns) * row.statistics.factor;
     return row;
   }
 
-  /// Returns as many as a device of 132 multiprocessors runs at once, by the registers for the sums
-  /// of a thread's columns; blocks run several if rows are short.
-  static int64_t countBlocks(Code &code, int64_t columns) {
-    constexpr int64_t kThreads = rt::kBlockThreads;
-    int64_t chunks = columns / code.countLanes();
-    int64_t each = chunks <= kThreads ? 3 : chunks <= 2 * kThreads ? 2 : 1;
-    return 132 * each * code.countRounds(columns);
+  /// Returns how many rounds share the rows: those of as many blocks as a device of 132
+  /// multiprocessors runs at once, by the registers of a thread with `sums` sums for each column.
+  static int64_t countShares(Code &code, int64_t rows, int64_t columns, int64_t sums) {
+    constexpr int64_t kRegisters = 65536, kThreads = rt::kBlockThreads;
+    int64_t chunks = llvm::divideCeil(columns, code.countLanes());
+    int64_t rounds = code.countRounds(columns);
+    int64_t threads = rounds > 1 || chunks > kThreads ? kThreads : llvm::alignTo(chunks, 32);
+    int64_t each = chunks > 2 * kThreads ? 1
+                   : chunks > kThreads   ? 2
+                                         : kRegisters / (threads * (72 + 8 * sums));
+    return rounds * std::min<int64_t>(llvm::divideCeil(rows, rounds), 132 * each);
   }
 
-  /// Blocks share the rows. Each keeps its sums for the gradients of scale and bias in registers; a
+  /// The sums of a round's rows for the gradients of scale and bias, in registers.
+  struct Sums {
+    Sums(Code &code, Type type, int64_t columns, int64_t count)
+        : code(code), type(type), columns(columns) {
+      for (int64_t i = 0; i < count; ++i) {
+        kept.push_back(code.keep(type, columns));
+      }
+      code.across(columns, [&](Num) {
+        for (const Kept &sum : kept) {
+          code.setKept(sum, code.real(type, 0));
+        }
+      });
+    }
+
+    void add(Num gradient, Num normalized) {
+      code.setKept(kept[0], code.kept(kept[0]) + gradient * normalized);
+      if (kept.size() > 1) {
+        code.setKept(kept[1], code.kept(kept[1]) + gradient);
+      }
+    }
+
+    /// Adds up the sums of a block's `rounds`, in a fixed order; the first round has the result.
+    void combine(Num round, int64_t rounds) {
+      if (rounds == 1) {
+        return;
+      }
+      int64_t half = rounds / 2;
+      Buffer slots = code.shared(type, {half, int64_t(kept.size()), columns});
+      for (; half >= 1; half /= 2) {
+        code.when(code.lessUnsigned(round - half, code.index(half)), [&] {
+          forAll([&](const Kept &sum, Num i, Num j) {
+            slots.store(code.kept(sum), round - half, i, j);
+          });
+        });
+        code.barrier();
+        code.when(round < half, [&] {
+          forAll([&](const Kept &sum, Num i, Num j) {
+            code.setKept(sum, code.kept(sum) + slots(round, i, j));
+          });
+        });
+        code.barrier();
+      }
+    }
+
+    void forAll(function_ref<void(const Kept &, Num, Num)> body) {
+      code.across(columns, [&](Num j) {
+        for (auto [number, sum] : llvm::enumerate(kept)) {
+          body(sum, code.index(static_cast<int64_t>(number)), j);
+        }
+      });
+    }
+
+    Code &code;
+    Type type;
+    int64_t columns;
+    llvm::SmallVector<Kept> kept;
+  };
+
+  /// Rounds share the rows. Each keeps its sums for the gradients of scale and bias in registers; a
   /// later phase adds up the blocks' sums.
   static void lowerForDevice(Code &code, NormGradOp op, NormGradOp::Adaptor operands,
                              ValueRange results) {
@@ -180,51 +249,42 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     Buffer inputGradient = code.buffer(results[0]).rows();
     Type type = x.getElementType();
     int64_t rows = x.getSize(0), columns = x.getSize(1);
-    int64_t blocks = std::min(rows, countBlocks(code, columns)),
-            sums = static_cast<int64_t>(results.size()) - 1;
+    int64_t count = static_cast<int64_t>(results.size()) - 1;
+    int64_t all = countShares(code, rows, columns, count), rounds = code.countRounds(columns);
     bool isLayer = op.getKind() == NormKind::Layer;
-    Buffer parts = code.lasting(type, {sums, blocks, columns});
+    Buffer parts = code.lasting(type, {count, all / rounds, columns});
 
-    code.blocks(blocks, columns, [&](Num block) {
-      llvm::SmallVector<Kept> kept;
-      for (int64_t i = 0; i < sums; ++i) {
-        kept.push_back(code.keep(type, columns));
-      }
-      code.across(columns, [&](Num) {
-        for (const Kept &sum : kept) {
-          code.setKept(sum, code.real(type, 0));
-        }
-      });
-      code.loop(block, code.index(rows), blocks, [&](Num i) {
+    code.blocks(all, columns, [&](Num first) {
+      Sums sums(code, type, columns, count);
+      code.loop(first, code.index(rows), all, [&](Num i) {
         Row row = computeRowAtOnce(code, op, x, gradient, scale, i);
         code.across(columns, [&](Num j) {
           Num g = gradient(i, j), normalized = row.statistics.normalize(x(i, j));
-          code.setKept(kept[0], code.kept(kept[0]) + g * normalized);
-          if (sums > 1) {
-            code.setKept(kept[1], code.kept(kept[1]) + g);
-          }
+          sums.add(g, normalized);
           Num rest = g * scale(j) - normalized * row.along;
           inputGradient.store((isLayer ? rest - row.mean : rest) * row.statistics.factor, i, j);
         });
       });
-      code.across(columns, [&](Num j) {
-        for (auto [number, sum] : llvm::enumerate(kept)) {
-          parts.store(code.kept(sum), code.index(static_cast<int64_t>(number)), block, j);
-        }
+      Num round = code.remainder(first, rounds), block = first / rounds;
+      sums.combine(round, rounds);
+      code.when(round == int64_t(0), [&] {
+        sums.forAll(
+            [&](const Kept &sum, Num i, Num j) { parts.store(code.kept(sum), i, block, j); });
       });
     });
     auto partsOf = [&](Num block, Num column) {
       Nums values;
-      for (int64_t i = 0; i < sums; ++i) {
+      for (int64_t i = 0; i < count; ++i) {
         values.push_back(parts(code.index(i), block, column));
       }
       return values;
     };
-    sumColumns(code, {type, sums}, blocks, columns, partsOf, [&](Num column, ArrayRef<Num> totals) {
-      for (auto [total, result] : llvm::zip_equal(totals, results.drop_front())) {
-        code.buffer(result).store(total, column);
-      }
-    });
+    sumColumns(code, {type, count}, all / rounds, columns, partsOf,
+               [&](Num column, ArrayRef<Num> totals) {
+                 for (auto [total, result] : llvm::zip_equal(totals, results.drop_front())) {
+                   code.buffer(result).store(total, column);
+                 }
+               });
   }
 
   /// The input's gradient may take over the input or the gradient; see LowerNorm.

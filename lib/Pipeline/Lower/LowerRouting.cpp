@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockSums.h"
 #include "Models.h"
+
+#include "weft-rt/DeviceImage.h"
 
 #include <limits>
 
@@ -239,6 +242,80 @@ struct LowerTopK : HostModel<LowerTopK, TopKOp> {
 // CumulativeSum
 //===----------------------------------------------------------------------===//
 
+/// Cumulative sums in one pass over memory, for devices: a block takes some neighboring columns,
+/// and in each turn its threads load kRows elements each, exchange their sums, and write the
+/// results. `x` and `y` are [outer, count, inner], and may be the same memory.
+class ColumnScan {
+public:
+  ColumnScan(Code &code, Buffer x, Buffer y, bool isReverse)
+      : code(code), x(x), y(y), isReverse(isReverse), count(x.getSize(1)), inner(x.getSize(2)),
+        columns(std::min<int64_t>(kColumns, int64_t(llvm::PowerOf2Ceil(uint64_t(inner))))),
+        groups(llvm::divideCeil(inner, columns)), turn(kThreads / columns * kRows) {}
+
+  /// Returns true if blocks keep most multiprocessors of a large device busy, or need few turns.
+  bool hasEnoughBlocks() const { return x.getSize(0) * groups >= 132 || count <= 4 * turn; }
+
+  void run() {
+    Type type = x.getElementType();
+    code.blocks(x.getSize(0) * groups, kThreads * code.countLanes(), [&](Num block) {
+      outer = block / groups;
+      column = code.remainder(code.thread(), columns);
+      place = code.remainder(block, groups) * columns + column;
+      // Turns use the slots alternately, so that one barrier is enough.
+      Buffer slots = slotsForSums(code, type, columns, 2);
+      code.carry(code.index(0), code.index(llvm::divideCeil(count, turn)), 1, {code.real(type, 0)},
+                 [&](Num number, ArrayRef<Num> total) {
+                   return Nums{takeTurn(number, total.front(), slots)};
+                 });
+      // The next round may use the slots again.
+      code.barrier();
+    });
+  }
+
+private:
+  static constexpr int64_t kThreads = rt::kBlockThreads;
+  /// The elements of a thread in a turn, and the columns of a block, which memory transfers at
+  /// once.
+  static constexpr int64_t kRows = 16, kColumns = 8;
+
+  /// Returns the sum of all elements up to this turn's last; `total` is that of the turns before.
+  Num takeTurn(Num number, Num total, Buffer slots) {
+    Num share = code.thread() / columns, first = number * turn + share * kRows;
+    Num zero = code.real(x.getElementType(), 0), own = zero;
+    Nums values;
+    for (int64_t i = 0; i < kRows; ++i) {
+      Num value = x(outer, rowOf(first + i), inside());
+      values.push_back(fits() ? value : code.select(isHere(first + i), value, zero));
+      own = own + values.back();
+    }
+    auto [before, all] = sumsBefore(code, own, columns, slots, code.remainder(number, 2));
+    Num sum = total + before;
+    for (int64_t i = 0; i < kRows; ++i) {
+      auto store = [&] { y.store(sum, outer, rowOf(first + i), place); };
+      fits() ? store() : code.when(isHere(first + i), store);
+      sum = sum + values[i];
+    }
+    return total + all;
+  }
+
+  /// Returns true if all threads have elements in all turns.
+  bool fits() const { return count % turn == 0 && inner % columns == 0; }
+  Num isHere(Num row) { return (row < count) & (place < inner); }
+  /// Addresses of loads are valid even where there is no element.
+  Num rowOf(Num row) {
+    row = fits() ? row : code.select(row < count, row, code.index(count - 1));
+    return isReverse ? code.index(count - 1) - row : row;
+  }
+  Num inside() { return fits() ? place : code.select(place < inner, place, code.index(inner - 1)); }
+
+  Code &code;
+  Buffer x, y;
+  bool isReverse;
+  int64_t count, inner, columns, groups, turn;
+  /// Those of this thread: the first index, the column in the block, and the last index.
+  Num outer, column, place;
+};
+
 struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
   static void lower(Code &code, CumulativeSumOp op, CumulativeSumOp::Adaptor operands,
                     ValueRange results) {
@@ -252,7 +329,8 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
     Buffer x = whole.view({outer, count, inner});
     Buffer y = code.buffer(results[0]).view({outer, count, inner});
     if (code.isForDevice() && count > kLeastChunk) {
-      lowerForDevice(code, x, y, op.getReverse());
+      ColumnScan scan(code, x, y, op.getReverse());
+      scan.hasEnoughBlocks() ? scan.run() : sumChunks(code, x, y, op.getReverse());
       return;
     }
     Num last = code.index(count - 1);
@@ -268,9 +346,10 @@ struct LowerCumulativeSum : HostModel<LowerCumulativeSum, CumulativeSumOp> {
     });
   }
 
-  /// Threads take chunks of the summed dimension: first they sum up all chunks, then each continues
-  /// from the sums of the chunks before its own. `x` and `y` are [outer, count, inner].
-  static void lowerForDevice(Code &code, Buffer x, Buffer y, bool isReverse) {
+  /// For few columns of many elements: threads take chunks of the summed dimension. First they sum
+  /// up all chunks, then each continues from the sums of the chunks before its own. `x` and `y` are
+  /// [outer, count, inner].
+  static void sumChunks(Code &code, Buffer x, Buffer y, bool isReverse) {
     int64_t count = x.getSize(1), chunk = kLeastChunk;
     while (chunk * chunk < count) {
       chunk *= 2;

@@ -7,15 +7,21 @@
 
 #include "TokenLists.h"
 
+#include "BlockSums.h"
+
+#include "weft-rt/DeviceImage.h"
+
 namespace weft::lower {
 
 using namespace mlir;
 
 namespace {
 
-/// The tokens of a thread's chunk, and the most ranges: together as many threads as devices run,
-/// and few counts to add up.
-constexpr int64_t kChunk = 512, kMostRanges = 512;
+/// The tokens of a thread's chunk, and the most ranges, for each of which a block has a thread:
+/// together as many threads as devices run, and few counts to add up.
+constexpr int64_t kChunk = 256, kMostRanges = rt::kMostBlockThreads;
+/// The counts that a thread loads together.
+constexpr int64_t kTogether = 16;
 
 } // namespace
 
@@ -51,13 +57,6 @@ Num TokenLists::endOf(Num range) const {
 }
 Num TokenLists::rowAt(Num place) const { return code.toIndex(sortedRows(place)); }
 
-Num TokenLists::sumBefore(Num count, function_ref<Num(Num, Num)> term) {
-  return code
-      .carryByFours(code.index(0), count, 1, {code.index(0)},
-                    [&](Num i, ArrayRef<Num> sum) { return Nums{sum[0] + term(i, sum[0])}; })
-      .front();
-}
-
 /// Visits the tokens of a chunk whose rows are in a range. Their places count up from `first`;
 /// returns the place after the last.
 Num TokenLists::forChunk(RowOf rowOf, Num number, Num range, Num first, Visit visit) {
@@ -82,19 +81,26 @@ void TokenLists::countChunks(RowOf rowOf) {
   });
 }
 
+/// One block, with a thread for each range.
 void TokenLists::addChunks() {
-  code.parallel(ranges, [&](Num range) {
+  int64_t width = 2 * kMostRanges * code.countLanes();
+  code.blocks(1, width, [&](Num) {
+    Num range = code.thread(), isRange = range < ranges, none = code.index(0);
+    // Other threads visit no chunk.
+    Num end = code.select(isRange, code.index(chunks), none);
     // From here on the counts of each chunk are those of the chunks before it.
-    Num total = sumBefore(code.index(chunks), [&](Num number, Num before) {
+    auto next = [&](Num number, ArrayRef<Num> before) {
       Num own = code.toIndex(counts(number, range));
-      counts.store(code.toInt32(before), number, range);
-      return own;
+      counts.store(code.toInt32(before[0]), number, range);
+      return Nums{before[0] + own};
+    };
+    Num total = code.toInt32(code.carryByFours(none, end, 1, {none}, next, kTogether).front());
+    Buffer slots = slotsForSums(code, total.getType(), 1);
+    Num start = sumsBefore(code, total, 1, slots, none).first;
+    code.when(isRange, [&] {
+      totals.store(total, range);
+      starts.store(start, range);
     });
-    totals.store(code.toInt32(total), range);
-  });
-  code.parallel(ranges, [&](Num range) {
-    Num start = sumBefore(range, [&](Num other, Num) { return code.toIndex(totals(other)); });
-    starts.store(code.toInt32(start), range);
   });
 }
 

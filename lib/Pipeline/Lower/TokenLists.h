@@ -47,8 +47,6 @@ private:
   void list(Num row, Num from, Num end, Num place);
   Num endOf(Num range) const;
   Num forChunk(RowOf rowOf, Num chunk, Num range, Num first, Visit visit);
-  /// Returns the sum of `term(i, sum of the terms before)`.
-  Num sumBefore(Num count, llvm::function_ref<Num(Num, Num)> term);
 
   Code &code;
   int64_t tokens, rows;

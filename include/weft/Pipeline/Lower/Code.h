@@ -171,6 +171,9 @@ struct Rounds {
   bool areRows = false;
   /// All rounds have loops of the same lengths, so that one warp may run several rounds.
   bool areAlike = false;
+  /// If rounds are many, a warp may take one whose columns are a few chunks for each of its
+  /// threads: rounds do not use `barrier` and `shared`.
+  bool fitWarps = false;
 };
 
 /// Builds IR at an insertion point inside of a function.
@@ -223,7 +226,9 @@ public:
   /// `once` may write to memory; the threads share the work of `sum`, `sums` and `maximum`, and all
   /// get the results. On a host this is `parallel`.
   void blocks(int64_t count, int64_t width, llvm::function_ref<void(Num)> body, Rounds rounds = {});
-  /// Returns how many rounds of such a loop a device's block of threads runs at once.
+  /// Returns how many rounds of such a loop a device's block of threads runs at once, if rounds are
+  /// not alike and do not fit warps. If the number of rounds is a multiple, all warps of a block
+  /// run a round, and may exchange values by shared memory.
   int64_t countRounds(int64_t width) const;
   /// Returns true if the memory of `keep` for `across(count)` in such a loop fits a few registers.
   bool keepsLittle(int64_t count) const;
@@ -252,6 +257,8 @@ public:
   /// Returns the value of the thread of the same warp whose number differs in the bits of `mask`.
   /// All threads of the warp must call it. For devices.
   Num shuffle(Num value, int64_t mask);
+  /// Returns 2 to the power of a float32; 0 if that is below the least normal number. For devices.
+  Num exp2OrZero(Num a);
   /// Returns a + b, never fused with a product, so that threads that exchange values get equal
   /// bits.
   Num addUnfused(Num a, Num b);
@@ -270,10 +277,10 @@ public:
   Num sum(mlir::Type type, int64_t from, int64_t to, llvm::function_ref<Num(Num)> term) {
     return sum(type, index(from), index(to), term);
   }
-  /// Like `carry`, but unrolled by four, so that four rounds' loads are issued before the first
-  /// wait.
+  /// Like `carry`, but unrolled by four, or another number, so that four rounds' loads are issued
+  /// before the first wait.
   Nums carryByFours(Num from, Num to, int64_t step, llvm::ArrayRef<Num> start,
-                    llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body);
+                    llvm::function_ref<Nums(Num, llvm::ArrayRef<Num>)> body, int64_t together = 4);
   /// Returns a block's sums over the parts `first`, `first + step`… before `end`, of countThreads()
   /// * countLanes() numbers each. For devices.
   Nums sumsOfParts(mlir::Type type, Num first, Num end, int64_t step, int64_t count,
@@ -350,6 +357,8 @@ private:
   Nums carryChunks(int64_t count, llvm::ArrayRef<Num> start, Together body);
   /// The same for a row that may begin and end at unaligned addresses.
   Nums carryRow(llvm::ArrayRef<Num> start, Together body);
+  /// Returns true if a warp loads rounds of `width` columns at once, and rounds are many.
+  bool fitsWarp(int64_t count, int64_t width) const;
   void warps(int64_t count, int64_t chunks, llvm::function_ref<void(Num)> body, Rounds rounds);
   /// Returns what one thread carries over its numbers of the parts of `sumsOfParts`.
   Nums carryParts(Num first, Num end, int64_t step, llvm::ArrayRef<Num> start,

@@ -99,6 +99,7 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
     a block of that many threads takes each round together: the threads get their numbers from
     `@weft_device_thread` and synchronize by `@weft_device_barrier`; the 32 threads of a warp
     exchange values by `@weft_device_shuffle` and synchronize by `@weft_device_warp_barrier`.
+    `@weft_device_exp2` is a device's instruction for powers of two.
   }];
   let options = [
     Option<"forDevices", "for-devices", "bool", /*default=*/"false",
