@@ -118,17 +118,6 @@ void sumGroup(Code &code, BlockSums sums, const ColumnGroups &groups, Num group,
   code.barrier();
 }
 
-/// Returns how many blocks share a row, if rows are so few that devices would be idle; 0 if one
-/// block has it alone. All blocks but the last have as many chunks, which they load together.
-int64_t countSharing(Code &code, int64_t rows, int64_t columns) {
-  int64_t blocks = std::min(columns / kLeastChunk, kMostBlocks / rows);
-  if (blocks < 2) {
-    return 0;
-  }
-  int64_t chunks = columns / (kThreads * code.countLanes());
-  return llvm::divideCeil(chunks, llvm::alignTo(llvm::divideCeil(chunks, blocks), kTogether));
-}
-
 /// Blocks take turns at chunks of the size that their threads load at once; all blocks share the
 /// remainder in the end.
 void sumLongRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
@@ -167,6 +156,15 @@ void sumLongRows(Code &code, BlockSums sums, int64_t rows, int64_t columns,
 }
 
 } // namespace
+
+int64_t countSharing(Code &code, int64_t rows, int64_t columns) {
+  int64_t blocks = std::min(columns / kLeastChunk, kMostBlocks / rows);
+  if (blocks < 2) {
+    return 0;
+  }
+  int64_t chunks = columns / (kThreads * code.countLanes());
+  return llvm::divideCeil(chunks, llvm::alignTo(llvm::divideCeil(chunks, blocks), kTogether));
+}
 
 void sumWhole(Code &code, BlockSums sums, int64_t size, function_ref<Nums(Num)> terms,
               function_ref<void(ArrayRef<Num>)> finish) {

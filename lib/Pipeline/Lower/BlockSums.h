@@ -23,6 +23,11 @@ struct BlockSums {
   int64_t count = 1;
 };
 
+/// Returns how many blocks share a row of `columns` numbers, if rows are so few that devices would
+/// be idle; 0 if one block has it alone. They take turns at what a block's threads load at once,
+/// see `Code::sumsOfParts`; all but the last have as many such parts.
+int64_t countSharing(Code &code, int64_t rows, int64_t columns);
+
 /// Sums up `terms(i)` over [0, size); `finish` stores the sums.
 void sumWhole(Code &code, BlockSums sums, int64_t size, llvm::function_ref<Nums(Num)> terms,
               llvm::function_ref<void(llvm::ArrayRef<Num>)> finish);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockSums.h"
 #include "Models.h"
 #include "SharedTiles.h"
 #include "weft/Dialect/Weft/IR/Fp8Ops.h"
@@ -110,10 +111,9 @@ struct LowerAmax : HostModel<LowerAmax, AmaxOp> {
   /// Blocks take turns at parts of as many numbers as their threads load at once; one block
   /// combines their maxima with that of the remainder. Keeps NaN.
   static void lowerForDevice(Code &code, Buffer x, Buffer output) {
-    constexpr int64_t kLeastOfBlock = 8192, kMostBlocks = 1056;
     Bits bits(code, x.getElementType());
     int64_t size = x.getElementCount(), part = rt::kBlockThreads * code.countLanes();
-    int64_t blocks = std::min(size / kLeastOfBlock, kMostBlocks), parts = size / part;
+    int64_t blocks = countSharing(code, 1, size), parts = size / part;
     int64_t done = blocks > 1 ? parts * part : 0;
     Num none = code.real(x.getElementType(), 0);
     auto magnitude = [&](Num i) { return bits.toReal(bits.magnitude(bits.of(x(i)))); };
