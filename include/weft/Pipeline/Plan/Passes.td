@@ -79,11 +79,20 @@ def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
 }
 
 def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
-  let summary = "pads dimensions that the plan's axes do not cut into equal shards";
+  let summary = "pads dimensions that the plan's axes do not cut into equal shards, or that make "
+                "rows of matmuls unaligned";
   let description = [{
     Before: no tensor has a sharding, and every size is known. After: each dimension of inputs and
     ops that the plan cuts is a multiple of every number of shards that the plan cuts it into. What
-    only homes cut is left to pad-variables. Dimensions of one class
+    only homes cut is left to pad-variables.
+
+    With `align-rows`, rows of matmuls also begin at multiples of 16 bytes, as libraries of devices
+    ask: a dimension of variables that is contiguous in memory is padded so that every shard of it
+    is such a multiple, and the whole one of 128 bytes where that takes at most 1 % more. Dimensions
+    that cannot be padded stay as they are, and so do those over which padding would add more
+    operations than the unaligned matmuls have. See `MatmulRows.h`.
+
+    Dimensions of one class
     (`weft/Pipeline/Dimensions.h`) are padded alike. Variables, observed values, and ops whose
     results depend on the shape, as random numbers do, record the shape without padding
     (`unpadded`). The pass does nothing if the plan refuses padding. Fails where an op depends on
@@ -104,6 +113,7 @@ def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
     ListOption<"pins", "pins", "std::string",
                "pins such as dp=2, in place of a plan">,
+    Option<"alignRows", "align-rows", "bool", "false", "pad for aligned rows of matmuls">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
   let statistics = [
