@@ -125,13 +125,13 @@ def PadVariablesPass : Pass<"pad-variables", "::mlir::ModuleOp"> {
   let summary = "pads variables, between steps, that homes do not cut into equal shards";
   let description = [{
     Before: dimensions that ops cut divide, see pad-dimensions. After: so do those that the plan's
-    homes cut, as the variables are longer: they record their shape without padding (`unpadded`).
-    Ops on samples get tensors without it, by `weft.extract`, and their gradients get it, by
-    `weft.pad`; both need the padded dimension whole, so all-gathers come before and reduce-scatters
-    after them. `StoredValues.h` says which values are padded. Any dimension may be padded, hidden
-    too, and axes may be larger than a dimension. With `open`, the pass also pads variables that the
-    plan leaves open, so that the search may cut them over all ranks. The pass does nothing if the
-    plan refuses padding.
+    homes cut, of variables, of rounded copies and of sums of gradients, as the variables are
+    longer: they record their shape without padding (`unpadded`). Ops on samples get tensors
+    without it, by `weft.extract`, and their gradients get it, by `weft.pad`; both need the padded
+    dimension whole, so all-gathers come before and reduce-scatters after them. `StoredValues.h`
+    says which values are padded. Any dimension may be padded, hidden too, and axes may be larger
+    than a dimension. With `open`, the pass also pads variables that the plan leaves open, so that
+    the search may cut them over all ranks. The pass does nothing if the plan refuses padding.
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
