@@ -64,7 +64,7 @@ def rows_of(table):
 
 
 def as_compiled(bench, program):
-    """Compares registers and shared memory with the assembler's report, and stacks, which here count called functions."""
+    """Compares registers and shared memory with the assembler's report, and stacks, which count called functions."""
     module = bench.folder / "module.mlir"
     output_of(*compile_command(bench.binaries, "gpt2-tiny", MACHINE, 1, "dp=1"), "--target", "cuda", "--stop-after",
               "lower", "-o", module)
@@ -75,7 +75,8 @@ def as_compiled(bench, program):
     wrong = [f"{name} {row}, expected {expected.get(name)}" for name, row in rows.items()
              if [row["regs"], row["shared"]] != expected.get(name, [])[::2]
              or int(row["stack"].split(":")[0]) < int(expected[name][1])]
-    bench.expect("registers and memory as the assembler said", expected and rows.keys() == expected.keys() and not wrong,
+    is_same = expected and rows.keys() == expected.keys() and not wrong
+    bench.expect("registers and memory as the assembler said", is_same,
                  wrong or (rows.keys() ^ expected.keys()))
     times = [float(row["us"]) for row in rows.values() if row["us"]]
     bench.expect("the longest first", len(times) > 5 and times == sorted(times, reverse=True) and times[0] > 0, times)
@@ -112,8 +113,8 @@ def refusals(bench, program):
     if not Path("/usr/local/cuda/bin/cuobjdump").exists():
         done = run(sys.executable, alone, program, CUDA_HOME=str(bench.folder), PATH=str(bench.folder))
         bench.expect("no tools", done.returncode == 1 and re.search(
-            r"^inspect: found no cuobjdump and nvdisasm: looked in .*; utils/setup-cuda --inspect installs", done.stderr),
-            done.stderr)
+            r"^inspect: found no cuobjdump and nvdisasm: looked in .*; utils/setup-cuda --inspect installs",
+            done.stderr), done.stderr)
 
 
 def main():
