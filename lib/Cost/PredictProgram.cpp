@@ -38,10 +38,15 @@ public:
 
   double predict(const rt::Instruction &instruction) {
     switch (instruction.opcode) {
-    case rt::Opcode::Kernel:
-      return predictor.kernel(program.kernels[instruction.target].kind,
-                              kernelPrecision(instruction), instruction.cost.flops,
-                              instruction.cost.bytes);
+    case rt::Opcode::Kernel: {
+      const rt::Kernel &kernel = program.kernels[instruction.target];
+      std::optional<AttentionShape> shape;
+      if (kernel.attention) {
+        shape = {kernel.attention->keys, kernel.attention->features};
+      }
+      return predictor.kernel(kernel.kind, kernelPrecision(instruction), instruction.cost.flops,
+                              instruction.cost.bytes, shape);
+    }
     case rt::Opcode::Matmul: {
       const rt::Matmul &matmul = program.matmuls[instruction.target];
       desc::Precision precision = matmul.isTF32 ? desc::Precision::TF32 : precisionOf(matmul.type);

@@ -76,6 +76,10 @@ static bool isForTensorCores(desc::Precision precision) {
   return precision != desc::Precision::F64 && precision != desc::Precision::F32;
 }
 
+static std::array<double, 3> sidesOf(AttentionShape shape) {
+  return {double(shape.positions), double(shape.features), 1};
+}
+
 Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
   const desc::MeasuredSpec &measured = machine.device.measured;
   for (const desc::MatmulRate &rate : measured.matmuls) {
@@ -83,6 +87,18 @@ Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
         {{double(rate.m), double(rate.n), double(rate.k)}, rate.flops});
   }
   addBytesByBF16();
+  for (const desc::KernelRate &rate : measured.kernels) {
+    KernelRates &rates = kernels[rate.precision][rate.kind];
+    if (rate.positions && rate.flops) {
+      rates.flopsByShape.push_back(
+          {sidesOf({*rate.positions, rate.features.value_or(1)}), *rate.flops});
+    } else if (rate.flops) {
+      rates.flops = rate.flops;
+    }
+    if (rate.bytesPerSecond) {
+      rates.bytesPerSecond = rate.bytesPerSecond;
+    }
+  }
   for (const desc::MemoryRate &rate : measured.memory) {
     memory.push_back({double(rate.bytes), rate.bytesPerSecond});
   }
@@ -130,6 +146,10 @@ double Predictor::memorySeconds(double bytes) const {
   return bytes / rate;
 }
 
+double Predictor::fixedSeconds() const {
+  return machine.device.measured.launchSeconds + machine.device.measured.kernelSeconds;
+}
+
 double Predictor::matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
                          double bytes, Rows rows) const {
   double flops = 2.0 * double(m) * double(n) * double(k) * double(batch);
@@ -144,26 +164,41 @@ double Predictor::matmul(desc::Precision precision, int64_t m, int64_t n, int64_
   if (rows == Rows::Unaligned && isForTensorCores(precision)) {
     rate *= machine.device.measured.unalignedShare;
   }
-  return std::max(flops / rate, memorySeconds(bytes)) + machine.device.measured.launchSeconds;
+  return std::max(flops / rate, memorySeconds(bytes)) + fixedSeconds();
+}
+
+std::optional<double> Predictor::KernelRates::flopsOf(std::optional<AttentionShape> shape) const {
+  return shape && !flopsByShape.empty() ? interpolate(flopsByShape, sidesOf(*shape)) : flops;
+}
+
+const Predictor::KernelRates *Predictor::ratesOf(std::string_view kind,
+                                                 desc::Precision precision) const {
+  auto ofPrecision = kernels.find(precision);
+  if (ofPrecision == kernels.end()) {
+    return nullptr;
+  }
+  auto found = ofPrecision->second.find(kind);
+  return found == ofPrecision->second.end() ? nullptr : &found->second;
 }
 
 double Predictor::kernel(std::string_view kind, desc::Precision precision, double flops,
-                         double bytes) const {
-  auto measured = [&](desc::Precision written) {
-    const auto &kernels = machine.device.measured.kernels;
-    auto found = std::find_if(kernels.begin(), kernels.end(), [&](const desc::KernelRate &rate) {
-      return rate.kind == kind && rate.precision == written;
-    });
-    return found == kernels.end() ? std::nullopt : std::optional(found->flops);
+                         double bytes, std::optional<AttentionShape> shape) const {
+  std::optional<double> rate, memoryRate;
+  auto look = [&](desc::Precision read) {
+    if (const KernelRates *rates = ratesOf(kind, read)) {
+      rate = rate ? rate : rates->flopsOf(shape);
+      memoryRate = memoryRate ? memoryRate : rates->bytesPerSecond;
+    }
   };
-  std::optional<double> known = measured(precision);
-  if (!known && (precision == desc::Precision::BF16 || precision == desc::Precision::F16)) {
-    known = measured(desc::Precision::F32);
-    // A machine without a rate of float32 is assumed to compute in 16 bits.
-    precision = machine.device.peakFlopsF32 ? desc::Precision::F32 : precision;
+  look(precision);
+  if (precision == desc::Precision::BF16 || precision == desc::Precision::F16) {
+    look(desc::Precision::F32);
+    // Libraries compute in 16 bits, and so, it is assumed, machines without a rate of float32.
+    precision = machine.device.peakFlopsF32 && !shape ? desc::Precision::F32 : precision;
   }
-  double rate = known ? *known : peak(precision);
-  return std::max(flops / rate, memorySeconds(bytes)) + machine.device.measured.launchSeconds;
+  return std::max(flops / rate.value_or(peak(precision)),
+                  memoryRate ? bytes / *memoryRate : memorySeconds(bytes)) +
+         fixedSeconds();
 }
 
 /// The amount that one rank sends, in operands, and the number of its messages, by the formulas of

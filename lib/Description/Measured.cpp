@@ -66,14 +66,26 @@ static void checkMemory(const proto::Measured &measured, Fields &fields) {
 }
 
 static void checkKernels(const proto::Measured &measured, Fields &fields) {
-  std::set<std::pair<std::string, int>> seen;
+  std::set<std::tuple<std::string, int, int64_t, int64_t>> seen;
   for (int i = 0; i < measured.kernels_size(); ++i) {
     const proto::KernelRate &kernel = measured.kernels(i);
     Fields entry = fields.nested("kernels", i);
-    entry.required("machine_r7", {"kind", "precision", "flops"});
+    entry.required("machine_r7", {"kind", "precision"});
+    if (!kernel.has_flops() && !kernel.has_bytes_per_second()) {
+      entry.error("flops", "machine_r11", "missing, expected it or bytes_per_second");
+    }
+    if (kernel.has_positions() != kernel.has_features()) {
+      entry.error(kernel.has_positions() ? "features" : "positions", "machine_r11",
+                  "missing, expected positions and features together");
+    }
     entry.label("kind", "machine_r4", 64, "_");
     entry.real("flops", "machine_r4", rate);
-    checkNew(seen, {kernel.kind(), int(kernel.precision())}, entry, "kind", "kind and precision");
+    entry.real("bytes_per_second", "machine_r4", rate);
+    for (const char *side : {"positions", "features"}) {
+      entry.integer(side, "machine_r4", 1, longestSide);
+    }
+    checkNew(seen, {kernel.kind(), int(kernel.precision()), kernel.positions(), kernel.features()},
+             entry, "kind", "kind, precision, positions and features");
   }
 }
 
@@ -124,6 +136,7 @@ void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devic
   checkKernels(measured, fields);
   checkCollectives(measured, fields, devicesPerNode, hasCluster);
   fields.real("launch_seconds", "machine_r4", {.low = 0, .high = 1});
+  fields.real("kernel_seconds", "machine_r4", {.low = 0, .high = 1});
   fields.real("rendezvous_seconds", "machine_r4", {.low = 0, .high = 1});
   fields.real("unaligned_share", "machine_r4", {.low = 0, .high = 1, .above = true});
   if (devicesPerNode == 1) {
@@ -141,13 +154,26 @@ MeasuredSpec toSpec(const proto::Measured &measured) {
     spec.memory.push_back({memory.bytes(), memory.bytes_per_second()});
   }
   for (const proto::KernelRate &kernel : measured.kernels()) {
-    spec.kernels.push_back({kernel.kind(), Precision(kernel.precision()), kernel.flops()});
+    KernelRate &rate = spec.kernels.emplace_back();
+    rate.kind = kernel.kind();
+    rate.precision = Precision(kernel.precision());
+    if (kernel.has_flops()) {
+      rate.flops = kernel.flops();
+    }
+    if (kernel.has_bytes_per_second()) {
+      rate.bytesPerSecond = kernel.bytes_per_second();
+    }
+    if (kernel.has_positions()) {
+      rate.positions = kernel.positions();
+      rate.features = kernel.features();
+    }
   }
   for (const proto::CollectiveTime &collective : measured.collectives()) {
     spec.collectives.push_back({rt::CollectiveKind(collective.kind()), collective.ranks(),
                                 collective.bytes(), collective.seconds(), collective.nodes()});
   }
   spec.launchSeconds = measured.launch_seconds();
+  spec.kernelSeconds = measured.kernel_seconds();
   if (measured.has_rendezvous_seconds()) {
     spec.rendezvousSeconds = measured.rendezvous_seconds();
   }

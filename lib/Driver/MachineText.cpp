@@ -63,6 +63,22 @@ constexpr Format kFormats[] = {{"f32", desc::Precision::F32},   {"f64", desc::Pr
                                {"bf16", desc::Precision::BF16}, {"tf32", desc::Precision::TF32},
                                {"f16", desc::Precision::F16},   {"f8e4m3", desc::Precision::F8}};
 
+/// Returns what a device's shortest copy takes beyond its launch: no kernel takes less.
+double shortestKernel(const Object &object, double launchSeconds) {
+  std::vector<const Object *> copies = entriesOf(object, "memory");
+  const Object *shortest = copies.empty() ? nullptr : copies.front()->getObject("copy");
+  return shortest ? std::max(amount(*shortest, "seconds") - launchSeconds, 0.0) : 0;
+}
+
+/// Returns the part of a measured time that a rate predicts: on devices without the fixed times
+/// that predictions add, but at least a tenth, as the difference of nearly equal times means
+/// little.
+double workSeconds(const HostMeasurements &host, double seconds) {
+  const desc::MeasuredSpec &measured = host.machine.device.measured;
+  double fixed = host.deviceName.empty() ? 0 : measured.launchSeconds + measured.kernelSeconds;
+  return std::max(seconds - fixed, seconds / 10);
+}
+
 std::string refusalOf(const Object &entry) {
   std::string line;
   llvm::raw_string_ostream(line) << entry.getString("type").value_or("") << ", "
@@ -91,7 +107,7 @@ void readMatmuls(const Object &object, HostMeasurements &host) {
   for (const Object *entry : entriesOf(object, "products")) {
     auto side = [&](llvm::StringRef name) { return entry->getInteger(name).value_or(0); };
     desc::MatmulRate rate{desc::Precision::F32, side("m"), side("n"), side("k")};
-    rate.flops = 2.0 * rate.m * rate.n * rate.k / amount(*entry, "seconds");
+    rate.flops = 2.0 * rate.m * rate.n * rate.k / workSeconds(host, amount(*entry, "seconds"));
     const Format *format = llvm::find_if(kFormats, [&](const Format &one) {
       return one.type == entry->getString("type").value_or("");
     });
@@ -127,7 +143,7 @@ void readMemory(const Object &object, HostMeasurements &host) {
     double bytes = amount(*entry, "bytes"), logarithms = 0, count = 0;
     for (llvm::StringRef kernel : {"copy", "add", "sum"}) {
       if (const Object *timing = entry->getObject(kernel)) { // Devices only copy.
-        logarithms += std::log(bytes / amount(*timing, "seconds"));
+        logarithms += std::log(bytes / workSeconds(host, amount(*timing, "seconds")));
         spreads.push_back(amount(*timing, "spread"));
         ++count;
       }
@@ -230,7 +246,7 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
   os << "    # Kernels of two small models that this compiler made, as their own profiles tell.\n";
   for (const desc::KernelRate &rate : measured.kernels) {
     os << "    kernels { kind: \"" << rate.kind << "\" precision: " << desc::nameOf(rate.precision)
-       << " flops: " << number(rate.flops) << " }\n";
+       << " flops: " << number(rate.flops.value_or(0)) << " }\n";
   }
   if (host.machine.nodeLink) {
     os << "    # One after another between " << (isOfHost ? "threads" : "devices")
@@ -243,6 +259,10 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
   os << (isOfHost ? "    # A job of a rank's team that does nothing.\n"
                   : "    # Writing four bytes, again and again.\n")
      << "    launch_seconds: " << number(measured.launchSeconds) << "\n";
+  if (!isOfHost) {
+    os << "    # The shortest copy less that. The rates above are those of the rest of a time.\n"
+       << "    kernel_seconds: " << number(measured.kernelSeconds) << "\n";
+  }
   if (measured.rendezvousSeconds) {
     os << "    # All ranks" << (isOfHost ? "" : ", an all-reduce of four bytes each")
        << ", again and again; samples spread by " << percent(host.spreadOfRendezvous) << ".\n"
@@ -303,6 +323,8 @@ llvm::Expected<HostMeasurements> weft::readMeasurements(llvm::StringRef text, ll
   host.library = object.getString("library").value_or("").str();
   if (const Object *device = object.getObject("device")) {
     readDevice(*device, host);
+    desc::MeasuredSpec &measured = machine.device.measured;
+    measured.kernelSeconds = shortestKernel(object, measured.launchSeconds);
   }
   readMatmuls(object, host);
   readMemory(object, host);

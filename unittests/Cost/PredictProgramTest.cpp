@@ -132,6 +132,24 @@ TEST(PredictProgram, AKernelIsOfTheFormatThatItReads) {
   EXPECT_DOUBLE_EQ(secondsOf({}), 1e-3);
 }
 
+TEST(PredictProgram, AttentionOfALibraryGoesByItsShape) {
+  rt::Program made = program();
+  desc::MachineSpec machine = sheet(1);
+  machine.device.measured.kernels = {
+      {"attention", desc::Precision::F32, 1e8, std::nullopt, 1024, 64},
+      {"attention", desc::Precision::F32, 4e8, std::nullopt, 4096, 64},
+      {"attention", desc::Precision::F32, 1e7}};
+  made.kernels[0].kind = "attention";
+  made.step[0].operands = {{1, rt::Access::Read}};
+  predictProgram(made, machine);
+  EXPECT_DOUBLE_EQ(made.step[0].cost.seconds, 1e-1);
+  made.kernels[0].attention.emplace();
+  made.kernels[0].attention->keys = 4096;
+  made.kernels[0].attention->features = 64;
+  predictProgram(made, machine);
+  EXPECT_DOUBLE_EQ(made.step[0].cost.seconds, 2.5e-3);
+}
+
 TEST(PredictProgram, Fp8MatmulsGoByTheirRate) {
   rt::Program made = program();
   made.matmuls[0].type = rt::ElementType::F8E4M3;

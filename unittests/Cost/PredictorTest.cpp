@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 using namespace weft;
 using namespace weft::cost;
 using desc::Precision;
@@ -166,6 +168,64 @@ TEST(Predictor, TakesMeasuredRates) {
   EXPECT_DOUBLE_EQ(Predictor(machine).kernel("norm", Precision::BF16, 1e6, 1), 1e-2 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 1e6), 1e-2 + 1e-5);
   EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 1e3), 1e-7 + 1e-5);
+}
+
+TEST(Predictor, EveryKernelBeginsAndEnds) {
+  desc::MachineSpec machine = sheet();
+  machine.device.measured.launchSeconds = 1e-6;
+  machine.device.measured.kernelSeconds = 2e-6;
+  machine.device.measured.memory = {{1000, 1e9}};
+  Predictor predictor(machine);
+  EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 0), 3e-6);
+  EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 4), 4e-9 + 3e-6);
+  EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 1e6, 1e3), 1e-3 + 3e-6);
+  EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F32, 10, 10, 10, 1, 1), 2e-6 + 3e-6);
+  EXPECT_DOUBLE_EQ(predictor.matmul(Precision::F32, 10, 10, 10, 1, 1e6), 1e-3 + 3e-6);
+}
+
+TEST(Predictor, KindsReadAndWriteAtTheirOwnRates) {
+  desc::MachineSpec machine = sheet();
+  machine.device.measured.kernels = {{"norm", Precision::F32, 1e8, 5e8},
+                                     {"norm", Precision::BF16, std::nullopt, 2e8},
+                                     {"gather", Precision::F32, std::nullopt, 4e8}};
+  Predictor predictor(machine);
+  EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::F32, 0, 1e6), 2e-3);
+  EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::BF16, 0, 1e6), 5e-3);
+  EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::F16, 0, 1e6), 2e-3) << "float32's";
+  EXPECT_DOUBLE_EQ(predictor.kernel("map", Precision::F32, 0, 1e6), 1e-3) << "the data sheet's";
+  // An entry of one rate leaves the other as it is.
+  EXPECT_DOUBLE_EQ(predictor.kernel("norm", Precision::BF16, 1e6, 0), 1e-2) << "float32's";
+  EXPECT_DOUBLE_EQ(predictor.kernel("gather", Precision::F32, 1e6, 0), 1e-3) << "the peak";
+}
+
+TEST(Predictor, AttentionOfALibraryGoesByItsShape) {
+  desc::MachineSpec machine = sheet();
+  auto attention = [](double flops, int64_t positions, int64_t features) {
+    return desc::KernelRate{"attention", Precision::BF16, flops, {}, positions, features};
+  };
+  machine.device.measured.kernels = {attention(1e8, 1024, 64), attention(4e8, 4096, 64)};
+  auto seconds = [&](std::optional<AttentionShape> shape) {
+    return Predictor(machine).kernel("attention", Precision::BF16, 1e6, 1, shape);
+  };
+  EXPECT_DOUBLE_EQ(seconds(AttentionShape{1024, 64}), 1e-2);
+  EXPECT_DOUBLE_EQ(seconds(AttentionShape{4096, 64}), 2.5e-3);
+  EXPECT_NEAR(seconds(AttentionShape{2048, 64}), 5e-3, 1e-9) << "as far from both";
+  // Heads of 128 are nearer to the longer sequence, by a distance of 1 to sqrt(5).
+  EXPECT_NEAR(seconds(AttentionShape{4096, 128}), 1e6 / (4e8 * std::pow(0.25, 1.0 / 26)), 1e-9);
+  // The compiler's own kernels have no shape, and other formats no such entries.
+  EXPECT_DOUBLE_EQ(seconds({}), 1e-3) << "the peak";
+  machine.device.measured.kernels.push_back({"attention", Precision::BF16, 2e7});
+  EXPECT_DOUBLE_EQ(seconds({}), 5e-2);
+  EXPECT_DOUBLE_EQ(seconds(AttentionShape{1024, 64}), 1e-2);
+  EXPECT_DOUBLE_EQ(
+      Predictor(machine).kernel("attention", Precision::F32, 1e6, 1, AttentionShape{1024, 64}),
+      1e-3);
+  machine.device.measured.kernels = {{"attention", Precision::BF16, 2e7}};
+  EXPECT_DOUBLE_EQ(seconds(AttentionShape{1024, 64}), 5e-2) << "no entry has a shape";
+  machine.device.measured.kernels.clear();
+  machine.device.peakFlopsBF16 = 1e10;
+  EXPECT_DOUBLE_EQ(seconds(AttentionShape{1024, 64}), 1e-4) << "a library computes in bf16";
+  EXPECT_DOUBLE_EQ(seconds({}), 1e-3) << "the compiler's kernels compute in float32";
 }
 
 TEST(Predictor, TakesBytesForAsMuchFasterAsTheyAreAtBest) {

@@ -115,8 +115,10 @@ TEST(Machine, MeasuredListsAreRead) {
   Result<MachineSpec> machine = parseMachine(measuring(
       "products { precision: F64 m: 1 n: 2 k: 3 flops: 4 } memory { bytes: 5 bytes_per_second: 6 } "
       "kernels { kind: \"norm_grad\" precision: F32 flops: 7 } "
+      "kernels { kind: \"attention\" precision: BF16 flops: 11 positions: 12 features: 13 } "
+      "kernels { kind: \"norm\" precision: BF16 bytes_per_second: 14 } "
       "collectives { kind: ALL_TO_ALL ranks: 8 bytes: 9 seconds: 10 } launch_seconds: 0.5 "
-      "rendezvous_seconds: 0.25 unaligned_share: 0.5"));
+      "rendezvous_seconds: 0.25 unaligned_share: 0.5 kernel_seconds: 0.125"));
   ASSERT_TRUE(bool(machine)) << errors(machine);
   const MeasuredSpec &measured = machine->device.measured;
   ASSERT_EQ(measured.matmuls.size(), 1u);
@@ -126,15 +128,24 @@ TEST(Machine, MeasuredListsAreRead) {
   ASSERT_EQ(measured.memory.size(), 1u);
   EXPECT_EQ(measured.memory[0].bytes, 5);
   EXPECT_EQ(measured.memory[0].bytesPerSecond, 6);
-  ASSERT_EQ(measured.kernels.size(), 1u);
+  ASSERT_EQ(measured.kernels.size(), 3u);
   EXPECT_EQ(measured.kernels[0].kind, "norm_grad");
   EXPECT_EQ(measured.kernels[0].flops, 7);
+  EXPECT_EQ(measured.kernels[0].bytesPerSecond, std::nullopt);
+  EXPECT_EQ(measured.kernels[0].positions, std::nullopt);
+  EXPECT_EQ(measured.kernels[1].precision, Precision::BF16);
+  EXPECT_EQ(measured.kernels[1].flops, 11);
+  EXPECT_EQ(measured.kernels[1].positions, 12);
+  EXPECT_EQ(measured.kernels[1].features, 13);
+  EXPECT_EQ(measured.kernels[2].flops, std::nullopt);
+  EXPECT_EQ(measured.kernels[2].bytesPerSecond, 14);
   ASSERT_EQ(measured.collectives.size(), 1u);
   EXPECT_EQ(measured.collectives[0].kind, rt::CollectiveKind::AllToAll);
   EXPECT_EQ(measured.collectives[0].ranks, 8);
   EXPECT_EQ(measured.collectives[0].bytes, 9);
   EXPECT_EQ(measured.collectives[0].seconds, 10);
   EXPECT_EQ(measured.launchSeconds, 0.5);
+  EXPECT_EQ(measured.kernelSeconds, 0.125);
   EXPECT_EQ(measured.rendezvousSeconds, 0.25);
   EXPECT_EQ(measured.unalignedShare, 0.5);
   EXPECT_EQ(parseMachine(measuring(""))->device.measured.unalignedShare, 1);
@@ -150,7 +161,11 @@ TEST(Machine, R4MeasuredRanges) {
   EXPECT_NE(errorsOf("products { precision: F32 m: 1 n: 1 k: 4294967296 flops: 1 }"), "");
   EXPECT_NE(errorsOf("kernels { kind: \"a b\" precision: F32 flops: 1 }"), "");
   EXPECT_NE(errorsOf("collectives { kind: ALL_GATHER ranks: 2 bytes: 1 seconds: 0 }"), "");
+  EXPECT_NE(errorsOf("kernels { kind: \"map\" precision: F32 bytes_per_second: 0 }"), "");
+  EXPECT_NE(errorsOf("kernels { kind: \"map\" precision: F32 flops: 1 positions: 0 features: 1 }"),
+            "");
   EXPECT_NE(errorsOf("launch_seconds: -1"), "");
+  EXPECT_NE(errorsOf("kernel_seconds: 2"), "");
   EXPECT_NE(errorsOf("rendezvous_seconds: 2"), "");
   EXPECT_NE(errorsOf("unaligned_share: 0"), "");
   EXPECT_NE(errorsOf("unaligned_share: 1.5"), "");
@@ -165,6 +180,16 @@ TEST(Machine, R7MeasuredFields) {
   EXPECT_NE(errorsOf("collectives { kind: ALL_GATHER ranks: 2 bytes: 1 }"), "");
 }
 
+TEST(Machine, R11MeasuredKernels) {
+  EXPECT_EQ(errorsOf("kernels { kind: \"map\" precision: F32 }"),
+            "machine_r11: h:7:14: device.measured.kernels[0].flops: missing, expected it or "
+            "bytes_per_second\n");
+  EXPECT_EQ(errorsOf("kernels { kind: \"map\" precision: F32 flops: 1 positions: 2 }"),
+            "machine_r11: h:7:14: device.measured.kernels[0].features: missing, expected positions "
+            "and features together\n");
+  EXPECT_NE(errorsOf("kernels { kind: \"map\" precision: F32 flops: 1 features: 2 }"), "");
+}
+
 TEST(Machine, R8MeasuredTwice) {
   EXPECT_EQ(errorsOf("memory { bytes: 1 bytes_per_second: 1 } memory { bytes: 1 "
                      "bytes_per_second: 2 }"),
@@ -173,6 +198,11 @@ TEST(Machine, R8MeasuredTwice) {
   auto twice = [](const std::string &entry) { return errorsOf(entry + " " + entry); };
   EXPECT_NE(twice("products { precision: F32 m: 1 n: 1 k: 1 flops: 1 }"), "");
   EXPECT_NE(twice("kernels { kind: \"map\" precision: F32 flops: 1 }"), "");
+  EXPECT_NE(twice("kernels { kind: \"map\" precision: F32 flops: 1 positions: 2 features: 3 }"),
+            "");
+  EXPECT_EQ(errorsOf("kernels { kind: \"map\" precision: F32 flops: 1 positions: 2 features: 3 } "
+                     "kernels { kind: \"map\" precision: F32 flops: 1 positions: 2 features: 4 }"),
+            "");
   EXPECT_NE(twice("collectives { kind: ALL_GATHER ranks: 2 bytes: 1 seconds: 1 }"), "");
 }
 

@@ -52,6 +52,13 @@ TEST(OpCost, PlainSum) {
              {4 * (32 + 8), 0});
 }
 
+TEST(OpCost, ASumOfSquaresReadsItsOperandOnce) {
+  expectCost("%x: tensor<4x8xf32>",
+             R"(%0 = weft.contract "ab,ab->" (%x, %x)
+                : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<f32>)",
+             {2 * 32, 0}, {4 * (32 + 1), 0});
+}
+
 TEST(OpCost, MapCountsItsScalarOps) {
   // An addition, an exponential of ten, and a constant for nothing.
   expectCost("%x: tensor<?x8xf32>",
@@ -68,8 +75,9 @@ TEST(OpCost, MapCountsItsScalarOps) {
 
 TEST(OpCost, AttentionIsHalfOfTwoMatmuls) {
   // Each of 2 matmuls: 2 * queries * keys * features for each of 2 * 3 heads, halved by causality.
-  expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
-             R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0
+  expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>, "
+             "%v: tensor<?x4x2x8xf32>",
+             R"(%0:2 = weft.attention(%q, %k, %v) scale = 1.0 dropout = 0.0
                 : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
                 -> tensor<?x4x2x3x8xf32>, tensor<?x2x3x4xf32>)",
              {0, 2 * 2 * 4 * 4 * 8 * 2 * 3 / 2}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
@@ -77,16 +85,18 @@ TEST(OpCost, AttentionIsHalfOfTwoMatmuls) {
 
 TEST(OpCost, AttentionInAWindowIsLess) {
   // Queries see 1, 2, 2 and 2 keys, of which half a key each is the diagonal's share: 2 * (4 - 1).
-  expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
-             R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0 window = 2
+  expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>, "
+             "%v: tensor<?x4x2x8xf32>",
+             R"(%0:2 = weft.attention(%q, %k, %v) scale = 1.0 dropout = 0.0 window = 2
                 : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
                 -> tensor<?x4x2x3x8xf32>, tensor<?x2x3x4xf32>)",
              {0, 2 * 2 * (4 * 4 - 2 * 2) * 8 * 2 * 3 / 2}, {0, 4 * (2 * 192 + 2 * 64 + 24)});
 }
 
 TEST(OpCost, BidirectionalAttentionIsTwoMatmuls) {
-  expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>",
-             R"(%0:2 = weft.attention(%q, %k, %k) scale = 1.0 dropout = 0.0 bidirectional
+  expectCost("%q: tensor<?x4x2x3x8xf32>, %k: tensor<?x4x2x8xf32>, "
+             "%v: tensor<?x4x2x8xf32>",
+             R"(%0:2 = weft.attention(%q, %k, %v) scale = 1.0 dropout = 0.0 bidirectional
                 : tensor<?x4x2x3x8xf32>, tensor<?x4x2x8xf32>, tensor<?x4x2x8xf32>
                 -> tensor<?x4x2x3x8xf32>, tensor<?x2x3x4xf32>)",
              {0, 2 * 2 * 4 * 4 * 8 * 2 * 3}, {0, 4 * (2 * 192 + 2 * 64 + 24)});

@@ -28,7 +28,7 @@ struct Point {
 /// beyond the ends. The points may have any order. REQUIRES: at least one point, no x twice.
 double interpolate(std::span<const Point> points, double x);
 
-/// A value `y` measured for a matmul of sides `sides`. All are above 0.
+/// A value `y` measured for a matmul of sides `sides`, or for attention. All are above 0.
 struct ShapePoint {
   std::array<double, 3> sides = {};
   double y = 0;

@@ -12,10 +12,14 @@
 //                measured shapes, else the peak; at least bytes / memory rate. In FP8, if
 //                only BF16 was measured, that rate times the ratio of the two peaks. In 16 bits,
 //                TF32 and FP8 times `unaligned_share` if rows are unaligned
-//   kernel       the larger of operations / rate(kind, precision), where the rate is
-//                measured, else the peak, and bytes / memory rate(bytes); kernels that
-//                read BF16 have the rate of float32, in which they compute, unless measured
-//   both         plus `launch_seconds`
+//   kernel       the larger of operations / rate(kind, precision) and bytes / rate(kind,
+//                precision), where these are measured, else the peak and the memory
+//                rate(bytes); kernels that read BF16 have the rates of float32, in which
+//                they compute, unless measured. The rate of operations of attention that a
+//                library computes, in 16 bits, is interpolated between measured positions
+//                and features
+//   both         plus `launch_seconds`, from the end of one to the beginning of the next, and
+//                `kernel_seconds`, in which a kernel begins and ends
 //   collective   time(kind, group, bytes), interpolated between measured sizes; below the
 //                smallest its time, beyond the largest in proportion to bytes. For other
 //                groups, the time of the group with the nearest number of ranks, scaled like
@@ -64,8 +68,11 @@
 #include "weft/Description/Machine.h"
 
 #include <array>
+#include <functional>
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -98,6 +105,12 @@ std::array<Rows, 3> rowsOfMatrices(const rt::Matmul &matmul);
 /// Returns the worst of these.
 Rows rowsOf(const rt::Matmul &matmul);
 
+/// The sizes by which a library's rate of attention varies.
+struct AttentionShape {
+  int64_t positions = 0; ///< Keys of a sequence.
+  int64_t features = 0;  ///< Of a head.
+};
+
 class Predictor {
 public:
   explicit Predictor(const desc::MachineSpec &machine);
@@ -107,8 +120,10 @@ public:
   double matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
                 double bytes, Rows rows = Rows::Aligned) const;
 
-  /// Returns the seconds of a kernel of the op `kind` that reads `precision`.
-  double kernel(std::string_view kind, desc::Precision precision, double flops, double bytes) const;
+  /// Returns the seconds of a kernel of the op `kind` that reads `precision`. Attention that a
+  /// library computes has a shape; the compiler's own kernels have none.
+  double kernel(std::string_view kind, desc::Precision precision, double flops, double bytes,
+                std::optional<AttentionShape> shape = std::nullopt) const;
 
   /// Returns the seconds of a collective in which each rank has an operand of `bytes`; 0 for a
   /// group of one.
@@ -125,6 +140,7 @@ public:
 private:
   void addBytesByBF16();
   double memorySeconds(double bytes) const;
+  double fixedSeconds() const;
   double peak(desc::Precision precision) const;
   double byLinks(rt::CollectiveKind kind, Group group, double bytes) const;
 
@@ -136,7 +152,18 @@ private:
   };
   const Curve *nearestCurve(rt::CollectiveKind kind, Group group) const;
 
+  /// The measured rates of one kind of kernel that reads one format.
+  struct KernelRates {
+    std::vector<ShapePoint> flopsByShape; ///< The sides are positions, features and 1.
+    std::optional<double> flops, bytesPerSecond;
+
+    std::optional<double> flopsOf(std::optional<AttentionShape> shape) const;
+  };
+  /// Returns null if nothing was measured.
+  const KernelRates *ratesOf(std::string_view kind, desc::Precision precision) const;
+
   std::map<desc::Precision, std::vector<ShapePoint>> matmuls;
+  std::map<desc::Precision, std::map<std::string, KernelRates, std::less<>>> kernels;
   std::vector<Point> memory;
   std::map<rt::CollectiveKind, std::vector<Curve>> collectives;
 };

@@ -40,11 +40,14 @@ struct MemoryRate {
   double bytesPerSecond = 0;
 };
 
-/// Kernels of the op `kind` that read `precision`.
+/// Kernels of the op `kind` that read `precision`; at least one of the two rates is known.
 struct KernelRate {
   std::string kind;
   Precision precision = Precision::F32;
-  double flops = 0; ///< Per second.
+  std::optional<double> flops = std::nullopt;          ///< Per second.
+  std::optional<double> bytesPerSecond = std::nullopt; ///< Read and written.
+  /// Of attention, the keys of a sequence and the features of a head; both or neither.
+  std::optional<int64_t> positions = std::nullopt, features = std::nullopt;
 };
 
 /// "ALL_REDUCE", ..., as in a machine's file.
@@ -67,6 +70,8 @@ struct MeasuredSpec {
   std::vector<KernelRate> kernels;
   std::vector<CollectiveTime> collectives;
   double launchSeconds = 0;
+  /// From the beginning to the end of a kernel with almost nothing to do.
+  double kernelSeconds = 0;
   std::optional<double> rendezvousSeconds;
   /// The rate of narrow matmuls of unaligned rows, relative to aligned ones.
   double unalignedShare = 1;

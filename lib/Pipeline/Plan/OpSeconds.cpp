@@ -37,6 +37,17 @@ desc::Precision precisionOf(Operation *op) {
                       : desc::Precision::BF16;
 }
 
+std::optional<cost::AttentionShape> shapeOf(const std::optional<OpCost::RateFactors> &factors,
+                                            const FactorRule &rule,
+                                            llvm::function_ref<int64_t(unsigned)> partsOf) {
+  if (!factors ||
+      (factors->queries && partsOf(*factors->queries) > 1 && partsOf(factors->positions) == 1)) {
+    return std::nullopt;
+  }
+  auto sizeOf = [&](unsigned factor) { return rule.factors[factor].size / partsOf(factor); };
+  return cost::AttentionShape{sizeOf(factors->positions), sizeOf(factors->features)};
+}
+
 OpSeconds::OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpaces &spaces,
                      const cost::Predictor *machine, ByteSeconds *byteSeconds)
     : op(op), machine(machine), byteSeconds(byteSeconds), kind(op->getName().stripDialect()),
@@ -56,6 +67,7 @@ OpSeconds::OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpac
   OpCost cost = costOf(op);
   flops = cost.flops.constant;
   bytesPerTouched = cost.bytes.constant / std::max(whole, 1.0);
+  rateFactors = cost.rateFactors;
   if (operands.size() == 2 && results.size() == 1 && operands[0] && operands[1]) {
     sides.emplace();
     bool sums = false;
@@ -99,7 +111,8 @@ double OpSeconds::of(const OpOption &option) const {
     return 1e-9 * (flops / parts + bytes);
   }
   if (!sides) {
-    return machine->kernel(kind, precision, flops / parts, bytes);
+    auto shape = shapeOf(rateFactors, rule, [&](unsigned factor) { return option.parts[factor]; });
+    return machine->kernel(kind, precision, flops / parts, bytes, shape);
   }
   SmallVector<int64_t> shards;
   std::array<int64_t, 4> sizes = {1, 1, 1, 1};

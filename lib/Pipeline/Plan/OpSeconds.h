@@ -19,6 +19,12 @@ namespace weft {
 /// result, except scalars, or the one that it rounds operands to.
 desc::Precision precisionOf(mlir::Operation *op);
 
+/// Returns the shape on one rank by which the rate of an op with `factors` varies, if a library
+/// computes it; `partsOf` gives the number of ranks that share a factor.
+std::optional<cost::AttentionShape> shapeOf(const std::optional<OpCost::RateFactors> &factors,
+                                            const FactorRule &rule,
+                                            llvm::function_ref<int64_t(unsigned)> partsOf);
+
 /// Prices the options of one op. Gets the op's cost once.
 class OpSeconds {
 public:
@@ -44,6 +50,7 @@ private:
   FactorRule rule;
   desc::Precision precision = desc::Precision::F32;
   double flops, bytesPerTouched;
+  std::optional<OpCost::RateFactors> rateFactors;
   llvm::SmallVector<std::optional<Value>> operands, results;
   /// If the op is a matmul, the side of each factor: a factor is in two of the three tensors or,
   /// for batches, in all, and those that only the operands have are summed.

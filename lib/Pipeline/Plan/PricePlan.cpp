@@ -189,7 +189,9 @@ private:
       auto [batch, m, n, k] = *matmul;
       return machine->matmul(precisionOf(op), m, n, k, batch, bytes, rowsOf(op, rule, sizes));
     }
-    return machine->kernel(op->getName().stripDialect(), precisionOf(op), flops, bytes);
+    auto shape = shapeOf(cost.rateFactors, rule,
+                         [&](unsigned factor) { return mesh.getSize(axesOf[factor]); });
+    return machine->kernel(op->getName().stripDialect(), precisionOf(op), flops, bytes, shape);
   }
 
   /// Recognizes a matmul: two tensors to one, each factor in two of the three or in all, some

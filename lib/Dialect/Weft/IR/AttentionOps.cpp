@@ -86,6 +86,12 @@ OpCost attentionCost(OpTy op, AttentionMatmuls done, AttentionMatmuls asked) {
   };
   cost.flops = flopsOf(done);
   cost.modelFlops = flopsOf(asked);
+  if (op.getDropout().isZero()) { // No library computes attention with dropout.
+    cost.rateFactors = {kKeys, kFeatures};
+    if (!op.getBidirectional()) {
+      cost.rateFactors->queries = kQueries;
+    }
+  }
   return cost;
 }
 

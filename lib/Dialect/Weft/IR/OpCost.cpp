@@ -9,6 +9,8 @@
 
 #include "weft/Dialect/Weft/IR/Weft.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 
 namespace weft {
@@ -33,7 +35,9 @@ static BatchPolynomial memoryTraffic(Operation *op) {
       bytes += elementCount(tensor.getShape(), tensor.getElementTypeBitWidth() / 8.0);
     }
   };
-  llvm::for_each(op->getOperandTypes(), add);
+  // A sum of squares has the same operand twice, and reads it once.
+  llvm::for_each(llvm::SmallSetVector<Value, 4>(op->operand_begin(), op->operand_end()),
+                 [&](Value operand) { add(operand.getType()); });
   llvm::for_each(op->getResultTypes(), add);
   return bytes;
 }
