@@ -367,14 +367,14 @@ TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
   for (bool isLocal : {false, true}) {
     SimulatorSettings small = settings();
     small.moduleBytes = isLocal ? 0 : small.memoryBytes + 1;
-    small.local = {"phase_0", isLocal ? small.memoryBytes : 0};
+    small.local = {"phase_0", isLocal ? 512u << 10 : 0};
     Simulator simulator(small, {program, kToyKernels});
     End end = run(simulator);
     EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
     EXPECT_THAT(end.errors, testing::MatchesRegex(
                                 concat("error: device [01] of rank [01], a simulator, has too "
                                        "little memory for the program's kernels",
-                                       isLocal ? ", of which one keeps 1.00 MiB a thread" : "",
+                                       isLocal ? ", of which one keeps 512 KiB a thread" : "",
                                        "\nmemory of each rank: .*\n  parameter .*\n")));
   }
 }
