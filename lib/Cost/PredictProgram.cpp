@@ -46,7 +46,7 @@ public:
       const rt::Matmul &matmul = program.matmuls[instruction.target];
       desc::Precision precision = matmul.isTF32 ? desc::Precision::TF32 : precisionOf(matmul.type);
       return predictor.matmul(precision, matmul.m, matmul.n, matmul.k, matmul.batch,
-                              instruction.cost.bytes);
+                              instruction.cost.bytes, rowsOf(matmul));
     }
     case rt::Opcode::Collective:
       return predictCollective(program.collectives[instruction.target]);

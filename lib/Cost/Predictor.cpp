@@ -7,8 +7,6 @@
 
 #include "weft/Cost/Predictor.h"
 
-#include "weft-rt/Program.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -51,6 +49,31 @@ Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
     }
   }
   return group;
+}
+
+std::array<Rows, 3> rowsOfMatrices(const rt::Matmul &matmul) {
+  auto rowsOf = [&](rt::ElementType type, int64_t rows, int64_t leading, int64_t stride) {
+    auto bytes = int64_t(rt::sizeOf(type));
+    bool areAligned = (rows == 1 || leading * bytes % kRowBytes == 0) &&
+                      (matmul.batch == 1 || stride * bytes % kRowBytes == 0);
+    return areAligned ? Rows::Aligned : Rows::Unaligned;
+  };
+  int64_t rowsOfA = matmul.transposeA ? matmul.k : matmul.m;
+  int64_t rowsOfB = matmul.transposeB ? matmul.n : matmul.k;
+  return {rowsOf(matmul.type, rowsOfA, matmul.lda, matmul.strideA),
+          rowsOf(matmul.typeOfB(), rowsOfB, matmul.ldb, matmul.strideB),
+          rowsOf(matmul.resultType(), matmul.m, matmul.ldc, matmul.strideC)};
+}
+
+Rows rowsOf(const rt::Matmul &matmul) {
+  std::array<Rows, 3> rows = rowsOfMatrices(matmul);
+  return std::count(rows.begin(), rows.end(), Rows::Unaligned) > 0 ? Rows::Unaligned
+                                                                   : Rows::Aligned;
+}
+
+/// Returns true if devices multiply such numbers on tensor cores only.
+static bool isForTensorCores(desc::Precision precision) {
+  return precision != desc::Precision::F64 && precision != desc::Precision::F32;
 }
 
 Predictor::Predictor(const desc::MachineSpec &machine) : machine(machine) {
@@ -108,7 +131,7 @@ double Predictor::memorySeconds(double bytes) const {
 }
 
 double Predictor::matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
-                         double bytes) const {
+                         double bytes, Rows rows) const {
   double flops = 2.0 * double(m) * double(n) * double(k) * double(batch);
   auto measured = matmuls.find(precision);
   if (measured == matmuls.end() && !(machine.device.*desc::DeviceSpec::peakOf(precision)) &&
@@ -118,6 +141,9 @@ double Predictor::matmul(desc::Precision precision, int64_t m, int64_t n, int64_
   double rate = measured == matmuls.end() || flops == 0
                     ? peak(precision)
                     : interpolate(measured->second, {double(m), double(n), double(k)});
+  if (rows == Rows::Unaligned && isForTensorCores(precision)) {
+    rate *= machine.device.measured.unalignedShare;
+  }
   return std::max(flops / rate, memorySeconds(bytes)) + machine.device.measured.launchSeconds;
 }
 

@@ -125,6 +125,7 @@ void checkMeasured(const proto::Measured &measured, Fields fields, int64_t devic
   checkCollectives(measured, fields, devicesPerNode, hasCluster);
   fields.real("launch_seconds", "machine_r4", {.low = 0, .high = 1});
   fields.real("rendezvous_seconds", "machine_r4", {.low = 0, .high = 1});
+  fields.real("unaligned_share", "machine_r4", {.low = 0, .high = 1, .above = true});
   if (devicesPerNode == 1) {
     fields.refused("machine_r9", {"rendezvous_seconds"}, "where devices_per_node is 1");
   }
@@ -150,6 +151,7 @@ MeasuredSpec toSpec(const proto::Measured &measured) {
   if (measured.has_rendezvous_seconds()) {
     spec.rendezvousSeconds = measured.rendezvous_seconds();
   }
+  spec.unalignedShare = measured.unaligned_share();
   return spec;
 }
 

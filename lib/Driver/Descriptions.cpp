@@ -87,7 +87,9 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
     return descriptions;
   }
   descriptions.model = **model;
-  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan);
+  planner::PlanRequest request;
+  request.alignsRows = options.target == TargetKind::Cuda;
+  planner::PlanReview review = planner::reviewPlan(**model, *recipe, *machine, *plan, request);
   valid = report(review.errors);
   for (const desc::Diagnostic &warning : review.warnings) {
     llvm::errs() << "warning: " << warning.str() << "\n";

@@ -7,6 +7,7 @@
 
 #include "weft/Driver/MachineText.h"
 
+#include "weft/Cost/Predictor.h"
 #include "weft/Driver/CommandLine.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -73,9 +74,20 @@ std::string refusalOf(const Object &entry) {
   return line;
 }
 
+/// Returns the rate of a matmul with unaligned rows as a share of the rate of the one that has one
+/// column more.
+double unalignedShareOf(const desc::MatmulRate &rate, llvm::ArrayRef<desc::MatmulRate> others) {
+  auto aligned = llvm::find_if(others, [&](const desc::MatmulRate &other) {
+    return other.precision == rate.precision && other.m == rate.m && other.n == rate.n + 1 &&
+           other.k == rate.k;
+  });
+  return aligned == others.end() ? 1 : std::min(1.0, rate.flops / aligned->flops);
+}
+
 void readMatmuls(const Object &object, HostMeasurements &host) {
   desc::DeviceSpec &device = host.machine.device;
   std::vector<double> spreads;
+  std::vector<desc::MatmulRate> unaligned;
   for (const Object *entry : entriesOf(object, "products")) {
     auto side = [&](llvm::StringRef name) { return entry->getInteger(name).value_or(0); };
     desc::MatmulRate rate{desc::Precision::F32, side("m"), side("n"), side("k")};
@@ -87,10 +99,17 @@ void readMatmuls(const Object &object, HostMeasurements &host) {
       continue; // Of a newer tool.
     }
     rate.precision = format->precision;
+    if (rate.n * desc::bytesOf(rate.precision) % cost::kRowBytes != 0) {
+      unaligned.push_back(rate);
+      continue;
+    }
     std::optional<double> &peak = device.*desc::DeviceSpec::peakOf(format->precision);
     peak = std::max(peak.value_or(0), rate.flops);
     spreads.push_back(amount(*entry, "spread"));
     device.measured.matmuls.push_back(rate);
+  }
+  for (const desc::MatmulRate &rate : unaligned) {
+    device.measured.unalignedShare = unalignedShareOf(rate, device.measured.matmuls);
   }
   for (const Object *entry : entriesOf(object, "refused")) {
     host.refused.push_back(refusalOf(*entry));
@@ -191,6 +210,11 @@ void writeMeasured(llvm::raw_ostream &os, const HostMeasurements &host) {
   for (const desc::MatmulRate &rate : measured.matmuls) {
     os << "    products { precision: " << desc::nameOf(rate.precision) << " m: " << rate.m
        << " n: " << rate.n << " k: " << rate.k << " flops: " << number(rate.flops) << " }\n";
+  }
+  if (measured.unalignedShare < 1) {
+    os << "    # The rate of the largest matmul of BF16 with one column less, so that rows of B\n"
+       << "    # and C do not begin at multiples of 16 bytes, as a share of its own.\n"
+       << "    unaligned_share: " << number(measured.unalignedShare) << "\n";
   }
   for (const std::string &line : host.refused) {
     os << "    # Refused: " << line << "\n";

@@ -10,6 +10,7 @@
 #include "weft/Driver/Compilation.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Pipeline/Dimensions.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Planner/ReviewPlan.h"
 #include "weft/Verify/CollectiveKinds.h"
@@ -204,6 +205,34 @@ private:
 
 } // namespace
 
+/// Returns the sizes of dimensions that are padded in matmuls, by name.
+static std::map<std::string, int64_t> paddedSizesOf(ModuleOp module) {
+  Dimensions dimensions(module);
+  llvm::DenseSet<uint32_t> padded;
+  for (auto variable : module.getOps<VariableOp>()) {
+    ArrayRef<int64_t> shape = variable.getTensorType().getShape();
+    for (auto [dim, size] : llvm::enumerate(variable.getUnpadded().value_or(shape))) {
+      if (size != shape[dim]) {
+        padded.insert(dimensions.classOf(variable, int64_t(dim)));
+      }
+    }
+  }
+  std::map<std::string, int64_t> sizes;
+  module.walk([&](ContractOp op) {
+    auto shardable = cast<ShardableOpInterface>(op.getOperation());
+    FactorRule rule = shardable.getFactorRule();
+    for (auto [number, factor] : llvm::enumerate(rule.factors)) {
+      auto [carrier, dim] = carriersOf(op, rule, unsigned(number)).front();
+      if (padded.contains(dimensions.classOf(carrier, dim))) {
+        for (StringRef name : dimensions.namesOf(shardable, rule, unsigned(number))) {
+          sizes[name.str()] = factor.size;
+        }
+      }
+    }
+  });
+  return sizes;
+}
+
 llvm::Expected<OriginalPlan> weft::planOriginal(const CompileOptions &options,
                                                 const Descriptions &descriptions, int64_t reserve) {
   CompileOptions whole = options;
@@ -221,6 +250,9 @@ llvm::Expected<OriginalPlan> weft::planOriginal(const CompileOptions &options,
       plan.recomputed.push_back(name.str());
     }
   });
+  if (options.target == TargetKind::Cuda) {
+    plan.paddedSizes = paddedSizesOf(compilation.getModule());
+  }
   llvm::raw_string_ostream stream(plan.text);
   compilation.getModule().print(stream, OpPrintingFlags().enableDebugInfo());
   if (failed(compilation.runPhase(Phase::Partition))) {

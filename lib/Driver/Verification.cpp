@@ -163,7 +163,29 @@ private:
   }
 
   verify::Shrunk shrunkTo(verify::AxisSizes axes) const {
-    return verify::shrink(*descriptions.model, descriptions.recipe, descriptions.plan, axes);
+    return verify::shrink(*descriptions.model, descriptions.recipe, planWithPadding(), axes);
+  }
+
+  /// Returns the plan with an entry for each dimension that was padded for aligned rows: the small
+  /// model's is then padded for the same axes, which the search may have cut it by. As no op has
+  /// the entry's name, it pads and cuts nothing.
+  desc::PlanSpec planWithPadding() const {
+    desc::PlanSpec padded = descriptions.plan;
+    for (auto [dimension, size] : plan.paddedSizes) {
+      desc::ShardingSpec entry;
+      entry.value = "padded-for-aligned-rows";
+      entry.dimension = dimension;
+      for (const desc::AxisSpec &axis : padded.mesh) {
+        if (size % axis.size == 0) {
+          size /= axis.size;
+          entry.axes.push_back(axis.name);
+        }
+      }
+      if (!entry.axes.empty()) {
+        padded.shardings.push_back(entry);
+      }
+    }
+    return padded;
   }
 
   /// Runs the steps [first, end) of a program.

@@ -30,7 +30,8 @@ PlanResults buildPlan(OpPassManager &manager, const PipelineOptions &options) {
   search.reserve = options.reserve;
   search.fp8Matmuls = options.target == TargetKind::Cuda && options.encodesMatmuls;
   return buildPlanPipeline(manager, parts, plan, search,
-                           {options.writtenPlan, options.question, options.padsOpenVariables});
+                           {options.writtenPlan, options.question, options.padsOpenVariables,
+                            /*alignsRows=*/options.target == TargetKind::Cuda});
 }
 
 void buildPartition(OpPassManager &manager, const PipelineOptions &options) {

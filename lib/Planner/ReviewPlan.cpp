@@ -186,11 +186,12 @@ void Review::checkShards() {
                   " into more shards than it has elements, use at most " + text(*size));
       } else if (warned.insert({entry.dimension, *ways}).second) {
         int64_t padded = (*size + *ways - 1) / *ways * *ways;
+        const char *least = request.alignsRows && !areHomes ? "at least " : "";
         result.warnings.push_back(diagnostic(
             entry.location, "legal_r9",
-            product(entry.axes) + " does not divide " + what + ", which is padded to " +
+            product(entry.axes) + " does not divide " + what + ", which is padded to " + least +
                 text(padded) + (areHomes ? " between steps: ranks store " : ": ranks compute ") +
-                text(100.0 * double(padded - *size) / double(*size), "%") +
+                least + text(100.0 * double(padded - *size) / double(*size), "%") +
                 " more of each value with it"));
       }
     }

@@ -48,6 +48,8 @@ std::vector<Matmul> casesOfAllSides(const Plan &plan, ElementType type) {
 std::vector<Matmul> matmulCases(const Plan &plan) {
   std::vector<Matmul> cases = casesOfAllSides(plan, ElementType::BF16);
   std::vector<int64_t> sides = sidesOfMatmuls(plan);
+  // One with rows that do not begin at multiples of 16 bytes, for which libraries are slower.
+  cases.push_back(makeMatmul(ElementType::BF16, sides.back(), sides.back() - 1, sides.back()));
   // Types that are rarely used for training have few cases.
   for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::F16}) {
     for (int64_t side : sides) {

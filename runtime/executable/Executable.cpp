@@ -89,6 +89,8 @@ static ExitCode perform(const Program &program, const KernelCode *kernels,
     return printAndEnd(program.planText);
   case Options::Action::PrintProgram:
     return printAndEnd(toText(program));
+  case Options::Action::PrintTimes:
+    return printAndEnd(timesText(program));
   }
   return ExitCode::Error;
 }

@@ -7,6 +7,7 @@
 
 #include "kernels/Cases.h"
 
+#include "kernels/Parts.h"
 #include "support/Elements.h"
 #include "support/Json.h"
 #include "support/Text.h"
@@ -140,9 +141,9 @@ Result<Cases> weft::rt::kernels::readCases(const std::string &folder) {
   return cases;
 }
 
-std::vector<char> weft::rt::kernels::makeOperand(const CaseBuffer &buffer,
-                                                 std::span<const char> data) {
-  std::vector<char> bytes(buffer.bytes(), kPoison);
+Elements weft::rt::kernels::makeOperand(const CaseBuffer &buffer, std::span<const char> data,
+                                        int64_t threads) {
+  Elements bytes(buffer.bytes(), kPoison);
   if (buffer.access == Access::Write) {
     return bytes;
   }
@@ -151,22 +152,27 @@ std::vector<char> weft::rt::kernels::makeOperand(const CaseBuffer &buffer,
     return bytes;
   }
   double span = buffer.most - buffer.least + (isFloat(buffer.type) ? 0 : 1);
-  for (uint64_t i = 0; i < buffer.count; ++i) {
-    double part = double(mixed(buffer.seed * 0x100000001B3 + i) >> 11) * 0x1p-53;
-    putElement(buffer.type, bytes.data(), i, buffer.least + part * span);
-  }
+  inParts(buffer.count, threadsFor(buffer.count, threads),
+          [&](size_t, uint64_t begin, uint64_t end) {
+            for (uint64_t i = begin; i < end; ++i) {
+              double part = double(mixed(buffer.seed * 0x100000001B3 + i) >> 11) * 0x1p-53;
+              putElement(buffer.type, bytes.data(), i, buffer.least + part * span);
+            }
+          });
   return bytes;
 }
 
-std::vector<char> weft::rt::kernels::converted(ElementType from, std::span<const char> elements,
-                                               ElementType to) {
+Elements weft::rt::kernels::converted(ElementType from, std::span<const char> elements,
+                                      ElementType to, int64_t threads) {
   if (from == to) {
     return {elements.begin(), elements.end()};
   }
   uint64_t count = elements.size() / sizeOf(from);
-  std::vector<char> result(count * sizeOf(to));
-  for (uint64_t i = 0; i < count; ++i) {
-    putElement(to, result.data(), i, elementAt(from, elements.data(), i));
-  }
+  Elements result(count * sizeOf(to));
+  inParts(count, threadsFor(count, threads), [&](size_t, uint64_t begin, uint64_t end) {
+    for (uint64_t i = begin; i < end; ++i) {
+      putElement(to, result.data(), i, elementAt(from, elements.data(), i));
+    }
+  });
   return result;
 }

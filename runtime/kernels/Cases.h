@@ -24,6 +24,7 @@
 #include "weft-rt/Status.h"
 
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -61,15 +62,36 @@ struct Cases {
   std::span<const DeviceImage> images;
 };
 
+/// Allocates memory as kernels need it: aligned to kAlignment, and to a multiple of that, since a
+/// host's kernel may read to the end of the last.
+template <typename T> struct AlignedAllocator {
+  using value_type = T;
+  AlignedAllocator() = default;
+  template <typename U> AlignedAllocator(const AlignedAllocator<U> & /*other*/) {}
+  T *allocate(size_t count) {
+    return static_cast<T *>(::operator new(padded(count), std::align_val_t(kAlignment)));
+  }
+  void deallocate(T *memory, size_t count) {
+    ::operator delete(memory, padded(count), std::align_val_t(kAlignment));
+  }
+  bool operator==(const AlignedAllocator &) const = default;
+
+private:
+  static size_t padded(size_t count) { return (count * sizeof(T) / kAlignment + 1) * kAlignment; }
+};
+/// The elements of an operand on the host.
+using Elements = std::vector<char, AlignedAllocator<char>>;
+
 /// Reads a folder of cases. The folder must be trusted, since its code is run.
 Result<Cases> readCases(const std::string &folder);
 
 /// Returns the operand's elements before the kernel runs; for an operand that is only written,
-/// bytes that are no finite number.
-std::vector<char> makeOperand(const CaseBuffer &buffer, std::span<const char> data);
+/// bytes that are no finite number. The elements do not depend on the number of threads.
+Elements makeOperand(const CaseBuffer &buffer, std::span<const char> data, int64_t threads);
 
 /// Converts elements to another type.
-std::vector<char> converted(ElementType from, std::span<const char> elements, ElementType to);
+Elements converted(ElementType from, std::span<const char> elements, ElementType to,
+                   int64_t threads);
 
 } // namespace weft::rt::kernels
 

@@ -9,6 +9,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 #include "kernels/LoneRank.h"
+#include "kernels/Parts.h"
 #include "support/Elements.h"
 #include "support/Text.h"
 
@@ -16,10 +17,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <map>
-#include <memory>
-#include <thread>
+#include <optional>
 
 using namespace weft::rt;
 using namespace weft::rt::cuda;
@@ -35,44 +34,19 @@ constexpr char kGuard = '\xFF';
 constexpr size_t kPlaces = 4;
 
 /// The operands of one case, on the host.
-using Operands = std::vector<std::vector<char>>;
-
-/// Frees memory of `alignedCopy`, which is aligned to kAlignment, as kernels need.
-struct Free {
-  void operator()(char *memory) const { std::free(memory); }
-};
-std::unique_ptr<char, Free> alignedCopy(const std::vector<char> &bytes) {
-  uint64_t whole = (bytes.size() / kAlignment + 1) * kAlignment;
-  std::unique_ptr<char, Free> copy(static_cast<char *>(std::aligned_alloc(kAlignment, whole)));
-  std::copy(bytes.begin(), bytes.end(), copy.get());
-  return copy;
-}
+using Operands = std::vector<Elements>;
 
 /// Runs all of a kernel on the host.
 void runOnHost(const KernelCode &code, const Case &one, Operands &operands, int64_t threads) {
-  std::vector<std::unique_ptr<char, Free>> copies;
   std::vector<void *> addresses;
-  for (const std::vector<char> &operand : operands) {
-    addresses.push_back(copies.emplace_back(alignedCopy(operand)).get());
+  for (Elements &operand : operands) {
+    addresses.push_back(operand.data());
   }
   for (int64_t phase = 0; phase < code.phaseCount; ++phase) {
-    int64_t iterations = code.iterations[phase];
-    std::vector<std::thread> team;
-    for (int64_t part = 0; part < threads; ++part) {
-      team.emplace_back(
-          [&, begin = iterations * part / threads, end = iterations * (part + 1) / threads] {
-            if (begin < end) {
-              code.function(addresses.data(), one.immediates.data(), one.coordinates.data(), phase,
-                            begin, end);
-            }
-          });
-    }
-    for (std::thread &thread : team) {
-      thread.join();
-    }
-  }
-  for (size_t i = 0; i < operands.size(); ++i) {
-    std::copy_n(copies[i].get(), operands[i].size(), operands[i].begin());
+    inParts(uint64_t(code.iterations[phase]), threads, [&](size_t, uint64_t begin, uint64_t end) {
+      code.function(addresses.data(), one.immediates.data(), one.coordinates.data(), phase,
+                    int64_t(begin), int64_t(end));
+    });
   }
 }
 
@@ -141,34 +115,84 @@ double spacing(ElementType type) {
   }
 }
 
-/// Sets the fault to the first element that deviates too much. A device may deviate from float64
-/// four times as much as the host, plus a few roundings of the type.
-void compare(size_t operand, const Compared &sides, Verdict &verdict) {
-  ElementType type = sides.buffer.type;
+/// The greatest finite numbers of some elements: what is expected, and the host's deviation.
+struct Extent {
   double greatest = 1e-30, hostsFurthest = 0;
-  for (uint64_t i = 0; i < sides.buffer.count; ++i) {
-    double expected = sides.expected(i), away = std::abs(sides.hosts(i) - expected);
-    greatest = std::isfinite(expected) ? std::max(greatest, std::abs(expected)) : greatest;
-    hostsFurthest = std::isfinite(away) ? std::max(hostsFurthest, away) : hostsFurthest;
+};
+
+Extent extentOf(const Compared &sides, int64_t threads) {
+  uint64_t count = sides.buffer.count;
+  std::vector<Extent> extents(static_cast<size_t>(threads));
+  inParts(count, threads, [&](size_t part, uint64_t begin, uint64_t end) {
+    Extent own;
+    for (uint64_t i = begin; i < end; ++i) {
+      double expected = sides.expected(i), away = std::abs(sides.hosts(i) - expected);
+      own.greatest =
+          std::isfinite(expected) ? std::max(own.greatest, std::abs(expected)) : own.greatest;
+      own.hostsFurthest =
+          std::isfinite(away) ? std::max(own.hostsFurthest, away) : own.hostsFurthest;
+    }
+    extents[part] = own;
+  });
+  Extent whole;
+  for (const Extent &own : extents) {
+    whole.greatest = std::max(whole.greatest, own.greatest);
+    whole.hostsFurthest = std::max(whole.hostsFurthest, own.hostsFurthest);
   }
-  bool isExact = !isFloat(type);
-  double rounding = type == ElementType::F64 ? 1e-12 : 4e-6;
-  for (uint64_t i = 0; i < sides.buffer.count && verdict.fault.empty(); ++i) {
+  return whole;
+}
+
+/// Some elements' largest deviation up to the first that deviates too much, if one does.
+struct Deviation {
+  double furthest = 0;
+  std::optional<uint64_t> fault;
+};
+
+/// A device may deviate from float64 four times as much as the host, plus a few roundings of the
+/// type.
+double allowedAt(const Compared &sides, const Extent &extent, uint64_t i) {
+  ElementType type = sides.buffer.type;
+  double expected = sides.expected(i), rounding = type == ElementType::F64 ? 1e-12 : 4e-6;
+  double allowed = !isFloat(type) ? 0
+                                  : std::min(4 * extent.hostsFurthest, kMost * extent.greatest) +
+                                        rounding * extent.greatest;
+  return allowed + (std::isfinite(expected) ? spacing(type) * std::abs(expected) : 0);
+}
+
+Deviation deviationOf(const Compared &sides, const Extent &extent, uint64_t begin, uint64_t end) {
+  Deviation own;
+  for (uint64_t i = begin; i < end && !own.fault; ++i) {
     double got = sides.got(i), expected = sides.expected(i);
-    double allowed =
-        isExact ? 0 : std::min(4 * hostsFurthest, kMost * greatest) + rounding * greatest;
-    allowed += std::isfinite(expected) ? spacing(type) * std::abs(expected) : 0;
     // Numbers that are not finite, perhaps only in this type, must be as on the host.
     bool isFinite = std::isfinite(got) && std::isfinite(expected);
     bool isRight = isSame(got, expected) || (!isFinite && isSame(got, sides.hosts(i)));
-    double away = isRight ? 0 : got - expected;
-    if (!(std::abs(away) <= allowed)) {
-      verdict.fault = concat("operand ", operand, " element ", i, " is ", got, ", expected ",
-                             expected, " to within ", allowed);
+    double away = isRight ? 0 : std::abs(got - expected);
+    if (!(away <= allowedAt(sides, extent, i))) {
+      own.fault = i;
     }
-    verdict.error = std::max(verdict.error, std::abs(away) / greatest);
+    own.furthest = std::max(own.furthest, away);
   }
-  verdict.hostError = std::max(verdict.hostError, hostsFurthest / greatest);
+  return own;
+}
+
+/// Sets the fault to the first element that deviates too much.
+void compare(size_t operand, const Compared &sides, int64_t threads, Verdict &verdict) {
+  threads = threadsFor(sides.buffer.count, threads);
+  Extent extent = extentOf(sides, threads);
+  std::vector<Deviation> deviations(static_cast<size_t>(threads));
+  inParts(sides.buffer.count, threads, [&](size_t part, uint64_t begin, uint64_t end) {
+    deviations[part] = deviationOf(sides, extent, begin, end);
+  });
+  for (const Deviation &own : deviations) {
+    verdict.error = std::max(verdict.error, own.furthest / extent.greatest);
+    if (own.fault) {
+      verdict.fault = concat("operand ", operand, " element ", *own.fault, " is ",
+                             sides.got(*own.fault), ", expected ", sides.expected(*own.fault),
+                             " to within ", allowedAt(sides, extent, *own.fault));
+      break;
+    }
+  }
+  verdict.hostError = std::max(verdict.hostError, extent.hostsFurthest / extent.greatest);
 }
 
 /// The cases that run in one program.
@@ -210,7 +234,7 @@ private:
     const Case &one = *cases[number];
     Operands before, after;
     for (size_t i = 0; i < one.buffers.size(); ++i) {
-      before.push_back(makeOperand(one.buffers[i], all.data->bytes()));
+      before.push_back(makeOperand(one.buffers[i], all.data->bytes(), settings.threads));
       auto at = uint32_t(first + 2 * i);
       executor.write(at, 0, before[i]);
       executor.write(at + 1, 0, std::vector<char>(kGuardBytes, kGuard));
@@ -243,9 +267,10 @@ private:
     Operands host = before, reference;
     for (size_t i = 0; i < before.size(); ++i) {
       const CaseBuffer &buffer = one.buffers[i];
-      reference.push_back(buffer.access == Access::Write
-                              ? std::vector<char>(buffer.count * sizeOf(buffer.referenceType))
-                              : converted(buffer.type, before[i], buffer.referenceType));
+      reference.push_back(
+          buffer.access == Access::Write
+              ? Elements(buffer.count * sizeOf(buffer.referenceType))
+              : converted(buffer.type, before[i], buffer.referenceType, settings.threads));
     }
     runOnHost(all.code[one.kernel], one, host, settings.threads);
     runOnHost(all.code[one.reference], one, reference, settings.threads);
@@ -253,7 +278,8 @@ private:
       if (one.buffers[i].access == Access::Read) {
         verdict.fault = after[i] == before[i] ? "" : concat("wrote to operand ", i);
       } else {
-        compare(i, {one.buffers[i], after[i].data(), host[i].data(), reference[i].data()}, verdict);
+        compare(i, {one.buffers[i], after[i].data(), host[i].data(), reference[i].data()},
+                settings.threads, verdict);
       }
     }
   }

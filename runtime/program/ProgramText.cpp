@@ -136,6 +136,22 @@ std::string limitText(const Observation &observation) {
 
 } // namespace
 
+std::string weft::rt::timesText(const Program &program) {
+  std::ostringstream out;
+  auto write = [&](const char *name, const std::vector<Instruction> &instructions) {
+    out << name << ":\n";
+    for (size_t i = 0; i < instructions.size(); ++i) {
+      out << "  " << i << ": " << instructions[i].cost.seconds * 1e6 << " us  "
+          << targetText(program, instructions[i]) << "  \"" << program.labels[instructions[i].label]
+          << "\"\n";
+    }
+  };
+  write("init", program.init);
+  write("step", program.step);
+  write("evaluate", program.evaluate);
+  return out.str();
+}
+
 std::string weft::rt::targetText(const Program &program, const Instruction &instruction) {
   switch (instruction.opcode) {
   case Opcode::Kernel:

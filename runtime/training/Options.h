@@ -16,7 +16,7 @@ namespace weft::rt {
 
 /// The parsed command line of an executable. The table in Options.cpp has the texts for users.
 struct Options : DataOptions, ReportOptions {
-  enum class Action : uint8_t { Train, Help, Version, PrintPlan, PrintProgram };
+  enum class Action : uint8_t { Train, Help, Version, PrintPlan, PrintProgram, PrintTimes };
 
   Action action = Action::Train;
   /// Files; empty if not given.

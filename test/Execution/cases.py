@@ -74,6 +74,9 @@ PART_MESHES = ("accumulation=4", "dp=2,accumulation=2", "tp=2,accumulation=2", "
 MASTER_MESHES = ("dp=2,zero=1", "dp=2,zero=3", "dp=4,zero=1,accumulation=2", "dp=4,zero=2,accumulation=2",
                  "dp=4,zero=3,accumulation=2", "dp=2,tp=2,sp=true,zero=1,accumulation=2",
                  "dp=2,fsdp=2,accumulation=2")
+# Where the search finds homes of masters, copies and sums that do not divide.
+OPEN_MASTER_MESHES = ("dp=3", "dp=5", "cp=3:gather,accumulation=2", "cp=3:gather,zero=1,accumulation=2",
+                      "cp=3:gather,zero=2,accumulation=2")
 EXPERT_PART_MESHES = ("accumulation=2", "dp=2,accumulation=4", "ep=2,accumulation=2",
                       "dp=2,ep=2,zero=3,accumulation=2")
 
@@ -470,7 +473,7 @@ def bf16_cases():
     chosen = [Case("gpt2", "adamw", True, True, "BF16",
                    (*ALL_MESHES, "dp=3", "tp=3", "dp=2,zero=1,accumulation=2")),
               Case("llama", "adamw", False, False, "BF16",
-                   (*ALL_MESHES, *SEQUENCE_MESHES, *MASTER_MESHES))]
+                   (*ALL_MESHES, *SEQUENCE_MESHES, *MASTER_MESHES, *OPEN_MASTER_MESHES))]
     return chosen + [replace(chosen[1], tied=True, meshes=("tp=2", *MASTER_MESHES)),
                      replace(chosen[1], optimizer="muon", meshes=("tp=2", *MASTER_MESHES)),
                      replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2")),

@@ -65,7 +65,7 @@ def from_build(bench):
                  PATH="/usr/bin:/bin")
     bench.expect_here("losses", 0, [r"^pass gpt2-tiny: losses up to .* from the host's in 20 steps, .* tokens/s$",
                                     r"^skipped beside PyTorch: gpt2-tiny: there is no PyTorch: .*/no/python",
-                                    r"^1 passed, 0 failed$"], "--only", "gpt2-tiny")
+                                    r"^1 passed, 0 failed$"], "--only", "gpt2-tiny$")
     bench.expect_here("drills", 0, [r"^pass drill: rank 1 gets SIGKILL: exit status 5 after",
                                     r"^pass drill: rank 1 gets SIGSTOP: exit status 6 after"], "--only", "drill")
     bench.expect_here("what needs a device", 1, [r"^skipped shared device: llama-tiny dp=2: this needs a device",
@@ -73,14 +73,14 @@ def from_build(bench):
     bench.expect_here("devices of their own", 0, [
         r"^pass own devices: llama-tiny dp=2 --graphs: 2 ranks, losses up to .* from one rank's in 10 steps$",
         "^1 passed, 0 failed$"], "--only", "own devices: llama-tiny dp=2 --graphs", WEFT_SIMULATOR_DEVICES="2")
-    bench.expect_here("no time", 1, [r"^not run gpt2-tiny: 0 s left, needs 8$"], "--only", "gpt2-tiny",
+    bench.expect_here("no time", 1, [r"^not run gpt2-tiny: 0 s left, needs 6$"], "--only", "gpt2-tiny$",
                       "--seconds", "0")
-    bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: after \d+ s, planned 8: not finished after . s",
+    bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: after \d+ s, planned 6: not finished after . s",
                                              r"^\d cut off or not run$", r"^0 passed, 0 failed$"], "--only",
-                      "gpt2-tiny", "--seconds", "5", WEFT_SIMULATOR_SLOW="0:0:50")
+                      "gpt2-tiny$", "--seconds", "4", WEFT_SIMULATOR_SLOW="0:0:50")
     bench.expect_here("a device that fails", 1, [r"^FAIL gpt2-tiny: error: device 0 of rank 0, in "
-                      r"\w+ instruction \d+ .*: launch: it is lost$"],
-                      "--only", "gpt2-tiny", WEFT_SIMULATOR_FAIL="launch:30")
+                                                 r"\w+ instruction \d+ .*: launch: it is lost$"],
+                      "--only", "gpt2-tiny$", WEFT_SIMULATOR_FAIL="launch:30")
 
 
 def on_a_device(bench, folder):
@@ -110,7 +110,7 @@ def from_pack(bench, folder):
         sys.exit(f"the pack lacks {sorted(missing)}, and has {sorted(names)}")
     bench.expect("a pack without a device", 77, [r"^unproven remain:$"], "--from", pack, PATH="/usr/bin:/bin")
     bench.expect("losses from a pack", 0, [r"^pass gpt2-tiny: losses up to"], "--from", pack, "--library", bench.plugin,
-                 "--only", "gpt2-tiny")
+                 "--only", "^gpt2-tiny$")
     for what, factor, status, pattern in (
             ("PyTorch's losses", 1, 0, r"^pass beside PyTorch: gpt2-tiny: losses up to 0\.0e\+00 from PyTorch's in 20"),
             ("losses that are not PyTorch's", 1.001, 1,
@@ -126,7 +126,7 @@ def from_pack(bench, folder):
                  "--from", pack, "--library", bench.plugin, "--only", "kernels")
     bench.expect("what a pack lacks", 1,
                  [r"^FAIL mixtral-tiny: mixtral-tiny-cuda is neither in a build nor in the pack$"],
-                 "--from", pack, "--library", bench.plugin, "--only", "mixtral-tiny")
+                 "--from", pack, "--library", bench.plugin, "--only", "mixtral-tiny$")
 
 
 def large_models(bench, folder):
@@ -137,7 +137,7 @@ def large_models(bench, folder):
     with tarfile.open(pack) as archive:
         names = archive.getnames()
     others = [name for name in names if "h200" in name]
-    if len(others) != 1 or not others[0].endswith("-cuda-h200-4.txt"):
+    if len(others) != 2 or not all(name.endswith("-cuda-h200-4.txt") for name in others):
         sys.exit(f"expected what is predicted of an H200, got {others}")
     there = ("--from", pack, "--library", bench.plugin, "--reduced", "--python", fake, "--only")
     told = (r"llama-1b .*: losses up to 0\.0e\+00 from PyTorch's in 12 steps; PyTorch 9\.9 {}: 170,667 tokens/s, "
@@ -148,7 +148,9 @@ def large_models(bench, folder):
         r"arena .* GiB; of the device .* GiB, .* predicted .* GiB .*; with --graphs [\d,]+ tokens/s$",
         "^pass PyTorch eager: " + told.format("eager", ""),
         "^pass PyTorch compile: " + told.format("compile", r" \(wanted 1\.05: MISSED\)"),
-        r"^pass llama-1b .*: losses up to .* from the host's in 2 steps", "^4 passed, 0 failed$"], *there, "llama-1b")
+        r"^pass llama-1b .*: losses up to .* from the host's in 2 steps",
+        r"^pass profile: llama-1b .*: a step [\d.,]+ ms, predicted [\d.]+, of it .*matmul [\d.]+ ms, predicted",
+        r"^pass llama-1b .* fp8 .*: [\d,]+ tokens/s, ", "^7 passed, 0 failed$"], *there, "llama-1b")
     bench.expect("attention", 0,
                  [r"^pass attention within documents: within documents of 1021 tokens it takes .*; as it is .* ms "
                                   r"forward, .*; within documents .*; by the compiler's kernels .* ms backward$"],

@@ -73,13 +73,21 @@ class Setup(Toolkit):
         self.check(["--runtime"], 1, f"CUDA_HOME names '{self.kit}', which has an include/nccl.h of NCCL "
                    "2.26.5, expected 2.27.3 or newer; unset it or name another")
 
+    def test_tools_that_show_code(self):
+        for tool in ("cuobjdump", "nvdisasm"):
+            (self.kit / "bin" / tool).touch(0o755)
+        self.check(["--inspect"], 0, f"there is a toolkit in {self.kit}")
+        self.check(["--runtime", "--inspect", "more"], 2, "expected [--runtime] [--inspect] [BUILD], got 'more "
+                   f"{self.root / 'build'}'")
+
     def test_no_pip(self):
         python = self.root / "bin/python3"
         python.parent.mkdir()
         python.write_text("#!/bin/sh\nexit 1\n")
         python.chmod(0o755)
-        self.check(["--runtime"], 1, "expected python3 with pip, 'python3 -m pip' fails; utils/setup installs "
-                   "Debian's python3-pip", PATH=f"{python.parent}:{os.environ['PATH']}")
+        for option in ("--runtime", "--inspect"):
+            self.check([option], 1, "expected python3 with pip, 'python3 -m pip' fails; utils/setup installs "
+                       "Debian's python3-pip", PATH=f"{python.parent}:{os.environ['PATH']}")
 
 
 class Headers(Toolkit):

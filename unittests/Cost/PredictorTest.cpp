@@ -190,6 +190,53 @@ TEST(Predictor, TakesBytesForAsMuchFasterAsTheyAreAtBest) {
   EXPECT_DOUBLE_EQ(seconds(Precision::F8, 64), flops / 2000e9);
 }
 
+TEST(Predictor, TakesUnalignedRowsForAsMuchSlower) {
+  desc::MachineSpec machine = sheet();
+  machine.device.peakFlopsBF16 = 1e9;
+  auto seconds = [&](Precision precision, Rows rows) {
+    return Predictor(machine).matmul(precision, 100, 100, 100, 1, 1, rows);
+  };
+  EXPECT_DOUBLE_EQ(seconds(Precision::BF16, Rows::Unaligned), 2e-3) << "unless it was measured";
+  machine.device.measured.unalignedShare = 0.2;
+  EXPECT_DOUBLE_EQ(seconds(Precision::BF16, Rows::Unaligned), 1e-2);
+  EXPECT_DOUBLE_EQ(seconds(Precision::BF16, Rows::Aligned), 2e-3);
+  EXPECT_DOUBLE_EQ(seconds(Precision::F32, Rows::Unaligned), 2e-3);
+  // Memory is not slower.
+  EXPECT_DOUBLE_EQ(
+      Predictor(machine).matmul(Precision::BF16, 1000, 1000, 1, 1, 8e7, Rows::Unaligned), 8e-2);
+}
+
+/// The rows of A, B and C as letters: aligned or unaligned.
+std::string rowsIn(const rt::Matmul &matmul) {
+  std::string letters;
+  for (Rows rows : rowsOfMatrices(matmul)) {
+    letters += rows == Rows::Aligned ? 'a' : 'u';
+  }
+  return letters;
+}
+
+TEST(Predictor, FindsUnalignedRows) {
+  using rt::ElementType;
+  // Logits, their gradient's two matmuls, as GPT-2 has them, and logits of a padded vocabulary.
+  rt::Matmul logits = {ElementType::BF16, false, true, 16, 50257, 768, 768, 768, 50257};
+  EXPECT_EQ(rowsIn(logits), "aau");
+  EXPECT_EQ(rowsOf(logits), Rows::Unaligned);
+  EXPECT_EQ(rowsIn({ElementType::BF16, false, false, 16, 768, 50257, 50257, 768, 768}), "uaa");
+  EXPECT_EQ(rowsIn({ElementType::BF16, true, false, 50257, 768, 16, 50257, 768, 768}), "uaa");
+  logits.n = logits.ldc = 50264;
+  EXPECT_EQ(rowsOf(logits), Rows::Aligned);
+  // 16 bytes are 8 numbers of bf16, 4 of f32, 2 of f64; C may be wider than A and B.
+  rt::Matmul small = {ElementType::BF16, false, false, 4, 12, 8, 8, 16, 12};
+  EXPECT_EQ(rowsIn(small), "aau");
+  small.isResultF32 = true;
+  EXPECT_EQ(rowsIn(small), "aaa");
+  EXPECT_EQ(rowsIn({ElementType::F32, false, false, 4, 6, 8, 8, 6, 6}), "auu");
+  EXPECT_EQ(rowsIn({ElementType::F64, false, false, 4, 6, 8, 8, 6, 6}), "aaa");
+  // One row is aligned as its matrix is; the matrices of a batch are rows too.
+  EXPECT_EQ(rowsIn({ElementType::BF16, false, false, 1, 12, 8, 8, 16, 12}), "aaa");
+  EXPECT_EQ(rowsIn({ElementType::BF16, false, false, 1, 12, 8, 8, 16, 12, 2, 8, 0, 12}), "aau");
+}
+
 TEST(Predictor, TakesMeasuredCollectives) {
   desc::MachineSpec machine = sheet();
   machine.device.measured.collectives = {{CollectiveKind::AllReduce, 2, 1000, 1e-5},

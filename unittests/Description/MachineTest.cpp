@@ -116,7 +116,7 @@ TEST(Machine, MeasuredListsAreRead) {
       "products { precision: F64 m: 1 n: 2 k: 3 flops: 4 } memory { bytes: 5 bytes_per_second: 6 } "
       "kernels { kind: \"norm_grad\" precision: F32 flops: 7 } "
       "collectives { kind: ALL_TO_ALL ranks: 8 bytes: 9 seconds: 10 } launch_seconds: 0.5 "
-      "rendezvous_seconds: 0.25"));
+      "rendezvous_seconds: 0.25 unaligned_share: 0.5"));
   ASSERT_TRUE(bool(machine)) << errors(machine);
   const MeasuredSpec &measured = machine->device.measured;
   ASSERT_EQ(measured.matmuls.size(), 1u);
@@ -136,6 +136,8 @@ TEST(Machine, MeasuredListsAreRead) {
   EXPECT_EQ(measured.collectives[0].seconds, 10);
   EXPECT_EQ(measured.launchSeconds, 0.5);
   EXPECT_EQ(measured.rendezvousSeconds, 0.25);
+  EXPECT_EQ(measured.unalignedShare, 0.5);
+  EXPECT_EQ(parseMachine(measuring(""))->device.measured.unalignedShare, 1);
   EXPECT_EQ(parseMachine(measuring(""))->device.measured.rendezvousSeconds, std::nullopt);
 }
 
@@ -150,6 +152,8 @@ TEST(Machine, R4MeasuredRanges) {
   EXPECT_NE(errorsOf("collectives { kind: ALL_GATHER ranks: 2 bytes: 1 seconds: 0 }"), "");
   EXPECT_NE(errorsOf("launch_seconds: -1"), "");
   EXPECT_NE(errorsOf("rendezvous_seconds: 2"), "");
+  EXPECT_NE(errorsOf("unaligned_share: 0"), "");
+  EXPECT_NE(errorsOf("unaligned_share: 1.5"), "");
 }
 
 TEST(Machine, R7MeasuredFields) {

@@ -186,6 +186,11 @@ TEST(ReviewPlan, LegalR9SaysWhatPaddingCosts) {
   EXPECT_EQ(lines(scene.review().warnings),
             "legal_r9: p:8:1: axes: b=4 does not divide ffn=250, which is padded to 252: ranks "
             "compute 0.8 % more of each value with it\n");
+  // For devices, rows of matmuls may need more.
+  scene.request.alignsRows = true;
+  EXPECT_EQ(lines(scene.review().warnings),
+            "legal_r9: p:8:1: axes: b=4 does not divide ffn=250, which is padded to at least 252: "
+            "ranks compute at least 0.8 % more of each value with it\n");
 }
 
 TEST(ReviewPlan, HomesPadVariablesAlone) {

@@ -234,6 +234,8 @@ def torch_speed(case, mode):
         if precision(case.training) == "BF16":
             bench.said.append("autocast keeps a residual of float32 where ours is bf16, "
                               "its attention is flash or cuDNN's")
+        bench.figures |= {"losses": [step["loss"] for step in ours.steps[:COMPARED]],
+                          "PyTorch's": theirs["losses"][:COMPARED]}
         return compared(case.training, ours.steps[:COMPARED], {**theirs, "losses": theirs["losses"][:COMPARED]})
     return measure
 

@@ -10,7 +10,8 @@
 //
 //   matmul       operations / rate(m, n, k), where the rate is interpolated between
 //                measured shapes, else the peak; at least bytes / memory rate. In FP8, if
-//                only BF16 was measured, that rate times the ratio of the two peaks
+//                only BF16 was measured, that rate times the ratio of the two peaks. In 16 bits,
+//                TF32 and FP8 times `unaligned_share` if rows are unaligned
 //   kernel       the larger of operations / rate(kind, precision), where the rate is
 //                measured, else the peak, and bytes / memory rate(bytes); kernels that
 //                read BF16 have the rate of float32, in which they compute, unless measured
@@ -58,9 +59,11 @@
 #ifndef WEFT_COST_PREDICTOR_H
 #define WEFT_COST_PREDICTOR_H
 
+#include "weft-rt/Program.h"
 #include "weft/Cost/Interpolation.h"
 #include "weft/Description/Machine.h"
 
+#include <array>
 #include <map>
 #include <span>
 #include <string_view>
@@ -85,6 +88,16 @@ struct Group {
 Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
                  int64_t devicesPerNode);
 
+/// Whether the rows of a matmul's matrix, and the matrices of a batch, begin at multiples of
+/// `kRowBytes` if the first row does.
+enum class Rows { Aligned, Unaligned };
+inline constexpr int64_t kRowBytes = 16;
+
+/// Returns the alignment of the rows of A, B and C. A matrix of one row is aligned.
+std::array<Rows, 3> rowsOfMatrices(const rt::Matmul &matmul);
+/// Returns the worst of these.
+Rows rowsOf(const rt::Matmul &matmul);
+
 class Predictor {
 public:
   explicit Predictor(const desc::MachineSpec &machine);
@@ -92,7 +105,7 @@ public:
   /// Returns the seconds of `batch` matmuls of m x k and k x n matrices that read and write `bytes`
   /// in all.
   double matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
-                double bytes) const;
+                double bytes, Rows rows = Rows::Aligned) const;
 
   /// Returns the seconds of a kernel of the op `kind` that reads `precision`.
   double kernel(std::string_view kind, desc::Precision precision, double flops, double bytes) const;

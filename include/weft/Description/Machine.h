@@ -68,6 +68,8 @@ struct MeasuredSpec {
   std::vector<CollectiveTime> collectives;
   double launchSeconds = 0;
   std::optional<double> rendezvousSeconds;
+  /// The rate of narrow matmuls of unaligned rows, relative to aligned ones.
+  double unalignedShare = 1;
 };
 
 /// Device memory that CUDA takes besides the program's own; none if the description gives no

@@ -28,6 +28,9 @@ struct OriginalPlan {
   std::string text;
   /// The names of the ops that backward recomputes.
   std::vector<std::string> recomputed;
+  /// The sizes of dimensions that are padded in ops, by name; only for devices, where no entry of
+  /// the plan may tell them.
+  std::map<std::string, int64_t> paddedSizes;
   /// The mesh; the small program has parts of other sizes in the same places.
   MeshParts mesh;
   /// The number of collectives of each kind in one rank's code.

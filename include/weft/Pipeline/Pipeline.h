@@ -37,7 +37,7 @@ struct PipelineOptions {
   int64_t reserve = 0;
   /// Whether Plan pads variables that the plan leaves open, so that all ranks can cut them.
   bool padsOpenVariables = false;
-  /// What the program is to run on: Schedule and Lower ask.
+  /// What the program is to run on: Plan, Schedule and Lower ask.
   TargetKind target = TargetKind::Host;
   /// Whether matmuls of devices take in what is done to their results.
   bool fusesEpilogues = true;

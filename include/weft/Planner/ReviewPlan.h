@@ -32,6 +32,8 @@ struct PlanRequest {
   /// Samples in a micro-batch of one data-parallel group of ranks, and micro-batches in a step. Set
   /// both or neither.
   std::optional<int64_t> microBatch, accumulation;
+  /// True if the compiler may pad further for aligned rows of matmuls, as for devices.
+  bool alignsRows = false;
 };
 
 struct PlanReview {

@@ -15,6 +15,9 @@ using namespace llvm;
 
 namespace {
 
+/// The section of images in an executable, by which utils/gpu/inspect finds them.
+constexpr StringRef kImagesSection = ".weft_images";
+
 /// `weft::rt::KernelCode`.
 StructType *codeType(LLVMContext &context) {
   Type *pointer = PointerType::getUnqual(context);
@@ -94,6 +97,7 @@ Constant *makeImage(Module &module, unsigned architecture, bool isPtx, StringRef
   auto *place = new GlobalVariable(module, data->getType(), /*isConstant=*/true,
                                    GlobalValue::InternalLinkage, data);
   place->setAlignment(Align(64));
+  place->setSection(kImagesSection);
   Constant *members[] = {ConstantInt::get(Type::getInt32Ty(context), architecture),
                          ConstantInt::get(Type::getInt8Ty(context), isPtx), place,
                          ConstantInt::get(Type::getInt64Ty(context), bytes.size() + isPtx)};

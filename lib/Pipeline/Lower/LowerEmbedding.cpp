@@ -78,34 +78,34 @@ struct LowerEmbeddingGrad : HostModel<LowerEmbeddingGrad, EmbeddingGradOp> {
     TokenLists lists(code, tokens, rows,
                      [&](Num i) { return rowOf(code, ids, i, offset, rows).first; });
     Buffer parts = code.lasting(type, {cuts, features});
-    Chunks chunks(code, features);
+    Strips strips(code, features);
     auto ofToken = [&](Num place, Num h) { return gradient(lists.tokenAt(place), h); };
-    chunks.forAll(cuts, [&](Num cut, Num first) {
+    strips.forAll(cuts, [&](Num cut, Num first) {
       Num begin = cut * kPart;
       code.when(begin < lists.countAll(), [&] {
         Num row = lists.rowAt(begin), end = lists.end(row), next = begin + kPart;
         code.when(lists.begin(row) < begin, [&] {
-          Kept sums = chunks.makeSums(type);
-          chunks.add(sums, first, begin, code.select(end < next, end, next), ofToken);
-          code.across(chunks.width, [&](Num h) { parts.store(code.kept(sums), cut, first + h); });
+          Kept sums = strips.makeSums(type);
+          strips.add(sums, first, begin, code.select(end < next, end, next), ofToken);
+          code.across(strips.width, [&](Num h) { parts.store(code.kept(sums), cut, first + h); });
         });
       });
     });
-    chunks.forAll(rows, [&](Num row, Num first) {
+    strips.forAll(rows, [&](Num row, Num first) {
       Num begin = lists.begin(row), end = lists.end(row), cut = begin / kPart + 1;
       Num firstEnd = code.select(end < cut * kPart, end, cut * kPart);
-      Kept sums = chunks.makeSums(type);
-      chunks.add(sums, first, begin, firstEnd, ofToken);
-      chunks.add(sums, first, cut, (end + (kPart - 1)) / kPart,
+      Kept sums = strips.makeSums(type);
+      strips.add(sums, first, begin, firstEnd, ofToken);
+      strips.add(sums, first, cut, (end + (kPart - 1)) / kPart,
                  [&](Num part, Num h) { return parts(part, h); });
-      code.across(chunks.width, [&](Num h) { output.store(code.kept(sums), row, first + h); });
+      code.across(strips.width, [&](Num h) { output.store(code.kept(sums), row, first + h); });
     });
   }
 
   /// Columns that threads sum together: what a warp loads at once where that divides a row, since
   /// most rows have few tokens, and more warps wait for memory at the same time.
-  struct Chunks {
-    Chunks(Code &code, int64_t features)
+  struct Strips {
+    Strips(Code &code, int64_t features)
         : code(code),
           count(features % (32 * code.countLanes()) == 0 ? features / (32 * code.countLanes()) : 1),
           width(features / count) {}

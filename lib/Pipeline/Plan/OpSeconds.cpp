@@ -7,6 +7,8 @@
 
 #include "OpSeconds.h"
 
+#include "MatmulRows.h"
+
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include <array>
@@ -110,7 +112,7 @@ double OpSeconds::of(const OpOption &option) const {
     return *seconds;
   }
   auto [batch, m, n, k] = sizes;
-  return machine->matmul(precision, m, n, k, batch, bytes);
+  return machine->matmul(precision, m, n, k, batch, bytes, rowsOf(op, rule, shards));
 }
 
 } // namespace weft

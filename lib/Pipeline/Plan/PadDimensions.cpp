@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MatmulRows.h"
 #include "Padding.h"
 #include "ReadPlan.h"
 
@@ -25,14 +26,30 @@ namespace weft {
 
 namespace {
 
-/// The requirements of a plan on the sizes of a class of dimensions.
+/// The requirements on the sizes of a class of dimensions.
 struct Enlarged {
   /// The name that variables give the class.
   std::string name;
   int64_t size = 0, padded = 0;
-  /// The least common multiple of all numbers of shards.
+  /// The least common multiple of all numbers of shards of the plan.
   int64_t shards = 1;
+  /// A shard has a multiple of this many elements.
+  int64_t unit = 1;
+
+  bool isUneven() const { return size % shards != 0; }
 };
+
+/// Returns the size to which alignment of rows pads a dimension.
+int64_t alignedSize(const Enlarged &padding) {
+  // Rows of 128 bytes are what NVIDIA's "Matrix Multiplication Background User's Guide", section
+  // 2.2, calls most efficient on A100. Whole rows suffice: a size is then the same for all small
+  // numbers of shards, whether the plan or the search chooses them.
+  constexpr int64_t kUnitsOfLine = 128 / cost::kRowBytes;
+  uint64_t narrow = uint64_t(padding.unit) * uint64_t(padding.shards);
+  auto size = uint64_t(padding.size);
+  uint64_t wide = llvm::alignTo(size, std::lcm(narrow, uint64_t(padding.unit * kUnitsOfLine)));
+  return int64_t(100 * (wide - size) <= size ? wide : llvm::alignTo(size, narrow));
+}
 
 /// Returns the numbers of shards that these entries of `plan` cut dimensions of this name into.
 std::vector<int64_t> shardsOf(const desc::PlanSpec &plan,
@@ -80,25 +97,34 @@ namespace {
 
 class Padder {
 public:
-  Padder(ModuleOp module, const desc::PlanSpec &plan) : module(module), dimensions(module) {
+  Padder(ModuleOp module, const desc::PlanSpec &plan, bool alignsRows)
+      : module(module), dimensions(module) {
     module.walk([&](VariableOp variable) {
       for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
-        for (int64_t shards : shardsOf(plan, variable, name.getValue())) {
-          Enlarged &padding = paddings[dimensions.classOf(variable, int64_t(dim))];
-          padding.name = name.str();
-          padding.size = variable.getTensorType().getDimSize(int64_t(dim));
+        Enlarged &padding = paddings[dimensions.classOf(variable, int64_t(dim))];
+        padding.size = variable.getTensorType().getDimSize(int64_t(dim));
+        std::vector<int64_t> all = shardsOf(plan, variable, name.getValue());
+        padding.name = padding.name.empty() || !all.empty() ? name.str() : padding.name;
+        for (int64_t shards : all) {
           padding.shards = std::lcm(padding.shards, shards);
         }
       }
     });
-    std::erase_if(paddings,
-                  [](const auto &entry) { return entry.second.size % entry.second.shards == 0; });
+    if (alignsRows) {
+      alignRows();
+    }
+    std::erase_if(paddings, [](const auto &entry) {
+      return !entry.second.isUneven() && entry.second.unit == 1;
+    });
     // What is padded anyway is padded for homes too.
     for (auto &[number, padding] : paddings) {
       for (int64_t shards : shardsOf(plan, plan.homes, padding.name)) {
         padding.shards = std::lcm(padding.shards, shards);
       }
-      padding.padded = static_cast<int64_t>(llvm::alignTo(padding.size, padding.shards));
+      padding.padded = sizeOf(padding);
+    }
+    if (alignsRows) {
+      dropUnpaddable();
     }
   }
 
@@ -117,7 +143,51 @@ public:
   size_t count() const { return paddings.size(); }
 
 private:
-  const Enlarged *find(Value value, int64_t dim) {
+  static int64_t sizeOf(const Enlarged &padding) {
+    return padding.unit > 1 ? alignedSize(padding)
+                            : int64_t(llvm::alignTo(uint64_t(padding.size), padding.shards));
+  }
+
+  /// Gives units to the classes that are worth padding for aligned rows.
+  void alignRows() {
+    auto shards = [&](uint32_t dimension) {
+      auto found = paddings.find(dimension);
+      return found == paddings.end() ? 1 : found->second.shards;
+    };
+    for (auto &[dimension, unaligned] : findUnalignedClasses(module, dimensions, shards)) {
+      auto found = paddings.find(dimension);
+      if (found == paddings.end()) {
+        continue; // Of no variable.
+      }
+      Enlarged aligned = found->second;
+      aligned.unit = unaligned.unit;
+      double growth = double(sizeOf(aligned) - sizeOf(found->second)) / double(aligned.size);
+      if (growth * unaligned.flops < unaligned.unalignedFlops) {
+        found->second = aligned;
+      }
+    }
+  }
+
+  /// Leaves dimensions as they are that would only be padded for aligned rows, but cannot be. One
+  /// may forbid another, as a permuted dimension and its partner have one length.
+  void dropUnpaddable() {
+    for (bool isChanged = true; isChanged;) {
+      isChanged = false;
+      module.walk([&](ShardableOpInterface op) {
+        (void)forEachUnpaddable(op, [&](Enlarged &padding) {
+          isChanged |= padding.unit > 1;
+          padding.unit = 1;
+          padding.padded = sizeOf(padding);
+          return success();
+        });
+      });
+      std::erase_if(paddings, [](const auto &entry) {
+        return !entry.second.isUneven() && entry.second.unit == 1;
+      });
+    }
+  }
+
+  Enlarged *find(Value value, int64_t dim) {
     auto found = paddings.find(dimensions.classOf(value, dim));
     return found == paddings.end() ? nullptr : &found->second;
   }
@@ -128,7 +198,7 @@ private:
     auto over = [&](ValueRange values, ArrayRef<SmallVector<unsigned>> dims) {
       for (auto [value, factors] : llvm::zip(values, dims)) {
         for (auto [dim, factor] : llvm::enumerate(factors)) {
-          const Enlarged *padding = find(value, int64_t(dim));
+          Enlarged *padding = find(value, int64_t(dim));
           if (padding && failed(visit(factor, *padding))) {
             return failure();
           }
@@ -156,14 +226,19 @@ private:
     return padded.lookup(*permuted) == padded.lookup(rule.factors[*permuted].partner);
   }
 
-  LogicalResult check(ShardableOpInterface op) {
+  /// Calls `visit` with each class to pad that `op` does not allow to pad.
+  template <typename Visit> LogicalResult forEachUnpaddable(ShardableOpInterface op, Visit visit) {
     FactorRule rule = op.getFactorRule();
     bool keeps = keepsPartners(op);
-    return forEachFactor(op, [&](unsigned factor, const Enlarged &padding) -> LogicalResult {
+    return forEachFactor(op, [&](unsigned factor, Enlarged &padding) -> LogicalResult {
       // A factor of another size contains groups, as of samples that share a mean.
-      if (mayBePadded(op, factor) && keeps && rule.factors[factor].size == padding.size) {
-        return success();
-      }
+      bool mayPad = mayBePadded(op, factor) && keeps && rule.factors[factor].size == padding.size;
+      return mayPad ? success() : visit(padding);
+    });
+  }
+
+  LogicalResult check(ShardableOpInterface op) {
+    return forEachUnpaddable(op, [&](const Enlarged &padding) -> LogicalResult {
       return op->emitError("pad-dimensions: ")
              << padding.name << "=" << padding.size << " does not divide into " << padding.shards
              << " shards and cannot be padded: " << op->getName() << " depends on how long it is";
@@ -264,10 +339,10 @@ struct PadDimensionsPass : impl::PadDimensionsPassBase<PadDimensionsPass> {
     if (failed(spec)) {
       return signalPassFailure();
     }
-    if (!spec->mayPad || !needsPadding(module, *spec)) {
+    if (!spec->mayPad || !(alignRows || needsPadding(module, *spec))) {
       return;
     }
-    Padder padder(module, *spec);
+    Padder padder(module, *spec, alignRows);
     if (failed(padder.run())) {
       return signalPassFailure();
     }

@@ -7,6 +7,7 @@
 
 #include "weft/Pipeline/Plan/PadVariables.h"
 
+#include "HomedValues.h"
 #include "ReadPlan.h"
 #include "StoredValues.h"
 #include "UnmatchedEntries.h"
@@ -180,16 +181,51 @@ private:
   std::vector<std::pair<ObserveOp, SmallVector<int64_t>>> observed;
 };
 
-/// Returns the number of shards that homes of `plan` cut a dimension of a variable into.
-int64_t shardsOf(const desc::PlanSpec &plan, VariableOp variable, StringRef dimension) {
-  int64_t shards = 1;
-  if (const desc::ShardingSpec *home =
-          desc::entryFor(plan.homes, variable.getSymName().str(), dimension.str())) {
-    for (const std::string &axis : home->axes) {
-      shards *= plan.axis(axis)->size;
+/// The names of the homes of a module's variables, and of the values that have the shapes of
+/// variables: rounded copies and sums of gradients.
+class HomeNames {
+public:
+  explicit HomeNames(ModuleOp module) : copies(module) {
+    for (const GradientSum &sum : findGradientSums(module)) {
+      summed.insert(sum.variable);
     }
   }
-  return shards;
+
+  /// Returns the name of the home of a variable itself.
+  std::string of(VariableOp variable) const { return copies.homeOf(variable); }
+
+  /// Returns the names of all homes that have the shape of a variable.
+  SmallVector<std::string> allOf(VariableOp variable) const {
+    SmallVector<std::string> names = {of(variable)};
+    std::string name = variable.getSymName().str();
+    if (!copies.of(variable).empty()) {
+      names.push_back(name);
+    }
+    if (summed.contains(variable)) {
+      names.push_back("gradient/" + name);
+    }
+    return names;
+  }
+
+private:
+  WeightCopies copies;
+  llvm::DenseSet<Operation *> summed;
+};
+
+/// Returns a number of elements that each of these homes of `plan` cuts into equal shards of a
+/// dimension.
+int64_t unitOf(const desc::PlanSpec &plan, ArrayRef<std::string> homes, StringRef dimension) {
+  int64_t unit = 1;
+  for (const std::string &name : homes) {
+    int64_t shards = 1;
+    if (const desc::ShardingSpec *home = desc::entryFor(plan.homes, name, dimension.str())) {
+      for (const std::string &axis : home->axes) {
+        shards *= plan.axis(axis)->size;
+      }
+    }
+    unit = std::lcm(unit, shards);
+  }
+  return unit;
 }
 
 /// A dimension to pad, of a variable that the plan leaves open.
@@ -206,15 +242,23 @@ bool canCut(SmallVector<int64_t> sizes, ArrayRef<int64_t> axes) {
          });
 }
 
+/// Returns true if dimension `dim` of the variable has padding.
+bool isPadded(VariableOp variable, size_t dim) {
+  ArrayRef<int64_t> shape = variable.getTensorType().getShape();
+  return variable.getUnpadded().value_or(shape)[dim] != shape[dim];
+}
+
 /// Returns the dimension along which padding lets all free axes of `plan` cut the variable. Returns
 /// nothing if the axes divide its open dimensions, if the least padding would be as long as the
-/// dimension, and for vectors, which are too small to matter.
-std::optional<OpenCut> openCut(const desc::PlanSpec &plan, VariableOp variable) {
+/// dimension, and for vectors, which are too small to matter. A dimension that ops have padded is
+/// not padded again.
+std::optional<OpenCut> openCut(const desc::PlanSpec &plan, VariableOp variable,
+                               const HomeNames &homes) {
   ArrayRef<int64_t> shape = variable.getTensorType().getShape();
   if (variable.getRole() == VariableRole::Input || shape.size() < 2) {
     return std::nullopt;
   }
-  std::string name = variable.getSymName().str(), planName = getPlanName(variable).str();
+  std::string name = homes.of(variable), planName = getPlanName(variable).str();
   SmallVector<int64_t> open, sizes, axes;
   std::set<std::string> taken;
   for (auto [dim, dimension] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
@@ -240,6 +284,10 @@ std::optional<OpenCut> openCut(const desc::PlanSpec &plan, VariableOp variable) 
   auto growth = [&](int64_t dim) {
     return double(llvm::alignTo(uint64_t(shape[dim]), uint64_t(shards))) / double(shape[dim]);
   };
+  llvm::erase_if(open, [&](int64_t dim) { return isPadded(variable, size_t(dim)); });
+  if (open.empty()) {
+    return std::nullopt;
+  }
   int64_t best =
       *llvm::min_element(open, [&](int64_t a, int64_t b) { return growth(a) < growth(b); });
   return growth(best) < 2 ? std::optional(OpenCut{best, shards}) : std::nullopt;
@@ -250,16 +298,19 @@ std::optional<OpenCut> openCut(const desc::PlanSpec &plan, VariableOp variable) 
 std::optional<StoredClass> findClass(ModuleOp module, const desc::PlanSpec &plan, bool open,
                                      Dimensions &dimensions) {
   std::optional<StoredClass> found;
+  HomeNames homes(module);
   int64_t unit = 1;
   for (auto variable : module.getOps<VariableOp>()) {
     if (variable.getRole() == VariableRole::Input) {
       continue;
     }
     ArrayRef<int64_t> shape = variable.getTensorType().getShape();
-    std::optional<OpenCut> cut = open ? openCut(plan, variable) : std::nullopt;
+    std::optional<OpenCut> cut = open ? openCut(plan, variable, homes) : std::nullopt;
+    SmallVector<std::string> names = homes.allOf(variable);
     for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
       bool isOpen = cut && cut->dim == int64_t(dim);
-      int64_t shards = isOpen ? cut->shards : shardsOf(plan, variable, name.getValue());
+      int64_t shards = unitOf(plan, names, name.getValue());
+      shards = isOpen ? std::lcm(shards, cut->shards) : shards;
       uint32_t dimension = dimensions.classOf(variable, int64_t(dim));
       if (shape[dim] % shards != 0 && (!found || found->dimension == dimension)) {
         found = found ? found : StoredClass{dimension, shape[dim], 0, {}};
@@ -299,8 +350,9 @@ struct PadVariablesPass : impl::PadVariablesPassBase<PadVariablesPass> {
 } // namespace
 
 bool hasOpenUnevenVariables(ModuleOp module, const desc::PlanSpec &plan) {
+  HomeNames homes(module);
   return plan.mayPad && llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
-           return openCut(plan, variable).has_value();
+           return openCut(plan, variable, homes).has_value();
          });
 }
 

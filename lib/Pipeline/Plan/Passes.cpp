@@ -19,10 +19,12 @@ void weft::buildApplyPlanPipeline(OpPassManager &manager,
   SubstituteBatchPassOptions sizes;
   sizes.batch = parts.samples / parts.accumulation;
   manager.addPass(createSubstituteBatchPass(sizes));
-  // From here on all axes divide the dimensions that they cut.
+  // From here on all axes divide the dimensions that they cut, and matmuls have the sizes that they
+  // are priced with.
   PadDimensionsPassOptions pad;
   pad.plan = plan.plan;
   pad.pins = plan.pins;
+  pad.alignRows = context.alignsRows;
   manager.addPass(createPadDimensionsPass(pad));
   // Then variables alone, where their dimensions are not longer already.
   PadVariablesPassOptions store;

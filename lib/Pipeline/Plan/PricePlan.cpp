@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HomedValues.h"
+#include "MatmulRows.h"
 #include "OpSeconds.h"
 
 #include "weft/Description/Machine.h"
@@ -186,7 +187,7 @@ private:
         return *seconds;
       }
       auto [batch, m, n, k] = *matmul;
-      return machine->matmul(precisionOf(op), m, n, k, batch, bytes);
+      return machine->matmul(precisionOf(op), m, n, k, batch, bytes, rowsOf(op, rule, sizes));
     }
     return machine->kernel(op->getName().stripDialect(), precisionOf(op), flops, bytes);
   }

@@ -440,6 +440,10 @@ std::string targetText(const Program &program, const Instruction &instruction);
 /// Returns the whole program as text, one instruction per line, for people and tests.
 std::string toText(const Program &program);
 
+/// Returns a line for each instruction: its predicted time in microseconds, what it runs, and its
+/// label.
+std::string timesText(const Program &program);
+
 } // namespace weft::rt
 
 #endif // WEFT_RT_PROGRAM_H

@@ -187,6 +187,7 @@ TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
                            "--curve",
                            "--print-plan",
                            "--print-program",
+                           "--print-times",
                            "--version",
                            "--help"}) {
     EXPECT_THAT(help, HasSubstr(std::string("\n  ") + name + " "));

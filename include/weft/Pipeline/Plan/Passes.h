@@ -77,6 +77,8 @@ struct PlanContext {
   const ValueQuestion *question = nullptr;
   /// The option `open` of pad-variables.
   bool padsOpenVariables = false;
+  /// The option `align-rows` of pad-dimensions.
+  bool alignsRows = false;
 };
 
 /// The results of the phase, complete when its passes have run.

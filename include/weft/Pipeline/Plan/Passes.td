@@ -79,11 +79,20 @@ def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
 }
 
 def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
-  let summary = "pads dimensions that the plan's axes do not cut into equal shards";
+  let summary = "pads dimensions that the plan's axes do not cut into equal shards, or that make "
+                "rows of matmuls unaligned";
   let description = [{
     Before: no tensor has a sharding, and every size is known. After: each dimension of inputs and
     ops that the plan cuts is a multiple of every number of shards that the plan cuts it into. What
-    only homes cut is left to pad-variables. Dimensions of one class
+    only homes cut is left to pad-variables.
+
+    With `align-rows`, rows of matmuls also begin at multiples of 16 bytes, as libraries of devices
+    ask: a dimension of variables that is contiguous in memory is padded so that every shard of it
+    is such a multiple, and the whole one of 128 bytes where that takes at most 1 % more. Dimensions
+    that cannot be padded stay as they are, and so do those over which padding would add more
+    operations than the unaligned matmuls have. See `MatmulRows.h`.
+
+    Dimensions of one class
     (`weft/Pipeline/Dimensions.h`) are padded alike. Variables, observed values, and ops whose
     results depend on the shape, as random numbers do, record the shape without padding
     (`unpadded`). The pass does nothing if the plan refuses padding. Fails where an op depends on
@@ -104,6 +113,7 @@ def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
     ListOption<"pins", "pins", "std::string",
                "pins such as dp=2, in place of a plan">,
+    Option<"alignRows", "align-rows", "bool", "false", "pad for aligned rows of matmuls">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
   let statistics = [
@@ -115,13 +125,13 @@ def PadVariablesPass : Pass<"pad-variables", "::mlir::ModuleOp"> {
   let summary = "pads variables, between steps, that homes do not cut into equal shards";
   let description = [{
     Before: dimensions that ops cut divide, see pad-dimensions. After: so do those that the plan's
-    homes cut, as the variables are longer: they record their shape without padding (`unpadded`).
-    Ops on samples get tensors without it, by `weft.extract`, and their gradients get it, by
-    `weft.pad`; both need the padded dimension whole, so all-gathers come before and reduce-scatters
-    after them. `StoredValues.h` says which values are padded. Any dimension may be padded, hidden
-    too, and axes may be larger than a dimension. With `open`, the pass also pads variables that the
-    plan leaves open, so that the search may cut them over all ranks. The pass does nothing if the
-    plan refuses padding.
+    homes cut, of variables, of rounded copies and of sums of gradients, as the variables are
+    longer: they record their shape without padding (`unpadded`). Ops on samples get tensors
+    without it, by `weft.extract`, and their gradients get it, by `weft.pad`; both need the padded
+    dimension whole, so all-gathers come before and reduce-scatters after them. `StoredValues.h`
+    says which values are padded. Any dimension may be padded, hidden too, and axes may be larger
+    than a dimension. With `open`, the pass also pads variables that the plan leaves open, so that
+    the search may cut them over all ranks. The pass does nothing if the plan refuses padding.
 
     ```mlir
     weft.variable parameter @w ["ffn", "hidden"] : tensor<8x4xf64>
