@@ -115,6 +115,7 @@ bool Executor::record(Section &section) {
     dropRecording();
   }
   isRecording = false;
+  issuing = {};
   late.clear();
   return isGood;
 }
@@ -135,7 +136,7 @@ bool Executor::recordParts(Section &section) {
       return false;
     }
     for (size_t i = begin; i < index; ++i) {
-      if (execute(section.code[i]) != Outcome::Done) {
+      if (execute(section, i) != Outcome::Done) {
         return false;
       }
     }
@@ -196,7 +197,7 @@ Executor::Section Executor::prepareSection(const char *section,
       late.capacity(), std::count_if(code.begin(), code.end(), [](const Prepared &instruction) {
         return instruction.isLate;
       })));
-  return {std::move(code)};
+  return {section, &instructions, std::move(code), {}};
 }
 
 bool Executor::lap(size_t index, StepTimes *times) {
@@ -217,6 +218,7 @@ Outcome Executor::runSection(const Section &section, StepTimes *times) {
   late.clear();
   bool isWhole = section.parts.empty() || isMoreWanted(section);
   Outcome outcome = isWhole ? runEach(section, times) : runParts(section, times);
+  issuing = {};
   if (outcome != Outcome::Done) {
     return outcome;
   }
@@ -236,6 +238,7 @@ bool Executor::isMoreWanted(const Section &section) const {
 Outcome Executor::runParts(const Section &section, StepTimes *times) {
   const std::vector<Prepared> &code = section.code;
   for (const Part &part : section.parts) {
+    setPosition(section, part.begin, std::max(part.end, part.begin + 1) - 1);
     if (link->stopped() || (part.begin < part.end && !launchPart(part.number))) {
       return Outcome::Stopped;
     }
@@ -250,6 +253,7 @@ Outcome Executor::runParts(const Section &section, StepTimes *times) {
     if (part.end == code.size()) {
       break;
     }
+    setPosition(section, part.end, part.end);
     // All events that it waits for were awaited at the end of the part.
     Outcome outcome = dispatch(code[part.end]);
     if (outcome != Outcome::Done || (code[part.end].mark > 0 && !passMark(code[part.end]))) {
@@ -271,7 +275,7 @@ Outcome Executor::runEach(const Section &section, StepTimes *times) {
     return Outcome::Stopped;
   }
   for (size_t index = 0; index < code.size(); ++index) {
-    Outcome outcome = execute(code[index]);
+    Outcome outcome = execute(section, index);
     if (outcome != Outcome::Done) {
       notFiniteAt = index;
       return joinStreams() ? outcome : Outcome::Stopped;
@@ -288,11 +292,19 @@ Outcome Executor::runStepInstruction(size_t index) {
   if (!forkStreams()) {
     return Outcome::Stopped;
   }
-  Outcome outcome = execute(stepCode.code[index]);
-  return joinStreams() ? outcome : Outcome::Stopped;
+  Outcome outcome = execute(stepCode, index);
+  bool isJoined = joinStreams();
+  issuing = {};
+  return isJoined ? outcome : Outcome::Stopped;
 }
 
-Outcome Executor::execute(const Prepared &instruction) {
+void Executor::setPosition(const Section &section, size_t first, size_t last) {
+  issuing = {section.name, section.instructions, uint32_t(first), uint32_t(last)};
+}
+
+Outcome Executor::execute(const Section &section, size_t index) {
+  const Prepared &instruction = section.code[index];
+  setPosition(section, index, index);
   if (!instruction.waits.empty() && !waitForEvents(instruction)) {
     return Outcome::Stopped;
   }

@@ -184,6 +184,11 @@ protected:
   virtual Communicator::Handle prepareCollective(const Collective &collective,
                                                  const CallSite &site) = 0;
 
+  /// Returns the instructions that are being issued, for reports: "step instruction 3 (matmul
+  /// ..., layers.0.mlp)". Empty outside of sections.
+  std::string position() const { return textOf(program, issuing); }
+  void setPosition(const InstructionRange &range) { issuing = range; }
+
   const KernelCode &codeOf(size_t kernel) const { return kernels[kernel]; }
 
   /// Returns the device's address of a buffer, for the device's code; constant for the whole run.
@@ -247,6 +252,8 @@ private:
     size_t begin = 0, end = 0, number = 0;
   };
   struct Section {
+    const char *name = "";
+    const std::vector<Instruction> *instructions = nullptr;
     std::vector<Prepared> code = {};
     /// Empty if the device records nothing.
     std::vector<Part> parts = {};
@@ -263,7 +270,8 @@ private:
   Outcome runParts(const Section &section, StepTimes *times);
   /// Returns true if an Observer wants a value that the host does not read otherwise.
   bool isMoreWanted(const Section &section) const;
-  Outcome execute(const Prepared &instruction);
+  void setPosition(const Section &section, size_t first, size_t last);
+  Outcome execute(const Section &section, size_t index);
   Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
   /// Returns true if the value is finite or need not be.
@@ -294,6 +302,7 @@ private:
   Communicator::Handle agree = 0;
   std::optional<Overflow> beyond;
   size_t notFiniteAt = 0;
+  InstructionRange issuing;
 };
 
 /// Makes the executor of one rank of this process, with `threads` threads.

@@ -7,8 +7,6 @@
 
 #include "execution/ProgressMarks.h"
 
-#include "support/Text.h"
-
 #include <cstring>
 
 using namespace weft::rt;
@@ -22,18 +20,19 @@ ProgressMarks::ProgressMarks(const Program &program) : program(program) {
 void ProgressMarks::add(const char *section, const std::vector<Instruction> &instructions) {
   Section &added = sections[sectionCount++];
   added = {section, std::vector<uint32_t>(instructions.size())};
-  ProgressMark mark = {section, &instructions, 0, 0, 0};
+  ProgressMark mark = {{section, &instructions, 0, 0}, 0};
   for (uint32_t index = 0; index < instructions.size(); ++index) {
-    mark.last = index;
+    mark.range.last = index;
     mark.seconds += instructions[index].cost.seconds;
     bool isLast = index + 1 == instructions.size();
     auto isCollective = [&](size_t i) { return instructions[i].opcode == Opcode::Collective; };
-    bool isLong = mark.seconds >= kMostSeconds || index - mark.first + 1 >= kMostInstructions ||
+    bool isLong = mark.seconds >= kMostSeconds ||
+                  index - mark.range.first + 1 >= kMostInstructions ||
                   (!isLast && mark.seconds + instructions[index + 1].cost.seconds > kMostSeconds);
     if (isLast || isLong || isCollective(index) || isCollective(index + 1)) {
       marks.push_back(mark);
       added.behind[index] = uint32_t(marks.size() - 1);
-      mark = {section, &instructions, index + 1, 0, 0};
+      mark = {{section, &instructions, index + 1, 0}, 0};
     }
   }
 }
@@ -48,19 +47,9 @@ uint32_t ProgressMarks::behind(const char *section, size_t instruction) const {
 }
 
 const Instruction *ProgressMarks::instruction(uint32_t number) const {
-  const ProgressMark &mark = at(number);
-  return mark.instructions ? &(*mark.instructions)[mark.last] : nullptr;
+  return at(number).range.lastOne();
 }
 
 std::string ProgressMarks::describe(uint32_t number) const {
-  const ProgressMark &mark = at(number);
-  const Instruction *last = instruction(number);
-  if (!last) {
-    return "a copy that its rank waits for";
-  }
-  std::string range = mark.first == mark.last
-                          ? concat(" instruction ", mark.last)
-                          : concat(" instructions ", mark.first, " to ", mark.last);
-  return concat(mark.section, range, " (", targetText(program, *last), ", ",
-                program.labels[last->label], ")");
+  return instruction(number) ? textOf(program, at(number).range) : "a copy that its rank waits for";
 }

@@ -15,7 +15,7 @@
 #ifndef WEFT_RT_EXECUTION_PROGRESSMARKS_H
 #define WEFT_RT_EXECUTION_PROGRESSMARKS_H
 
-#include "weft-rt/Program.h"
+#include "program/InstructionRange.h"
 
 #include <array>
 #include <string>
@@ -24,10 +24,8 @@
 namespace weft::rt {
 
 struct ProgressMark {
-  const char *section = "";
-  const std::vector<Instruction> *instructions = nullptr;
-  /// The first and last instruction since the mark before.
-  uint32_t first = 0, last = 0;
+  /// The instructions since the mark before.
+  InstructionRange range;
   /// The predicted time of these instructions; 0 if unknown.
   double seconds = 0;
 };
@@ -54,8 +52,7 @@ public:
   /// Returns the last instruction before a mark; null for kCopy.
   const Instruction *instruction(uint32_t number) const;
 
-  /// Returns "step instructions 40 to 44 (all-reduce sum f32 [64] over {data}, layers.3.mlp)". The
-  /// text in parentheses describes the last instruction, which usually takes most of the time.
+  /// Returns the text of the mark's instructions, or says that it is a copy.
   std::string describe(uint32_t number) const;
 
 private:

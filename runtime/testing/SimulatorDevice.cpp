@@ -371,6 +371,10 @@ void Device::localBytes(Handle entry, uint64_t *bytes) { *bytes = entries.find(e
 
 void Device::reserveLocal(uint64_t bytes, bool *isThere) {
   checkOpen("reserved");
+  constexpr uint64_t kMost = 512 << 10; // Of all compute capabilities.
+  if (bytes > kMost) {
+    misuse("expected at most ", kMost, " bytes of local memory a thread, got ", bytes);
+  }
   *isThere = true;
   if (bytes <= local) {
     return;

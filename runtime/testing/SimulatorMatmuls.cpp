@@ -30,10 +30,9 @@ struct Matrices {
         stride(uint64_t(stride) * sizeOf(type)) {}
 
   uint64_t bytes() const {
-    return rows == 0 || rowBytes == 0 || batch == 0
-               ? 0
-               : (batch - 1) * stride + (rows - 1) * pitch + rowBytes;
+    return rows == 0 || rowBytes == 0 || batch == 0 ? 0 : (batch - 1) * stride + matrixBytes();
   }
+  uint64_t matrixBytes() const { return (rows - 1) * pitch + rowBytes; }
 
   /// Calls `visit` with the offset of each row.
   template <typename Visit> void forEachRow(const Visit &visit) const {
@@ -63,6 +62,45 @@ static Matrices operandC(const Matmul &matmul) {
   return {matmul.m, matmul.n, matmul.ldc, matmul.strideC, matmul, matmul.resultType()};
 }
 
+/// The library's requirements for FP8; that B alone is transposed, for devices before sm_100.
+static void checkFp8(const Matmul &matmul) {
+  if (matmul.transposeA || !matmul.transposeB || matmul.batch != 1) {
+    misuse("expected one FP8 matmul with B alone transposed");
+  }
+  if (matmul.type == ElementType::F8E5M2 && matmul.typeOfB() == ElementType::F8E5M2) {
+    misuse("expected an FP8 matmul with an operand of f8e4m3, got two of f8e5m2");
+  }
+  for (int64_t size : {matmul.m, matmul.n, matmul.k}) {
+    if (size % 16 != 0) {
+      misuse("expected sizes of an FP8 matmul to be multiples of 16, got ", size);
+    }
+  }
+  for (const Matrices &matrices : {operandA(matmul), operandB(matmul), operandC(matmul)}) {
+    if (matrices.pitch % kMatmulAlignment != 0) {
+      misuse("expected rows of an FP8 matmul a multiple of ", kMatmulAlignment,
+             " bytes apart, got ", matrices.pitch);
+    }
+  }
+  if (matmul.epilogue.hasBias && matmul.resultType() != ElementType::BF16) {
+    misuse("expected a bf16 result of an FP8 matmul with a bias, got ",
+           nameOf(matmul.resultType()));
+  }
+}
+
+/// The library's requirements for epilogues other than an addition.
+static void checkEpilogue(const Matmul &matmul) {
+  if (matmul.type == ElementType::F64) {
+    misuse("expected a matmul of f64 without an epilogue");
+  }
+  if (matmul.epilogue.hasAux && (matmul.ldc % 8 != 0 || matmul.batch != 1)) {
+    misuse("expected one matmul with rows a multiple of 8 elements apart for an activation, got ",
+           matmul.batch, " with ", matmul.ldc);
+  }
+  if (matmul.batch != 1) {
+    misuse("expected one matmul with an epilogue, got ", matmul.batch);
+  }
+}
+
 static void checkMatmul(const Matmul &matmul) {
   if (matmul.type == ElementType::I32 || matmul.type == ElementType::I64) {
     misuse("expected a matmul of f64, f32, bf16, f16 or FP8, got one of ", nameOf(matmul.type));
@@ -77,15 +115,16 @@ static void checkMatmul(const Matmul &matmul) {
       misuse("expected rows at least ", matrices.rowBytes, " bytes apart, got ", matrices.pitch);
     }
   }
-  // Devices before sm_100 require this.
-  bool isTurned = matmul.transposeA || !matmul.transposeB;
-  if (matmul.isFp8() && (isTurned || matmul.batch != 1)) {
-    misuse("expected one FP8 matmul with B alone transposed");
+  Matrices results = operandC(matmul);
+  if (matmul.batch > 1 && !matmul.isSum() && results.stride < results.matrixBytes()) {
+    misuse("expected results at least ", results.matrixBytes(), " bytes apart, got ",
+           results.stride);
   }
-  // The library requires this of an activation's matrix.
-  if (matmul.epilogue.hasAux && (matmul.ldc % 8 != 0 || matmul.batch != 1)) {
-    misuse("expected one matmul with rows a multiple of 8 elements apart for an activation, got ",
-           matmul.batch, " with ", matmul.ldc);
+  if (matmul.isFp8()) {
+    checkFp8(matmul);
+  }
+  if (matmul.epilogue.isMore()) {
+    checkEpilogue(matmul);
   }
 }
 

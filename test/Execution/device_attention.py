@@ -28,8 +28,8 @@ MESHES = ("dp=2", "cp=2:ring", "cp=4:ring", "cp=2:all-to-all", "cp=2:gather")
 # With several documents in a sequence, of at most 11 tokens each.
 DOCUMENTS = "documents { end: 4 }\n"
 CASES = [(mesh, "") for mesh in MESHES] + [(mesh, DOCUMENTS) for mesh in ("dp=2", "cp=4:ring", "cp=2:all-to-all")]
-# More than there is, in bytes of each thread.
-GREEDY = {"WEFT_SIMULATOR_LOCAL": "attention:100000000"}
+# 512 KiB for each of 64 threads, more than there is.
+GREEDY = {"WEFT_SIMULATOR_LOCAL": "attention:524288", "WEFT_SIMULATOR_MEMORY": str(24 << 20)}
 # Of a loss near 5.5 in bf16.
 TOLERANCE = 5e-4
 
@@ -72,7 +72,7 @@ def fault_of(options, mesh, documents, folder):
         return f"refused: expected {expected}, got {refused} and '{said}'"
     done = run([device, "--data", text, "--steps", 3], **library, **GREEDY,
                WEFT_SIMULATOR_REFUSES_ATTENTION="not today")
-    if done.returncode != 4 or "of which one keeps 95.4 MiB a thread" not in done.stderr:
+    if done.returncode != 4 or "of which one keeps 512 KiB a thread" not in done.stderr:
         return f"no memory for attention: expected status 4, got {done.returncode} and '{done.stderr}'"
     # Some parts of a ring are left to the compiler's kernels: those that see no keys.
     for extra in ([], ["--deterministic"]):

@@ -74,8 +74,9 @@ def faults(bench):
     bench.expect_of("a kernel that computes something else", take_other_reference,
                     r"^FAIL FunctionTest\.Exp.*: operand \d element \d+ is .*, expected .* to within .*$")
     report = bench.folder / "json"
-    bench.expect("a device that fails", 1, r"^error: \S+ \d+: device 0 of rank 0: launch: it is lost$", bench.cases,
-                 "--json", report, WEFT_SIMULATOR_FAIL="launch:3")
+    bench.expect("a device that fails", 1,
+                 r"^error: \S+ \d+: device 0 of rank 0, in step instruction \d+ \(.*\): launch: it is lost$",
+                 bench.cases, "--json", report, WEFT_SIMULATOR_FAIL="launch:3")
     told, count = json.loads(report.read_text()), len(json.loads(bench.table.read_text())["cases"])
     tried = len(told["cases"]) + 1
     if tried == 1 or not told["fault"].startswith(told["trying"] + ": device 0"):

@@ -78,7 +78,8 @@ def from_build(bench):
     bench.expect_here("not enough time", 1, [r"^cut off gpt2-tiny: after \d+ s, planned 6: not finished after . s",
                                              r"^\d cut off or not run$", r"^0 passed, 0 failed$"], "--only",
                       "gpt2-tiny$", "--seconds", "4", WEFT_SIMULATOR_SLOW="0:0:50")
-    bench.expect_here("a device that fails", 1, [r"^FAIL gpt2-tiny: error: device 0 of rank 0: launch: it is lost$"],
+    bench.expect_here("a device that fails", 1, [r"^FAIL gpt2-tiny: error: device 0 of rank 0, in "
+                                                 r"\w+ instruction \d+ .*: launch: it is lost$"],
                       "--only", "gpt2-tiny$", WEFT_SIMULATOR_FAIL="launch:30")
 
 
@@ -179,7 +180,7 @@ def elsewhere(bench, folder):
         "--from", pack, "--only", "versions", "--python", "/no/python", "--out", "/proc/nowhere", PATH="/usr/bin:/bin",
         LD_LIBRARY_PATH=str(fakes))
     bench.expect("kernels that a device does not run", 1, [
-        r"^FAIL kernels, small: the device fails: device 0 of rank 0: cuModuleGetFunction",
+        r"^FAIL kernels, small: the device fails: device 0 of rank 0, in \w+ instruction .*: cuModuleGetFunction",
         "^skipped kernels, large: none is among "],
         "--from", pack, "--only", "kernels", "--out", folder / "fake", PATH="/usr/bin:/bin", LD_LIBRARY_PATH=str(fakes))
     bench.expect("functions that a driver does not have", 1, [

@@ -35,6 +35,10 @@ PLACE = r"(?:a copy that its rank waits for|(?:init|step) instructions? \d+.* \(
 # The collective in which a rank waits, as messages print it.
 WAIT = r"[a-z-]+ .* \(.* instruction \d+, .*\)"
 
+# The instructions of calls that fail, as messages print them.
+LAUNCH = r"in \w+ instruction \d+ \(.*\)"
+REDUCE = r"in \w+ instruction \d+ \(all-reduce .*\)"
+
 
 class Bench(processes.Bench):
     """A folder with a program for four devices."""
@@ -97,7 +101,8 @@ def machines(bench):
                    memory="4096")
         # Counts all memory that the program takes itself.
         bench.case("too little memory for a library", OUT_OF_MEMORY,
-                   r"error: device \d of rank \d: allReduce: of \d+ bytes that nobody has 1099511627776 are wanted\n"
+                   rf"error: device \d of rank \d, {REDUCE}: allReduce: of \d+ bytes that nobody has "
+                   r"1099511627776 are wanted\n"
                    r"memory of each rank: .*\n  parameter .*, gradient .*\nmemory of each device: .*", backend,
                    takes="allReduce:1099511627776")
     bench.case("too few devices", ERROR,
@@ -148,11 +153,11 @@ def failures(bench):
     """Devices that fail, get stuck or are slow in the middle of a step."""
     for backend in ("local", "mpi"):
         # Each process counts its own calls.
-        bench.case("a call that fails", ERROR, r"error: device \d of rank \d: launch: it is lost", backend,
-                   fail="launch:30")
-        bench.case("work that fails", ERROR, r"error: device \d of rank \d: .*: it is lost", backend, fail="work:60")
-        bench.case("a collective that fails", ERROR, r"error: device \d of rank \d: allReduce: it is lost", backend,
-                   fail="allReduce:3")
+        bench.case("a call that fails", ERROR, rf"error: device \d of rank \d, {LAUNCH}: launch: it is lost",
+                   backend, fail="launch:30")
+        bench.case("work that fails", ERROR, r"error: device \d of rank \d, .*: it is lost", backend, fail="work:60")
+        bench.case("a collective that fails", ERROR,
+                   rf"error: device \d of rank \d, {REDUCE}: allReduce: it is lost", backend, fail="allReduce:3")
         bench.case("device that is stuck", STUCK,
                    r"error: rank 2 is stuck: its device has been for [0-9.]+ s in " + PLACE, backend, stuck="2:60")
     bench.case("device that is slow", SLOW,

@@ -15,11 +15,17 @@
 namespace weft::rt::cuda {
 
 /// Returns true if `result` is a success. Else fails `link` with the error of this thread's last
-/// call on device `number`, and `advice`.
-inline bool check(const DriverTable &library, int64_t number, Communicator &link,
-                  DriverTable::Result result, const char *advice = "") {
-  return !result ||
-         link.fail(concat("device ", number, " of rank ", link.rank(), ": ", result, advice),
+/// call on device `number`: "device 0 of rank 1, PLACE: ERROR". `place` returns the instructions
+/// that the call was for: "in step instruction 3 (...)", or ""; `advice` follows the error.
+template <typename Place>
+bool check(const DriverTable &library, int64_t number, Communicator &link,
+           DriverTable::Result result, const Place &place, const std::string &advice = "") {
+  if (!result) {
+    return true;
+  }
+  std::string text = place();
+  return link.fail(concat("device ", number, " of rank ", link.rank(), text.empty() ? "" : ", ",
+                          text, ": ", result, advice),
                    library.lacksMemory() ? ExitCode::OutOfMemory : ExitCode::Error);
 }
 

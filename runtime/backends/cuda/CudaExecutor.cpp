@@ -98,7 +98,20 @@ CudaExecutor::~CudaExecutor() {
 }
 
 bool CudaExecutor::check(DriverTable::Result result) const {
-  return cuda::check(library, number, communicator(), result);
+  return cuda::check(library, number, communicator(), result, [this] { return placeText(); });
+}
+
+std::string CudaExecutor::placeText() const {
+  std::string issuing = position();
+  std::string text = issuing.empty() ? "" : "in " + issuing;
+  for (const Monitor::Line *line : lines) {
+    Monitor::Place reached = line ? line->place() : Monitor::Place();
+    if (!reached.isIdle()) {
+      text += concat(text.empty() ? "having come to " : ", having come to ",
+                     monitor()->marks().describe(reached.mark));
+    }
+  }
+  return text;
 }
 
 uint64_t CudaExecutor::viewedBytes() const {

@@ -174,6 +174,9 @@ private:
   std::span<char> lend(uint64_t bytes, bool &isGood);
   /// Returns true if `result` is a success; else fails the run.
   bool check(DriverTable::Result result) const;
+  /// Returns the instructions that are being issued, and those that each stream has come to, where
+  /// an error of enqueued work is: "in ..., having come to ...". Empty if there are none.
+  std::string placeText() const;
 
   const DriverTable &library;
   const int64_t number;

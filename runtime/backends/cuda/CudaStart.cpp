@@ -82,6 +82,7 @@ bool CudaExecutor::canMultiply() const {
 bool CudaExecutor::prepareCollectives() {
   collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
   collectives->watchBy([this] { return isBusy(); });
+  collectives->placeBy([this] { return placeText(); });
   if (communicates && !collectives->join(options.sharesDevices ? DeviceFacts() : facts)) {
     return false;
   }
@@ -95,33 +96,26 @@ bool CudaExecutor::prepareCollectives() {
 /// Collectives of the world come first: other communicators share its buffers, and would make them
 /// too small if they came first (NVIDIA/nccl#2430).
 bool CudaExecutor::warmUpCollectives() {
-  struct Place {
-    const Instruction *instruction = nullptr;
-    /// The progress mark behind the instruction, so that reports of a hang name it.
-    uint32_t mark = 0;
-  };
-  std::vector<Place> first(program.collectives.size());
-  for (auto [name, section] : {std::pair("init", &program.init),
-                               {"step", &program.step},
-                               {"evaluate", &program.evaluate}}) {
-    for (size_t index = 0; index < section->size(); ++index) {
-      const Instruction &one = (*section)[index];
-      if (one.opcode == Opcode::Collective && !first[one.target].instruction) {
-        first[one.target] = {&one, monitor() ? monitor()->marks().behind(name, index) : 0};
-      }
+  auto runFirst = [&](uint32_t number) {
+    InstructionRange first = firstUse(program, Opcode::Collective, number);
+    const Instruction *one = first.lastOne();
+    if (!one) {
+      return true;
     }
-  }
-  auto at = [&](const Operand &operand) { return addressOf(address(operand.buffer)); };
+    setPosition(first);
+    auto at = [&](size_t operand) { return addressOf(address(one->operands[operand].buffer)); };
+    // Reports of a hang name the instruction by its mark.
+    uint32_t mark = monitor() ? monitor()->marks().behind(first.section, first.first) : 0;
+    return collectives->run(number, stream, at(0), at(1)) && enqueueMark(Stream::Compute, mark);
+  };
   for (bool isOfWorld : {true, false}) {
-    for (uint32_t number = 0; number < first.size(); ++number) {
-      auto [one, mark] = first[number];
-      if (one && collectives->isOfWorld(number) == isOfWorld &&
-          (!collectives->run(number, stream, at(one->operands[0]), at(one->operands[1])) ||
-           !enqueueMark(Stream::Compute, mark))) {
+    for (uint32_t number = 0; number < program.collectives.size(); ++number) {
+      if (collectives->isOfWorld(number) == isOfWorld && !runFirst(number)) {
         return false;
       }
     }
   }
+  setPosition({});
   return true;
 }
 
@@ -232,10 +226,12 @@ bool CudaExecutor::loadKernels() {
     return false;
   }
   for (size_t kernel = 0; module && kernel < program.kernels.size(); ++kernel) {
+    setPosition(firstUse(program, Opcode::Kernel, uint32_t(kernel)));
     if (entries[kernel].isNeeded && !loadEntries(kernel, localBytes)) {
       return false;
     }
   }
+  setPosition({});
   if (module && !check(library.reserveLocal(device, localBytes, &isThere))) {
     return false;
   }

@@ -64,7 +64,7 @@ DeviceCollectives::~DeviceCollectives() {
 }
 
 bool DeviceCollectives::check(DriverTable::Result result, const char *advice) const {
-  return cuda::check(library, number, link, result, advice);
+  return cuda::check(library, number, link, result, place, advice);
 }
 
 template <typename Ask, typename Look>

@@ -47,6 +47,8 @@ public:
   /// `isBusy` returns true while a monitor watches the device's progress and the device has work.
   /// That time does not count towards the timeout, since new work may have to wait for it.
   void watchBy(std::function<bool()> isBusy) { this->isBusy = std::move(isBusy); }
+  /// `place` returns the instructions that a call is for, for reports (Check.h); "" for none.
+  void placeBy(std::function<std::string()> place) { this->place = std::move(place); }
 
   // On errors, all fail the communicator and return false.
 
@@ -122,6 +124,7 @@ private:
   const std::vector<Axis> mesh;
   const std::chrono::nanoseconds timeout;
   std::function<bool()> isBusy = [] { return false; };
+  std::function<std::string()> place = [] { return std::string(); };
   /// By axes of more than one coordinate. The world's key is all such axes, in order.
   std::map<std::vector<uint32_t>, Shared> communicators;
   /// The order in which they were made.

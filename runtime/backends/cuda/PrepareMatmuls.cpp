@@ -9,6 +9,7 @@
 
 #include "backends/cuda/AlgorithmCache.h"
 #include "backends/cuda/Check.h"
+#include "program/InstructionRange.h"
 #include "support/Random.h"
 #include "support/Text.h"
 
@@ -35,7 +36,14 @@ public:
 private:
   bool isLeader() const { return leader == setup.rank; }
   bool check(DriverTable::Result result) const {
-    return cuda::check(setup.library, setup.number, setup.communicator, result);
+    return cuda::check(setup.library, setup.number, setup.communicator, result,
+                       [this] { return placeText(); });
+  }
+  /// Returns the first instruction that uses the matmul that is being prepared.
+  std::string placeText() const {
+    return matmuls.empty() ? ""
+                           : "for " + textOf(setup.program, firstUse(setup.program, Opcode::Matmul,
+                                                                     uint32_t(matmuls.size() - 1)));
   }
   bool nameKind();
   bool findLeader();

@@ -163,12 +163,12 @@ TEST(ProgressMarksTest, AreAroundCollectivesAndWhereWorkIsLong) {
   ProgressMarks marks(program);
   std::vector<uint32_t> ends;
   for (uint32_t mark = 1; mark <= marks.count(); ++mark) {
-    ends.push_back(marks.at(mark).last);
-    EXPECT_EQ(marks.behind("step", marks.at(mark).last), mark);
+    ends.push_back(marks.at(mark).range.last);
+    EXPECT_EQ(marks.behind("step", marks.at(mark).range.last), mark);
   }
   EXPECT_THAT(ends, testing::ElementsAre(2, 3, 4, 5, 37, 45));
   EXPECT_DOUBLE_EQ(marks.at(1).seconds, 1.2e-3);
-  EXPECT_EQ(marks.at(5).first, 6u);
+  EXPECT_EQ(marks.at(5).range.first, 6u);
   EXPECT_EQ(marks.behind("step", 6), 0u);
 }
 

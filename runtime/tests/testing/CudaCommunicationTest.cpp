@@ -163,6 +163,28 @@ const MisusedPair kMisused[] = {
        return two.cuda.send(two.one.device, two.one.stream, two.one.world, ElementType::F32,
                             two.one.memory, 4, 2);
      }},
+    // The library allows rank r's operand at r times its size within the result; the table does
+    // not.
+    {"GatherInPlace", "allGather: the operand and the result share bytes, and one is written",
+     [](Two &two) {
+       two.settleAll();
+       return two.cuda.allGather(two.one.device, two.one.stream, two.one.world, ElementType::F32,
+                                 two.one.memory, two.one.memory, 4);
+     }},
+    {"ScatterInPlace", "reduceScatter: the operand and the result share bytes, and one is written",
+     [](Two &two) {
+       two.settleAll();
+       return two.cuda.reduceScatter(two.two.device, two.two.stream, two.two.world,
+                                     ReductionKind::Sum, ElementType::F32, two.two.memory,
+                                     two.two.memory + 16, 4);
+     }},
+    {"GatherBeyondTheResult",
+     "allGather: the result: 64 bytes from byte 976 on end beyond an allocation of 1024 bytes",
+     [](Two &two) {
+       two.settleAll();
+       return two.cuda.allGather(two.one.device, two.one.stream, two.one.world, ElementType::F32,
+                                 two.one.memory, two.one.memory + kShared - 48, 8);
+     }},
     {"GroupInGroup", "beginGroup: a group is not ended",
      [](Two &two) {
        Bench::ok(two.cuda.beginGroup(two.one.device));

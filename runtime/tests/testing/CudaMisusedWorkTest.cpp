@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tests/Toy.h"
 #include "tests/testing/CudaBench.h"
 
 using namespace weft::rt;
@@ -72,7 +73,79 @@ CallResult prepare(Bench &bench, const Matmul &matmul) {
   return bench.prepare(matmul, 0, &made);
 }
 
+/// Prepares a matmul with a change, which alone is refused.
+template <const Matmul &matmul, typename Change> CallResult changed(Bench &bench, Change change) {
+  Handle made;
+  Bench::ok(bench.prepare(matmul, 0, &made));
+  Matmul other = matmul;
+  change(other);
+  return prepare(bench, other);
+}
+
 const Misused kMatmuls[] = {
+    {"Fp8WithATransposed", "prepareMatmul: expected one FP8 matmul with B alone transposed",
+     [](Bench &bench) {
+       return changed<kToyBytes>(bench, [](Matmul &p) { p.transposeA = true; });
+     }},
+    {"Fp8WithoutBTransposed", "prepareMatmul: expected one FP8 matmul with B alone transposed",
+     [](Bench &bench) {
+       return changed<kToyBytes>(bench, [](Matmul &p) { p.transposeB = false; });
+     }},
+    {"Fp8InABatch", "prepareMatmul: expected one FP8 matmul with B alone transposed",
+     [](Bench &bench) {
+       return changed<kToyBytes>(bench, [](Matmul &p) {
+         p.batch = 2;
+         p.strideC = 256;
+       });
+     }},
+    {"Fp8OfTwoGradients",
+     "prepareMatmul: expected an FP8 matmul with an operand of f8e4m3, got two of f8e5m2",
+     [](Bench &bench) {
+       return changed<kToyBytes>(bench, [](Matmul &p) {
+         p.type = ElementType::F8E5M2;
+         p.fp8B = ElementType::F8E5M2;
+       });
+     }},
+    {"Fp8OfOtherSizes",
+     "prepareMatmul: expected sizes of an FP8 matmul to be multiples of 16, got 8",
+     [](Bench &bench) { return changed<kToyBytes>(bench, [](Matmul &p) { p.k = 8; }); }},
+    {"Fp8RowsNotAligned",
+     "prepareMatmul: expected rows of an FP8 matmul a multiple of 16 bytes apart, got 24",
+     [](Bench &bench) { return changed<kToyBytes>(bench, [](Matmul &p) { p.lda = 24; }); }},
+    {"Fp8ResultsNotAligned",
+     "prepareMatmul: expected rows of an FP8 matmul a multiple of 16 bytes apart, got 40",
+     [](Bench &bench) { return changed<kToyBytes>(bench, [](Matmul &p) { p.ldc = 20; }); }},
+    {"Fp8BiasOfAWideResult",
+     "prepareMatmul: expected a bf16 result of an FP8 matmul with a bias, got f32",
+     [](Bench &bench) {
+       return changed<kToyBytes>(bench, [](Matmul &p) {
+         p.epilogue.hasBias = true;
+         p.isResultF32 = true;
+       });
+     }},
+    {"EpilogueOfF64", "prepareMatmul: expected a matmul of f64 without an epilogue",
+     [](Bench &bench) {
+       return changed<kBenchMatmul>(bench, [](Matmul &p) {
+         p.type = ElementType::F64;
+         p.epilogue.hasBias = true;
+       });
+     }},
+    {"EpilogueOfABatch", "prepareMatmul: expected one matmul with an epilogue, got 2",
+     [](Bench &bench) {
+       return changed<kBenchMatmul>(bench, [](Matmul &p) {
+         p.batch = 2;
+         p.strideC = 16;
+         p.epilogue.hasBias = true;
+       });
+     }},
+    {"ResultsOfABatchThatShareBytes",
+     "prepareMatmul: expected results at least 64 bytes apart, got 60",
+     [](Bench &bench) {
+       return changed<kBenchMatmul>(bench, [](Matmul &p) {
+         p.batch = 2;
+         p.strideC = 15;
+       });
+     }},
     {"TypeThatHasNone",
      "prepareMatmul: expected a matmul of f64, f32, bf16, f16 or FP8, got one of i32",
      [](Bench &bench) {

@@ -339,6 +339,76 @@ TEST(CudaSimulatorTest, MemoryIsLimited) {
   EXPECT_EQ(place, nullptr);
 }
 
+TEST(CudaSimulatorTest, LocalMemoryMustBeReserved) {
+  Bench bench({.devices = 2, .memoryBytes = 1 << 26, .local = {"scale", 64}});
+  bool isThere = false;
+  for (uint64_t bytes : {0, 63}) {
+    Bench::ok(bench.cuda.reserveLocal(bench.device, bytes, &isThere));
+    EXPECT_THAT(bench.launch(bench.stream, bench.a, bench.b),
+                HasSubstr("expected 64 bytes a thread to be reserved for 'scale_phase_0', got " +
+                          std::to_string(bytes)));
+  }
+  Bench::ok(bench.cuda.reserveLocal(bench.device, 64, &isThere));
+  Bench::ok(bench.launch(bench.stream, bench.a, bench.b));
+  bench.drain(bench.stream);
+  Bench::ok(bench.cuda.reserveLocal(bench.device, 512 << 10, &isThere));
+  EXPECT_TRUE(isThere);
+  EXPECT_THAT(bench.cuda.reserveLocal(bench.device, (512 << 10) + 1, &isThere),
+              HasSubstr("expected at most 524288 bytes of local memory a thread, got 524289"));
+}
+
+/// Arrays of more elements than 32 bits count, which no host computes here.
+class LargeArrays : public testing::Test {
+protected:
+  static constexpr uint64_t kElements = (uint64_t(1) << 31) + 64, kBytes = kElements * 4;
+
+  Bench bench{SimulatorSettings{.devices = 2, .memoryBytes = uint64_t(1) << 40, .isIdle = true}};
+};
+
+TEST_F(LargeArrays, AreCopiedToTheLastByte) {
+  Address from = bench.allocate(kBytes), to = bench.allocate(kBytes);
+  Bench::ok(bench.cuda.zero(bench.device, bench.stream, from, kBytes));
+  Bench::ok(bench.cuda.copy(bench.device, bench.stream, to, from, kBytes));
+  Bench::ok(bench.cuda.zero(bench.device, bench.stream, to + kBytes - 64, 64));
+  EXPECT_THAT(bench.cuda.zero(bench.device, bench.stream, to + kBytes - 64, 65),
+              HasSubstr("65 bytes from byte 8589934784 on end beyond an allocation of 8589934848"));
+}
+
+TEST_F(LargeArrays, AreMultipliedToTheLastByte) {
+  Matmul p = kBenchMatmul;
+  p.m = 1 << 17;
+  p.n = p.ldb = p.ldc = (1 << 14) + 8;
+  uint64_t bytes = uint64_t(p.m) * uint64_t(p.n) * 4;
+  Address a = bench.allocate(uint64_t(p.m) * 16), b = bench.allocate(uint64_t(p.n) * 16),
+          c = bench.allocate(bytes);
+  Bench::ok(bench.cuda.zero(bench.device, bench.stream, a, uint64_t(p.m) * 16));
+  Bench::ok(bench.cuda.zero(bench.device, bench.stream, b, uint64_t(p.n) * 16));
+  Handle made = 0;
+  Bench::ok(bench.prepare(p, 0, &made));
+  Bench::ok(bench.runMatmul(bench.stream, made, a, b, c));
+  EXPECT_THAT(bench.runMatmul(bench.stream, made, a, b, c + 16),
+              HasSubstr("operand C: 8594128896 bytes from byte 16 on end beyond an allocation"));
+}
+
+TEST_F(LargeArrays, AreReducedToTheLastElement) {
+  WorldId id;
+  Handle world = 0;
+  Address memory = 0;
+  Bench::ok(bench.cuda.makeWorldId(&id));
+  Bench::ok(bench.cuda.join(bench.device, &id, 1, 0, &world));
+  Bench::ok(bench.cuda.allocateShared(bench.device, kBytes, &memory));
+  Bench::ok(bench.cuda.zero(bench.device, bench.stream, memory, kBytes));
+  auto reduce = [&](uint64_t count) {
+    for (bool isReady = false; !isReady;) {
+      Bench::ok(bench.cuda.ready(bench.device, world, &isReady));
+    }
+    return bench.cuda.allReduce(bench.device, bench.stream, world, ReductionKind::Sum,
+                                ElementType::F32, memory, memory, count);
+  };
+  Bench::ok(reduce(kElements));
+  EXPECT_THAT(reduce(kElements + 1), HasSubstr("8589934852 bytes from byte 0 on end beyond"));
+}
+
 TEST(CudaSimulatorTest, CountsWhatIsLeft) {
   Bench bench(3);
   uint64_t before = 0, after = 0;

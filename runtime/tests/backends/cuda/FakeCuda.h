@@ -7,7 +7,9 @@
 //
 // FakeDriver.cpp, FakeMatmuls.cpp and FakeCommunication.cpp are libraries with the names that
 // libweft-rt-cuda loads. Memory is the host's, and work is done when it is enqueued. Tests use them
-// to check the arguments of calls and the handling of results.
+// to check the arguments of calls and the handling of results. Whole programs set them by
+// variables: WEFT_FAKE_PHASES loads their kernels, which do nothing, WEFT_FAKE_DEVICES is the
+// number of devices, WEFT_FAKE_NO_WINDOWS declines windows; FakeFaults.h has more.
 //
 //===----------------------------------------------------------------------===//
 

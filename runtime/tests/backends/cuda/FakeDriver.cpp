@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tests/backends/cuda/FakeCuda.h"
+#include "tests/backends/cuda/FakeFaults.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,9 +16,9 @@
 
 static std::string failing;
 static CUresult failure = CUDA_SUCCESS;
-static int64_t left = 0;
 static float now = 0;
-static char contexts[2];
+static constexpr int kMostDevices = 8;
+static char contexts[kMostDevices];
 static thread_local int current = -1;
 static int lastPriority = 0;
 
@@ -25,7 +26,7 @@ void weft_fake_fail(const char *function, int code) {
   failing = function;
   failure = CUresult(code);
 }
-int64_t weft_fake_left() { return left; }
+int64_t weft_fake_left() { return fakeFaults.left; }
 int weft_fake_current() { return current; }
 int weft_fake_priority() { return lastPriority; }
 void weft_fake_elapse(float milliseconds) { now += milliseconds; }
@@ -38,6 +39,9 @@ static bool fails(const char *function) {
 
 /// Returns the code that a test set for this function; without one runs `work` and succeeds.
 template <typename Work> static CUresult answer(const char *function, Work work) {
+  if (int code = fakeFaults.call(function)) {
+    return CUresult(code);
+  }
   if (fails(function)) {
     return failure;
   }
@@ -47,26 +51,78 @@ template <typename Work> static CUresult answer(const char *function, Work work)
 
 template <typename T> static void make(T *made) {
   *made = reinterpret_cast<T>(new float(0));
-  ++left;
+  ++fakeFaults.left;
 }
 template <typename T> static void drop(T made) {
   delete reinterpret_cast<float *>(made);
-  --left;
+  --fakeFaults.left;
+}
+
+static int deviceCount() {
+  const char *other = std::getenv("WEFT_FAKE_DEVICES");
+  return std::min(other ? std::atoi(other) : 2, kMostDevices);
 }
 
 static void *memory(CUdeviceptr address) { return reinterpret_cast<void *>(address); }
 
+#define ERROR(name) {name, #name}
+/// The errors that the driver's documentation lists for the functions that are called.
+static constexpr struct {
+  CUresult code;
+  const char *name;
+} kErrors[] = {ERROR(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE),
+               ERROR(CUDA_ERROR_DEINITIALIZED),
+               ERROR(CUDA_ERROR_FUNCTION_NOT_LOADED),
+               ERROR(CUDA_ERROR_ILLEGAL_ADDRESS),
+               ERROR(CUDA_ERROR_INVALID_CONTEXT),
+               ERROR(CUDA_ERROR_INVALID_DEVICE),
+               ERROR(CUDA_ERROR_INVALID_HANDLE),
+               ERROR(CUDA_ERROR_INVALID_IMAGE),
+               ERROR(CUDA_ERROR_INVALID_PTX),
+               ERROR(CUDA_ERROR_INVALID_VALUE),
+               ERROR(CUDA_ERROR_JIT_COMPILER_NOT_FOUND),
+               ERROR(CUDA_ERROR_LAUNCH_FAILED),
+               ERROR(CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING),
+               ERROR(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES),
+               ERROR(CUDA_ERROR_LAUNCH_TIMEOUT),
+               ERROR(CUDA_ERROR_NOT_FOUND),
+               ERROR(CUDA_ERROR_NOT_INITIALIZED),
+               ERROR(CUDA_ERROR_NOT_PERMITTED),
+               ERROR(CUDA_ERROR_NOT_READY),
+               ERROR(CUDA_ERROR_NOT_SUPPORTED),
+               ERROR(CUDA_ERROR_NO_BINARY_FOR_GPU),
+               ERROR(CUDA_ERROR_NO_DEVICE),
+               ERROR(CUDA_ERROR_OUT_OF_MEMORY),
+               ERROR(CUDA_ERROR_SHARED_OBJECT_INIT_FAILED),
+               ERROR(CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND),
+               ERROR(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD),
+               ERROR(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH),
+               ERROR(CUDA_ERROR_UNKNOWN),
+               ERROR(CUDA_ERROR_UNSUPPORTED_LIMIT),
+               ERROR(CUDA_ERROR_UNSUPPORTED_PTX_VERSION)};
+#undef ERROR
+
 extern "C" {
 
 CUresult cuGetErrorName(CUresult code, const char **name) {
-  *name = code == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
-          : code == CUDA_ERROR_INVALID_VALUE   ? "CUDA_ERROR_INVALID_VALUE"
-          : code == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
-          : code == CUDA_ERROR_NOT_FOUND       ? "CUDA_ERROR_NOT_FOUND"
-                                               : nullptr;
-  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (int fault = fakeFaults.call(__func__)) {
+    *name = nullptr;
+    return CUresult(fault);
+  }
+  for (auto [known, text] : kErrors) {
+    if (known == code) {
+      *name = text;
+      return CUDA_SUCCESS;
+    }
+  }
+  *name = nullptr;
+  return CUDA_ERROR_INVALID_VALUE;
 }
 CUresult cuGetErrorString(CUresult code, const char **text) {
+  if (int fault = fakeFaults.call(__func__)) {
+    *text = nullptr;
+    return CUresult(fault);
+  }
   const char *name = nullptr;
   *text = cuGetErrorName(code, &name) == CUDA_SUCCESS ? "in words" : nullptr;
   return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -100,11 +156,13 @@ CUresult cuDriverGetVersion(int *version) {
   return answer(__func__, [&] { *version = other ? std::atoi(other) : 13010; });
 }
 CUresult cuDeviceGetCount(int *count) {
-  return answer(__func__, [&] { *count = 2; });
+  return answer(__func__, [&] { *count = deviceCount(); });
 }
 CUresult cuDeviceGet(CUdevice *device, int number) {
-  *device = number;
-  return number >= 0 && number < 2 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (number < 0 || number >= deviceCount()) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return answer(__func__, [&] { *device = number; });
 }
 CUresult cuDeviceGetName(char *name, int, CUdevice) {
   return answer(__func__, [&] { std::strcpy(name, "Fake"); });
@@ -133,11 +191,11 @@ CUresult cuMemGetInfo(size_t *unused, size_t *all) {
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
   return answer(__func__, [&] {
     *context = reinterpret_cast<CUcontext>(&contexts[device]);
-    ++left;
+    ++fakeFaults.left;
   });
 }
 CUresult cuDevicePrimaryCtxRelease(CUdevice) {
-  return answer(__func__, [&] { --left; });
+  return answer(__func__, [&] { --fakeFaults.left; });
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
   return answer(__func__, [&] {
@@ -155,25 +213,25 @@ CUresult cuCtxSetLimit(CUlimit, size_t value) {
 CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
   return answer(__func__, [&] {
     *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
-    ++left;
+    ++fakeFaults.left;
   });
 }
 CUresult cuMemFree(CUdeviceptr address) {
   return answer(__func__, [&] {
     std::free(memory(address));
-    --left;
+    --fakeFaults.left;
   });
 }
 CUresult cuMemHostAlloc(void **place, size_t bytes, unsigned) {
   return answer(__func__, [&] {
     *place = std::malloc(bytes);
-    ++left;
+    ++fakeFaults.left;
   });
 }
 CUresult cuMemFreeHost(void *place) {
   return answer(__func__, [&] {
     std::free(place);
-    --left;
+    --fakeFaults.left;
   });
 }
 
@@ -258,9 +316,16 @@ CUresult cuModuleUnload(CUmodule module) {
 }
 CUresult cuModuleGetFunction(CUfunction *entry, CUmodule, const char *name) {
   bool counts = std::strcmp(name, "weft_count") == 0;
-  *entry = counts ? reinterpret_cast<CUfunction>(weft_fake_left)
-                  : reinterpret_cast<CUfunction>(weft_fake_elapse);
-  return counts || std::strcmp(name, "store") == 0 ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+  // Phases of a compiled program's kernels, which do nothing.
+  bool isPhase = std::strstr(name, "_phase_") && std::getenv("WEFT_FAKE_PHASES");
+  if (!counts && !isPhase && std::strcmp(name, "store") != 0) {
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  return answer(__func__, [&] {
+    *entry = counts    ? reinterpret_cast<CUfunction>(weft_fake_left)
+             : isPhase ? reinterpret_cast<CUfunction>(weft_fake_current)
+                       : reinterpret_cast<CUfunction>(weft_fake_elapse);
+  });
 }
 CUresult cuFuncLoad(CUfunction) {
   return answer(__func__, [] {});
@@ -298,11 +363,14 @@ CUresult cuGraphExecDestroy(CUgraphExec graph) {
 }
 
 /// Stores blocks, threads and the second argument where the first one says; of the entry that
-/// counts, adds 1 there.
+/// counts, adds 1 there. Phases do nothing.
 CUresult cuLaunchKernel(CUfunction entry, unsigned blocks, unsigned, unsigned, unsigned threads,
                         unsigned, unsigned, unsigned, CUstream, void **arguments, void **) {
   if (entry == reinterpret_cast<CUfunction>(weft_fake_left)) {
     return answer(__func__, [&] { ++**static_cast<uint32_t **>(arguments[0]); });
+  }
+  if (entry == reinterpret_cast<CUfunction>(weft_fake_current)) {
+    return answer(__func__, [] {});
   }
   auto *to = *static_cast<uint64_t **>(arguments[0]);
   uint64_t stored[] = {blocks, threads, *static_cast<uint64_t *>(arguments[1])};

@@ -8,6 +8,7 @@
 #include "support/BFloat16.h"
 #include "support/Float8.h"
 #include "tests/backends/cuda/FakeCuda.h"
+#include "tests/backends/cuda/FakeFaults.h"
 
 #include <algorithm>
 #include <bit>
@@ -119,10 +120,12 @@ int taken = -1, wrong = -1, split = -1, forgetsFirst = -1, forgetsSecond = -1;
 
 template <typename T, typename Made> cublasStatus_t give(Made **made, T value) {
   *made = reinterpret_cast<Made *>(new T(value));
+  ++fakeFaults.left;
   return CUBLAS_STATUS_SUCCESS;
 }
 template <typename T> cublasStatus_t drop(void *made) {
   delete static_cast<T *>(made);
+  --fakeFaults.left;
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -181,17 +184,42 @@ void weft_fake_forgets(int first, int second) {
 uint32_t weft_fake_alignment() { return heardAlignment; }
 int weft_fake_taken() { return taken; }
 
+#define FAKE_CALL()                                                                                \
+  if (int code = fakeFaults.call(__func__)) {                                                      \
+    return cublasStatus_t(code);                                                                   \
+  }
+
 extern "C" {
 
 const char *cublasLtGetStatusString(cublasStatus_t status) {
-  return status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "another status";
+  switch (status) {
+#define STATUS(name)                                                                               \
+  case name:                                                                                       \
+    return #name;
+    STATUS(CUBLAS_STATUS_NOT_INITIALIZED)
+    STATUS(CUBLAS_STATUS_ALLOC_FAILED)
+    STATUS(CUBLAS_STATUS_INVALID_VALUE)
+    STATUS(CUBLAS_STATUS_ARCH_MISMATCH)
+    STATUS(CUBLAS_STATUS_EXECUTION_FAILED)
+    STATUS(CUBLAS_STATUS_NOT_SUPPORTED)
+#undef STATUS
+  default:
+    return "another status";
+  }
 }
 size_t cublasLtGetVersion() { return 130100; }
-cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) { return give<int>(handle, 0); }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return drop<int>(handle); }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
+  FAKE_CALL();
+  return give<int>(handle, 0);
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  FAKE_CALL();
+  return drop<int>(handle);
+}
 
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComputeType_t type,
                                         cudaDataType_t scale) {
+  FAKE_CALL();
   Operation operation;
   operation.isF64 = type == CUBLAS_COMPUTE_64F;
   operation.isTF32 = type == CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -204,6 +232,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *made, cublasComput
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void *value, size_t size) {
+  FAKE_CALL();
   auto &of = *reinterpret_cast<Operation *>(operation);
   auto take = [&](auto &field) {
     field = read<std::remove_reference_t<decltype(field)>>(value);
@@ -233,17 +262,20 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation,
   }
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t made) {
+  FAKE_CALL();
   return drop<Operation>(made);
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *made, cudaDataType type,
                                           uint64_t rows, uint64_t columns, int64_t ld) {
+  FAKE_CALL();
   return uint64_t(ld) < rows ? CUBLAS_STATUS_INVALID_VALUE
                              : give(made, Layout{type, rows, columns, ld});
 }
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void *value, size_t size) {
+  FAKE_CALL();
   auto &of = *reinterpret_cast<Layout *>(layout);
   if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && size == sizeof of.batch) {
     of.batch = read<int32_t>(value);
@@ -255,16 +287,22 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t made) {
+  FAKE_CALL();
   return drop<Layout>(made);
 }
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *made) {
+  FAKE_CALL();
   return give(made, Wishes());
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t wishes,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
-                                                    const void *value, size_t) {
+                                                    const void *value, size_t size) {
+  FAKE_CALL();
   auto &of = *reinterpret_cast<Wishes *>(wishes);
+  if (size != (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES ? 8 : 4)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
   switch (attribute) {
   case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
     of.workspaceBytes = read<uint64_t>(value);
@@ -278,6 +316,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t w
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t made) {
+  FAKE_CALL();
   return drop<Wishes>(made);
 }
 
@@ -286,6 +325,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
                                        cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                        const cublasLtMatmulAlgo_t *way,
                                        cublasLtMatmulHeuristicResult_t *result) {
+  FAKE_CALL();
   bool isOurs = way->data[7] == kMark && way->data[0] < ways.size();
   result->workspaceSize = size_t(way->data[0]) << 8;
   return isOurs ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
@@ -294,6 +334,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *way,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute,
                                                     void *value, size_t size, size_t *written) {
+  FAKE_CALL();
   int32_t parts = int(way->data[0]) == split ? 4 : 1;
   *written = sizeof parts;
   bool isKnown = attribute == CUBLASLT_ALGO_CONFIG_SPLITK_NUM && size == sizeof parts;
@@ -306,6 +347,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t wishes, int most,
                                               cublasLtMatmulHeuristicResult_t found[], int *count) {
+  FAKE_CALL();
   const auto &wished = *reinterpret_cast<Wishes *>(wishes);
   const auto &as = *reinterpret_cast<Operation *>(operation);
   if (!as.isWhole() || !areTaken(as, *reinterpret_cast<Layout *>(a), *reinterpret_cast<Layout *>(b),
@@ -330,6 +372,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
                               cublasLtMatrixLayout_t layoutB, const void *beta, const void *c,
                               cublasLtMatrixLayout_t layoutC, void *d, cublasLtMatrixLayout_t,
                               const cublasLtMatmulAlgo_t *way, void *, size_t, cudaStream_t) {
+  FAKE_CALL();
   const auto &as = *reinterpret_cast<Operation *>(operation);
   const auto &left = *reinterpret_cast<Layout *>(layoutA);
   const auto &right = *reinterpret_cast<Layout *>(layoutB);
