@@ -117,7 +117,7 @@ TEST(DeviceMeasurements, CoverTheDevices) {
   EXPECT_THAT(matmuls,
               testing::UnorderedElementsAre(
                   testing::Pair("f64", 2), testing::Pair("f32", 2), testing::Pair("f32 by TF32", 2),
-                  testing::Pair("f16", 2), testing::Pair("bf16", 8), testing::Pair("f8e4m3", 8)));
+                  testing::Pair("f16", 2), testing::Pair("bf16", 9), testing::Pair("f8e4m3", 8)));
   EXPECT_EQ(measurements.memory.size(), 5u);
   EXPECT_GT(measurements.memory.back().copy.median, 0);
   std::set<std::tuple<CollectiveKind, int64_t, int64_t>> cases;
@@ -141,19 +141,19 @@ TEST(DeviceMeasurements, LeaveOutWhatADeviceLacks) {
   setenv("WEFT_SIMULATOR_ARCHITECTURE", "80", 1);
   Measurements measurements = measurementsOf({1, 0, 0.05});
   unsetenv("WEFT_SIMULATOR_ARCHITECTURE");
-  EXPECT_EQ(measurements.matmuls.size(), 16u);
+  EXPECT_EQ(measurements.matmuls.size(), 17u);
   for (const MatmulTime &entry : measurements.matmuls) {
     EXPECT_FALSE(entry.matmul.isFp8());
   }
 }
 
-/// Calls are counted over all devices, which have prepared 16 others each before: one of them
+/// Calls are counted over all devices, which have prepared 17 others each before: one of them
 /// refuses the first in FP8.
 TEST(DeviceMeasurements, WhatTheLibraryRefusesIsToldAndLeftOut) {
-  setenv("WEFT_SIMULATOR_FAIL", "prepareMatmul:33", 1);
+  setenv("WEFT_SIMULATOR_FAIL", "prepareMatmul:35", 1);
   Measurements measurements = measurementsOf({2, 0, 0.05});
   unsetenv("WEFT_SIMULATOR_FAIL");
-  EXPECT_EQ(measurements.matmuls.size(), 16u + 7);
+  EXPECT_EQ(measurements.matmuls.size(), 17u + 7);
   ASSERT_EQ(measurements.refused.size(), 1u);
   EXPECT_TRUE(measurements.refused[0].matmul.isFp8());
   EXPECT_THAT(measurements.refused[0].reason,
@@ -166,9 +166,9 @@ TEST(DeviceMeasurements, WhatTheLibraryRefusesIsToldAndLeftOut) {
 }
 
 TEST(DeviceMeasurements, SecondsAreForWhatIsMeasured) {
-  // Of 45 seconds: the smallest work, 80 matmuls, 10 copies, and 64 FP8 matmuls.
-  EXPECT_DOUBLE_EQ(secondsOfEach({1, 1, 60}, false), 45.0 / 91);
-  EXPECT_DOUBLE_EQ(secondsOfEach({1, 1, 60}, true), 45.0 / 155);
+  // Of 45 seconds: the smallest work, 81 matmuls, 10 copies, and 64 FP8 matmuls.
+  EXPECT_DOUBLE_EQ(secondsOfEach({1, 1, 60}, false), 45.0 / 92);
+  EXPECT_DOUBLE_EQ(secondsOfEach({1, 1, 60}, true), 45.0 / 156);
 }
 
 /// Whatever fails, the measurements end and say which call it was.
