@@ -272,10 +272,10 @@ std::pair<Num, Num> normalizerOf(Code &code, const AttentionPlace &place, Num gr
   if (!place.isShard()) {
     return {total, one / total};
   }
-  // False for a NaN, which stays one.
-  Num isHidden = greatest <= kUnseen;
-  total = code.select(isHidden, one, total);
-  return {total, code.select(isHidden, code.real(total.getType(), 0), one / total)};
+  // The greatest score alone has weight 1, so only a query without a tile has less. A NaN stays
+  // one.
+  total = code.max(total, one);
+  return {total, code.select(greatest <= kUnseen, code.real(total.getType(), 0), one / total)};
 }
 
 Num WeightDropout::factor(Code &code, Type type, ArrayRef<Num> indices) const {

@@ -193,8 +193,8 @@ void hideKeys(Code &code, const AttentionSizes &sizes, const AttentionPlace &pla
               Buffer scores, Num row, Num query, Num firstKey, Num reach);
 
 /// Returns the total of a query's weights, and the factor that makes its output of its sum of
-/// values. A query whose `greatest` score is hidden sees none of these keys: its total is 1 and its
-/// factor zero, whichever hidden keys were in the tiles.
+/// values. A query whose `greatest` score is hidden sees none of these keys: its factor is zero,
+/// whichever hidden keys were in the tiles.
 std::pair<Num, Num> normalizerOf(Code &code, const AttentionPlace &place, Num greatest, Num total);
 
 /// The random choice of the attention weights that dropout keeps.
