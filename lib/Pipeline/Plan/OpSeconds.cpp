@@ -53,17 +53,23 @@ OpSeconds::OpSeconds(ShardableOpInterface op, const FactorRule &rule, LayoutSpac
     : op(op), machine(machine), byteSeconds(byteSeconds), kind(op->getName().stripDialect()),
       rule(rule), precision(precisionOf(op)) {
   double whole = 0;
-  auto valueOf = [&](Type type) -> std::optional<Value> {
+  auto valueOf = [&](Type type, std::optional<size_t> sameAs = std::nullopt) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor) {
-      return std::nullopt;
+      return std::optional<Value>();
     }
     auto bytes = double(countBytes(tensor));
-    whole += bytes;
-    return Value{&spaces.of(type), bytes};
+    whole += sameAs ? 0 : bytes;
+    return std::optional(Value{&spaces.of(type), bytes, sameAs});
   };
-  operands = llvm::map_to_vector(op->getOperandTypes(), valueOf);
-  results = llvm::map_to_vector(op->getResultTypes(), valueOf);
+  for (auto [number, value] : llvm::enumerate(op->getOperands())) {
+    auto first = size_t(llvm::find(op->getOperands(), value) - op->getOperands().begin());
+    operands.push_back(
+        valueOf(value.getType(), first < number ? std::optional(first) : std::nullopt));
+  }
+  for (Type type : op->getResultTypes()) {
+    results.push_back(valueOf(type));
+  }
   OpCost cost = costOf(op);
   flops = cost.flops.constant;
   bytesPerTouched = cost.bytes.constant / std::max(whole, 1.0);
@@ -92,7 +98,9 @@ double OpSeconds::touched(const OpOption &option) const {
   double bytes = 0;
   auto add = [&](ArrayRef<std::optional<Value>> values, ArrayRef<uint32_t> layouts) {
     for (auto [value, layout] : llvm::zip(values, layouts)) {
-      bytes += value ? value->bytes / double(value->space->shards(layout)) : 0;
+      // What is an operand twice is read once, unless each has a layout of its own.
+      bool isCounted = value && value->sameAs && layouts[*value->sameAs] == layout;
+      bytes += value && !isCounted ? value->bytes / double(value->space->shards(layout)) : 0;
     }
   };
   add(operands, option.operands);

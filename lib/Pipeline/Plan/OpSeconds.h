@@ -39,6 +39,8 @@ private:
   struct Value {
     const planner::LayoutSpace *space;
     double bytes;
+    /// The first operand that is the same value, if that is another one.
+    std::optional<size_t> sameAs;
   };
 
   double touched(const OpOption &option) const;

@@ -15,6 +15,7 @@
 #include "weft/Pipeline/ReshardProblem.h"
 #include "weft/Planner/Prices.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -165,10 +166,12 @@ private:
   double seconds(ShardableOpInterface op, const FactorRule &rule, ArrayRef<ArrayAttr> axesOf) {
     OpCost cost = costOf(op);
     double whole = 0, local = 0, parts = 1;
-    for (Type type : llvm::to_vector(llvm::concat<const Type>(
-             llvm::to_vector(op->getOperandTypes()), llvm::to_vector(op->getResultTypes())))) {
-      whole += wholeBytes(type);
-      local += localBytes(type);
+    // What is an operand twice is read once.
+    llvm::SmallSetVector<Value, 8> values(op->operand_begin(), op->operand_end());
+    values.insert(op->result_begin(), op->result_end());
+    for (Value value : values) {
+      whole += wholeBytes(value.getType());
+      local += localBytes(value.getType());
     }
     for (auto [factor, axes] : llvm::zip_equal(rule.factors, axesOf)) {
       bool isPartner = factor.kind == FactorKind::Permutation;
