@@ -13,6 +13,7 @@
 #include "weft/Cost/PredictProgram.h"
 #include "weft/InitAll.h"
 #include "weft/Meaning/ProveMeaning.h"
+#include "weft/Meaning/ProveTable.h"
 #include "weft/Pipeline/Import/Import.h"
 #include "weft/Pipeline/Import/ImportGraph.h"
 #include "weft/Pipeline/ModuleSizes.h"
@@ -475,7 +476,7 @@ LogicalResult Compilation::runPhase(Phase phase) {
     readFacts();
   }
   if ((phase == Phase::Partition && failed(prove())) ||
-      (phase == Phase::Schedule && failed(makeProgram()))) {
+      (phase == Phase::Schedule && (failed(makeProgram()) || failed(proveProgramTable())))) {
     return failure();
   }
   progress.finish();
@@ -484,7 +485,16 @@ LogicalResult Compilation::runPhase(Phase phase) {
 
 LogicalResult Compilation::prove() {
   bool isWrongOnPurpose = options.mutation || isMistakePlanted();
-  return success(!unplanned || isWrongOnPurpose || succeeded(proveMeaning(*unplanned, *module)));
+  if (isWrongOnPurpose) {
+    return success();
+  }
+  partitioned = module->clone();
+  return success(!unplanned || succeeded(proveMeaning(*unplanned, *module)));
+}
+
+LogicalResult Compilation::proveProgramTable() {
+  mlir::OwningOpRef<mlir::ModuleOp> before = std::move(partitioned);
+  return success(!before || succeeded(proveTable(*before, *module, program)));
 }
 
 void Compilation::follow(const desc::PlanSpec &plan) {

@@ -110,6 +110,9 @@ private:
   /// Proves that the module after Partition computes what it computed before Plan, unless a mistake
   /// was planted.
   llvm::LogicalResult prove();
+  /// Proves that the program computes what the module after Partition did, unless a mistake was
+  /// planted.
+  llvm::LogicalResult proveProgramTable();
   void follow(const desc::PlanSpec &plan);
   /// Reads the facts from the module after Plan.
   void readFacts();
@@ -153,6 +156,8 @@ private:
   /// The module before Plan, if that phase runs; and the bytes of a device's memory that the search
   /// leaves unused.
   mlir::OwningOpRef<mlir::ModuleOp> unplanned;
+  /// The module after Partition, until the program is made from it; else null.
+  mlir::OwningOpRef<mlir::ModuleOp> partitioned;
   int64_t reserve = 0;
   bool padsOpenVariables = false;
   /// What to tell the user of the plan that is kept.
