@@ -326,10 +326,11 @@ LogicalResult Compilation::planSmaller() {
   // Some buffers that the search counts are dead at the program's peak, so a reserve that grows by
   // the missing bytes may not suffice: each round doubles the addition.
   const double lowerBound = facts.search.lowerBound;
+  const auto room = double(descriptions.machine.device.memoryBytes);
   int64_t more = 0;
   for (int round = 0; round < kRounds && mayPlanSmaller(); ++round) {
     std::string before = planHash;
-    double missing = double(program.deviceBytes()) - descriptions.machine.device.memoryBytes;
+    double missing = double(program.deviceBytes()) - room;
     more = std::max(2 * more, int64_t(missing));
     reserve = std::max(reserve, int64_t(double(program.deviceBytes()) - facts.search.bytes)) + more;
     if (failed(planAgain())) {
@@ -475,25 +476,25 @@ LogicalResult Compilation::runPhase(Phase phase) {
     follow(facts.plan);
     readFacts();
   }
-  if ((phase == Phase::Partition && failed(prove())) ||
-      (phase == Phase::Schedule && (failed(makeProgram()) || failed(proveProgramTable())))) {
+  if (phase == Phase::Schedule && failed(makeProgram())) {
+    return failure();
+  }
+  if ((phase == Phase::Partition || phase == Phase::Schedule) && failed(prove(phase))) {
     return failure();
   }
   progress.finish();
   return success();
 }
 
-LogicalResult Compilation::prove() {
-  bool isWrongOnPurpose = options.mutation || isMistakePlanted();
-  if (isWrongOnPurpose) {
+LogicalResult Compilation::prove(Phase phase) {
+  if (options.mutation || isMistakePlanted()) {
     return success();
   }
-  partitioned = module->clone();
-  return success(!unplanned || succeeded(proveMeaning(*unplanned, *module)));
-}
-
-LogicalResult Compilation::proveProgramTable() {
-  mlir::OwningOpRef<mlir::ModuleOp> before = std::move(partitioned);
+  if (phase == Phase::Partition) {
+    partitioned = module->clone();
+    return success(!unplanned || succeeded(proveMeaning(*unplanned, *module)));
+  }
+  OwningOpRef<ModuleOp> before = std::move(partitioned);
   return success(!before || succeeded(proveTable(*before, *module, program)));
 }
 

@@ -22,7 +22,7 @@
 #ifndef WEFT_LIB_MEANING_ARRAYS_H
 #define WEFT_LIB_MEANING_ARRAYS_H
 
-#include "Prints.h"
+#include "Loops.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -35,19 +35,7 @@
 
 namespace weft::meaning {
 
-using ArrayId = uint32_t;
 using ScalarId = uint32_t;
-using Sizes = llvm::SmallVector<int64_t, 6>;
-
-/// Elements of an array, for the indices of loops: `offset + shift + sum(index * stride)`.
-struct Access {
-  ArrayId array = 0;
-  int64_t offset = 0;
-  /// The part of the offset that is not a known number, such as a rank's place.
-  Print shift;
-  /// One for each loop.
-  Sizes strides;
-};
 
 enum class ScalarKind : uint8_t { Element, Constant, Add, Subtract, Multiply, Divide, Other };
 
@@ -60,19 +48,6 @@ struct Scalar {
   llvm::SmallVector<ScalarId, 3> operands;
   /// Of Element.
   Access access;
-};
-
-/// `extent` iterations that move by `stride` elements.
-struct Loop {
-  int64_t extent, stride;
-};
-
-/// A part of a moved array: for the indices of `loops`, its element `offset + sum(index * stride)`
-/// is that of `from`.
-struct Part {
-  int64_t offset = 0;
-  llvm::SmallVector<Loop, 4> loops;
-  Access from;
 };
 
 struct Array {
@@ -119,8 +94,8 @@ public:
   // Moved arrays. `shape` is that of the operand. None if the order has no normal form.
   std::optional<ArrayId> transpose(ArrayId array, llvm::ArrayRef<int64_t> shape,
                                    llvm::ArrayRef<int64_t> order);
-  std::optional<ArrayId> concat(llvm::ArrayRef<ArrayId> operands,
-                                llvm::ArrayRef<Sizes> shapes, int64_t dim);
+  std::optional<ArrayId> concat(llvm::ArrayRef<ArrayId> operands, llvm::ArrayRef<Sizes> shapes,
+                                int64_t dim);
   /// `length` elements of dimension `dim` from `start` on.
   std::optional<ArrayId> part(ArrayId array, llvm::ArrayRef<int64_t> shape, int64_t dim,
                               int64_t start, int64_t length);

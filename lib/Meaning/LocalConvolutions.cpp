@@ -50,8 +50,9 @@ template <typename OpTy> ArrayId LocalOps::convolve(OpTy op, ArrayRef<ArrayId> o
   constexpr bool isKernel = std::is_same_v<OpTy, ConvolutionKernelGradOp>;
   Sizes image = shapeOf(isInput ? op->getResult(0) : op->getOperand(0));
   Sizes kernel = shapeOf(isKernel ? op->getResult(0) : op->getOperand(1));
-  Sizes output = shapeOf(isInput ? op->getOperand(0) : isKernel ? op->getOperand(1)
-                                                                : op->getResult(0));
+  Sizes output = shapeOf(isInput    ? op->getOperand(0)
+                         : isKernel ? op->getOperand(1)
+                                    : op->getResult(0));
   ArrayRef<int64_t> window = ArrayRef(kernel).drop_front(2);
   int64_t places = elementsIn(ArrayRef(output).drop_front(2));
   int64_t rows = elementsIn(ArrayRef(kernel).drop_front(1));
@@ -62,9 +63,8 @@ template <typename OpTy> ArrayId LocalOps::convolve(OpTy op, ArrayRef<ArrayId> o
     return columns(/*isFold=*/true, op, sums, image, window);
   }
   ArrayId seen = columns(/*isFold=*/false, op, operands[0], image, window);
-  return isKernel
-             ? equation("nop,nkp->ok", {operands[1], seen}, {flatOutput, flatColumns})
-             : equation("ok,nkp->nop", {operands[1], seen}, {flatKernel, flatColumns});
+  return isKernel ? equation("nop,nkp->ok", {operands[1], seen}, {flatOutput, flatColumns})
+                  : equation("ok,nkp->nop", {operands[1], seen}, {flatKernel, flatColumns});
 }
 
 std::optional<ArrayId> LocalOps::convolution(Operation *op, ArrayRef<ArrayId> operands) {
@@ -89,8 +89,7 @@ std::optional<ArrayId> LocalOps::convolution(Operation *op, ArrayRef<ArrayId> op
         return columns(/*isFold=*/false, op, operands[0], shapeOf(own.getInput()), own.getSizes());
       })
       .Case([&](FoldOp own) {
-        return columns(/*isFold=*/true, op, operands[0], shapeOf(own.getOutput()),
-                       own.getSizes());
+        return columns(/*isFold=*/true, op, operands[0], shapeOf(own.getOutput()), own.getSizes());
       })
       .Default([](Operation *) { return std::nullopt; });
 }

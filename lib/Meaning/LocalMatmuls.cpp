@@ -87,8 +87,7 @@ ScalarId LocalOps::tanhOfGelu(ScalarId x, double factor, double cube) {
     return arrays.combine(ScalarKind::Multiply, {left, right});
   };
   ScalarId cubed = multiply(arrays.constant(cube), multiply(x, multiply(x, x)));
-  ScalarId inner =
-      multiply(arrays.constant(factor), arrays.combine(ScalarKind::Add, {x, cubed}));
+  ScalarId inner = multiply(arrays.constant(factor), arrays.combine(ScalarKind::Add, {x, cubed}));
   return arrays.combine(ScalarKind::Other, {inner}, tanhFunction);
 }
 
@@ -105,14 +104,13 @@ ScalarId LocalOps::gelu(ScalarId x, bool isGradient, bool isSingle) {
     return join(ScalarKind::Multiply, x, first);
   }
   ScalarId slope = join(ScalarKind::Subtract, one, join(ScalarKind::Multiply, t, t));
-  ScalarId squares = join(ScalarKind::Multiply, arrays.constant(cube),
-                          join(ScalarKind::Multiply, arrays.constant(3),
-                               join(ScalarKind::Multiply, x, x)));
-  ScalarId inner = join(ScalarKind::Multiply, arrays.constant(factor),
-                        join(ScalarKind::Add, one, squares));
-  ScalarId second =
-      join(ScalarKind::Multiply, join(ScalarKind::Multiply, half, x),
-           join(ScalarKind::Multiply, slope, inner));
+  ScalarId squares =
+      join(ScalarKind::Multiply, arrays.constant(cube),
+           join(ScalarKind::Multiply, arrays.constant(3), join(ScalarKind::Multiply, x, x)));
+  ScalarId inner =
+      join(ScalarKind::Multiply, arrays.constant(factor), join(ScalarKind::Add, one, squares));
+  ScalarId second = join(ScalarKind::Multiply, join(ScalarKind::Multiply, half, x),
+                         join(ScalarKind::Multiply, slope, inner));
   return join(ScalarKind::Add, first, second);
 }
 

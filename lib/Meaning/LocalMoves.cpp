@@ -61,9 +61,9 @@ ArrayId LocalOps::received(ArrayId array, ArrayId source) {
 
 ArrayId LocalOps::permute(ArrayId array, ArrayRef<int64_t> sources, ArrayAttr axes) {
   auto one = [&](ArrayId source) {
-    Print print = (Words() << uint64_t('P') << axes.getAsOpaquePointer() << sources
-                           << arrays[source].print)
-                      .print();
+    Print print =
+        (Words() << uint64_t('P') << axes.getAsOpaquePointer() << sources << arrays[source].print)
+            .print();
     return received(arrays.other(print, arrays[source].count), source);
   };
   return arrays.mapSources(array, one, /*mayShift=*/false);
@@ -90,8 +90,8 @@ std::optional<ArrayId> LocalOps::gather(ArrayId array, Shape shape, int64_t dim,
 }
 
 /// A rank's own part of what all ranks have.
-std::optional<ArrayId> LocalOps::exchange(ArrayId array, Shape shape, int64_t split,
-                                          int64_t concat, ArrayAttr axes) {
+std::optional<ArrayId> LocalOps::exchange(ArrayId array, Shape shape, int64_t split, int64_t concat,
+                                          ArrayAttr axes) {
   std::optional<ArrayId> all = gather(array, shape, concat, axes);
   Sizes whole(shape.begin(), shape.end());
   whole[concat] *= sizeOf(axes);
@@ -149,26 +149,23 @@ std::optional<LocalOps::Group> LocalOps::groupOf(Operation *op) {
   using Kind = rt::CollectiveKind;
   return TypeSwitch<Operation *, std::optional<Group>>(op)
       .Case([&](AllReduceOp own) {
-        return Group{Kind::AllReduce, own.getReduction() == ReductionKind::Max, own.getAxes()};
+        bool isMax = own.getReduction() == ReductionKind::Max;
+        return Group{Kind::AllReduce, isMax, own.getAxes(), 0, 0, {}};
       })
       .Case([&](ReduceScatterOp own) {
-        return Group{Kind::ReduceScatter, own.getReduction() == ReductionKind::Max, own.getAxes(),
-                     int64_t(own.getDim())};
+        bool isMax = own.getReduction() == ReductionKind::Max;
+        return Group{Kind::ReduceScatter, isMax, own.getAxes(), int64_t(own.getDim()), 0, {}};
       })
       .Case([&](AllGatherOp own) {
-        return Group{Kind::AllGather, false, own.getAxes(), int64_t(own.getDim())};
+        return Group{Kind::AllGather, false, own.getAxes(), int64_t(own.getDim()), 0, {}};
       })
       .Case([&](AllToAllOp own) {
-        return Group{Kind::AllToAll, false, own.getAxes(), int64_t(own.getSplit()),
-                     int64_t(own.getConcat())};
+        auto split = int64_t(own.getSplit()), concat = int64_t(own.getConcat());
+        return Group{Kind::AllToAll, false, own.getAxes(), split, concat, {}};
       })
       .Case([&](PermuteOp own) {
-        return Group{Kind::Permute,
-                     false,
-                     own.getAxes(),
-                     0,
-                     0,
-                     {own.getSources().begin(), own.getSources().end()}};
+        SmallVector<int64_t> sources(own.getSources());
+        return Group{Kind::Permute, false, own.getAxes(), 0, 0, sources};
       })
       .Default([](Operation *) { return std::nullopt; });
 }
@@ -182,10 +179,10 @@ std::optional<ArrayId> LocalOps::move(Operation *op, ArrayRef<LocalValue> operan
           ids.push_back(value.array);
           shapes.push_back(shapeOf(input));
         }
-        return arrays.concat(ids, shapes, own.getDim());
+        return arrays.concat(ids, shapes, int64_t(own.getDim()));
       })
       .Case([&](SliceOp own) {
-        return arrays.shard(operands[0].array, shapeOf(own.getInput()), own.getDim(),
+        return arrays.shard(operands[0].array, shapeOf(own.getInput()), int64_t(own.getDim()),
                             sizeOf(own.getAxes()), operands[1].number);
       })
       .Default([&](Operation *) -> std::optional<ArrayId> {
@@ -201,9 +198,9 @@ LocalValues LocalOps::split(SplitOp op, LocalValue operand) {
   int64_t start = 0;
   Sizes shape = shapeOf(op.getInput());
   for (Value output : op.getOutputs()) {
-    int64_t length = shapeOf(output)[op.getDim()];
+    int64_t length = shapeOf(output)[int64_t(op.getDim())];
     std::optional<ArrayId> part =
-        arrays.part(operand.array, shape, op.getDim(), start, length);
+        arrays.part(operand.array, shape, int64_t(op.getDim()), start, length);
     if (!part) {
       return unknown(op, {operand});
     }

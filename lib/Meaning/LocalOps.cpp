@@ -71,8 +71,8 @@ static Print functionOf(Operation *op) {
 LocalOps::LocalOps(Arrays &arrays, MeshAttr mesh) : arrays(arrays), mesh(mesh) {
   // As built by default, with the flags of no fast math.
   OpBuilder builder(mesh.getContext());
-  Value zero = arith::ConstantOp::create(builder, builder.getUnknownLoc(),
-                                         builder.getF64FloatAttr(0));
+  Value zero =
+      arith::ConstantOp::create(builder, builder.getUnknownLoc(), builder.getF64FloatAttr(0));
   auto tanh = math::TanhOp::create(builder, builder.getUnknownLoc(), zero);
   tanhFunction = functionOf(tanh);
   tanh->erase();
@@ -108,8 +108,9 @@ LocalValues LocalOps::index(Operation *op, ArrayRef<LocalValue> operands) {
   auto join = [&](auto number, auto constant) -> LocalValues {
     bool isKnown = operands[0].constant && operands[1].constant;
     return {{0, number(operands[0].number, operands[1].number),
-             isKnown ? std::optional<int64_t>(constant(*operands[0].constant, *operands[1].constant))
-                     : std::nullopt}};
+             isKnown
+                 ? std::optional<int64_t>(constant(*operands[0].constant, *operands[1].constant))
+                 : std::nullopt}};
   };
   return TypeSwitch<Operation *, LocalValues>(op)
       .Case([&](arith::ConstantOp constant) -> LocalValues {
@@ -130,9 +131,10 @@ LocalValue LocalOps::fill(FillOp op, ArrayRef<LocalValue> operands) {
   if (op.getDistribution() == Distribution::Constant) {
     Nest nest{{count}, 1, {}};
     double value = op.getValue().convertToDouble();
-    return {arrays.compute(nest, [&](ArrayRef<ScalarId>) {
-                     return SmallVector<ScalarId>{arrays.constant(value)};
-                   })[0],
+    return {arrays.compute(nest,
+                           [&](ArrayRef<ScalarId>) {
+                             return SmallVector<ScalarId>{arrays.constant(value)};
+                           })[0],
             {},
             {}};
   }
@@ -143,8 +145,8 @@ LocalValue LocalOps::fill(FillOp op, ArrayRef<LocalValue> operands) {
   Print deviation = Print::of(bits);
   for (OpOperand &operand : op->getOpOperands()) {
     const LocalValue &value = operands[operand.getOperandNumber()];
-    if (op.getDeviation() && operand.getOperandNumber() ==
-                                 op.getDeviationMutable().begin()->getOperandNumber()) {
+    if (op.getDeviation() &&
+        operand.getOperandNumber() == op.getDeviationMutable().begin()->getOperandNumber()) {
       deviation = value.number;
     } else if (operand.get().getType().isIndex()) {
       words << value.number;
@@ -206,13 +208,12 @@ static LocalValues valuesOf(ArrayRef<ArrayId> arrays) {
 LocalValues LocalOps::map(MapOp op, ArrayRef<LocalValue> operands) {
   ArrayRef<int64_t> shape = op.getOutputType().getShape();
   Nest nest{Sizes(shape.begin(), shape.end()), shape.size(), {}};
-  for (auto [value, operand, attribute] :
-       llvm::zip_equal(operands, op.getInputs(), op.getMaps())) {
-    nest.operands.push_back(accessOf(value.array, shapeOf(operand),
-                                     cast<AffineMapAttr>(attribute).getValue()));
+  for (auto [value, operand, attribute] : llvm::zip_equal(operands, op.getInputs(), op.getMaps())) {
+    nest.operands.push_back(
+        accessOf(value.array, shapeOf(operand), cast<AffineMapAttr>(attribute).getValue()));
   }
-  return valuesOf(arrays.compute(
-      nest, [&](ArrayRef<ScalarId> in) { return body(op.getBody().front(), in); }));
+  return valuesOf(
+      arrays.compute(nest, [&](ArrayRef<ScalarId> in) { return body(op.getBody().front(), in); }));
 }
 
 LocalValues LocalOps::mapSum(MapSumOp op, ArrayRef<LocalValue> operands) {
@@ -226,8 +227,7 @@ LocalValues LocalOps::mapSum(MapSumOp op, ArrayRef<LocalValue> operands) {
   for (int64_t dim : order) {
     nest.extents.push_back(op.getSpace()[dim]);
   }
-  for (auto [value, operand, attribute] :
-       llvm::zip_equal(operands, op.getInputs(), op.getMaps())) {
+  for (auto [value, operand, attribute] : llvm::zip_equal(operands, op.getInputs(), op.getMaps())) {
     Access access =
         accessOf(value.array, shapeOf(operand), cast<AffineMapAttr>(attribute).getValue());
     Access sorted = access;
@@ -236,8 +236,8 @@ LocalValues LocalOps::mapSum(MapSumOp op, ArrayRef<LocalValue> operands) {
     }
     nest.operands.push_back(std::move(sorted));
   }
-  return valuesOf(arrays.compute(
-      nest, [&](ArrayRef<ScalarId> in) { return body(op.getBody().front(), in); }));
+  return valuesOf(
+      arrays.compute(nest, [&](ArrayRef<ScalarId> in) { return body(op.getBody().front(), in); }));
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,8 +253,7 @@ ArrayId LocalOps::product(const Product &product, ArrayRef<ArrayId> operands) {
     nest.operands.push_back(std::move(access));
   }
   return arrays.compute(nest, [&](ArrayRef<ScalarId> in) {
-    return SmallVector<ScalarId>{
-        in.size() == 1 ? in[0] : arrays.combine(ScalarKind::Multiply, in)};
+    return SmallVector<ScalarId>{in.size() == 1 ? in[0] : arrays.combine(ScalarKind::Multiply, in)};
   })[0];
 }
 

@@ -52,8 +52,7 @@ public:
   LocalValues evaluate(mlir::Operation *op, llvm::ArrayRef<LocalValue> operands);
   /// A matmul of the instruction table: C, then what is kept, then sums, as far as the matmul has
   /// them. `operands` are those that it reads, in its order. None if its operands do not fit.
-  std::optional<LocalValues> matmul(const rt::Matmul &matmul,
-                                    llvm::ArrayRef<LocalValue> operands);
+  std::optional<LocalValues> matmul(const rt::Matmul &matmul, llvm::ArrayRef<LocalValue> operands);
   LocalValue collective(const rt::Collective &collective, LocalValue operand);
   LocalValue variable(llvm::StringRef name, int64_t count);
   /// Says that all arrays of the program to compare with are here. Where an epilogue can be one of
@@ -90,7 +89,8 @@ private:
     bool isMax;
     mlir::ArrayAttr axes;
     int64_t dim = 0, dim2 = 0;
-    llvm::SmallVector<int64_t> sources = {};
+    /// Of a permute.
+    llvm::SmallVector<int64_t> sources;
   };
   static std::optional<Group> groupOf(mlir::Operation *op);
   LocalValue collective(const Group &group, Shape shape, ArrayId array);
@@ -107,8 +107,7 @@ private:
   LocalValues encode(EncodeOp op, llvm::ArrayRef<LocalValue> operands);
   ArrayId quantized(mlir::Attribute format, ArrayId input, ArrayId amax);
   std::optional<ArrayId> decoded(ArrayId bytes, ArrayId factor);
-  LocalValues epilogue(const rt::Matmul &matmul, ArrayId product,
-                       llvm::ArrayRef<LocalValue> rest);
+  LocalValues epilogue(const rt::Matmul &matmul, ArrayId product, llvm::ArrayRef<LocalValue> rest);
   ScalarId tanhOfGelu(ScalarId x, double factor, double cube);
   ScalarId gelu(ScalarId x, bool isGradient, bool isSingle);
 

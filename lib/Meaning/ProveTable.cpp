@@ -21,9 +21,8 @@ namespace {
 class TableComparison {
 public:
   TableComparison(ModuleOp local, ModuleOp scheduled, const rt::Program &program)
-      : local(local), program(program),
-        mesh(local->getAttrOfType<MeshAttr>(kMeshAttrName)), ops(arrays, mesh),
-        expected(local, ops), kernels(scheduled, ops) {}
+      : local(local), program(program), mesh(local->getAttrOfType<MeshAttr>(kMeshAttrName)),
+        ops(arrays, mesh), expected(local, ops), kernels(scheduled, ops) {}
 
   LogicalResult run();
 
@@ -173,8 +172,7 @@ LogicalResult TableComparison::execute(const rt::Instruction &instruction) {
   case rt::Opcode::Collective: {
     ArrayId operand = held[instruction.operands[0].buffer];
     reading.push_back(operand);
-    LocalValue result =
-        ops.collective(program.collectives[instruction.target], {operand, {}, {}});
+    LocalValue result = ops.collective(program.collectives[instruction.target], {operand, {}, {}});
     write(instruction, instruction.operands.back().buffer, result.array);
     return success();
   }
@@ -216,10 +214,10 @@ LogicalResult TableComparison::compareVariable(StringRef section, const rt::Name
            << tensor.name << "' in another layout than the module after Partition";
   }
   auto assigned = expectedResult.variables.find(tensor.name);
-  ArrayId wanted = assigned != expectedResult.variables.end()
-                       ? assigned->second
-                       : ops.variable(tensor.name, countOf(getLocalType(variable.getTensorType())))
-                             .array;
+  ArrayId wanted =
+      assigned != expectedResult.variables.end()
+          ? assigned->second
+          : ops.variable(tensor.name, countOf(getLocalType(variable.getTensorType()))).array;
   if (held[tensor.buffer] == wanted) {
     return success();
   }

@@ -107,12 +107,10 @@ private:
   /// Fails if a module that was read does not fit the recipe and the plan.
   llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
-  /// Proves that the module after Partition computes what it computed before Plan, unless a mistake
-  /// was planted.
-  llvm::LogicalResult prove();
-  /// Proves that the program computes what the module after Partition did, unless a mistake was
-  /// planted.
-  llvm::LogicalResult proveProgramTable();
+  /// Proves, unless a mistake was planted, after Partition that the module computes what it
+  /// computed before Plan, and after Schedule that the program computes what the module after
+  /// Partition did.
+  llvm::LogicalResult prove(Phase phase);
   void follow(const desc::PlanSpec &plan);
   /// Reads the facts from the module after Plan.
   void readFacts();

@@ -1,0 +1,232 @@
+//===- ProveTableTest.cpp - mistakes in instruction tables are found ------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Meaning/ProveTable.h"
+
+#include "weft/Description/Pins.h"
+#include "weft/Driver/Compilation.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include "gtest/gtest.h"
+
+#include <random>
+#include <set>
+
+using namespace weft;
+
+namespace {
+
+constexpr char kModel[] = R"(version: 1 name: "small" layers: 2 hidden: 128 heads: 2 ffn: 256
+norm: LAYER_NORM activation: GELU_TANH positions: LEARNED maximum_length: 8 vocabulary: 32)";
+
+constexpr char kMachine[] = R"(version: 1 name: "four" devices_per_node: 4 device { name: "core"
+peak_flops { precision: F32 flops: 1e10 } peak_flops { precision: BF16 flops: 1e10 }
+memory_bandwidth_bytes_per_second: 1e10 memory_bytes: 1000000000 cores: 3 }
+links { name: "wire" scope: NODE latency_seconds: 1e-6 bandwidth_bytes_per_second: 1e9 })";
+
+/// A compiled table, and the modules that its proof needs.
+class ProveTable : public testing::TestWithParam<std::tuple<TargetKind, const char *>> {
+protected:
+  void SetUp() override {
+    auto [target, precision] = GetParam();
+    std::string recipe = R"(version: 1 sequence_length: 8 global_batch_sequences: 4 adamw {}
+        clip_norm: 1 schedule { peak_learning_rate: 0.001 decay: COSINE } steps: 3 precision: )";
+    descriptions = Descriptions{
+        *desc::parseModel(kModel), std::nullopt, *desc::parseMachine(kMachine),
+        *desc::parseRecipe(recipe + precision), *desc::applyPins({"dp=2,tp=2,sp=true,zero=1"})};
+    std::string text;
+    options.target = target;
+    options.stopAfter = Phase::Partition;
+    {
+      Compilation until(options, *descriptions);
+      ASSERT_TRUE(succeeded(until.begin()) && succeeded(until.runPhases()));
+      llvm::raw_string_ostream(text) << until.getModule();
+    }
+    options.stopAfter = Phase::Schedule;
+    compilation = std::make_unique<Compilation>(options, *descriptions);
+    ASSERT_TRUE(succeeded(compilation->begin()) && succeeded(compilation->runPhases()));
+    local = mlir::parseSourceString<mlir::ModuleOp>(text, compilation->getModule().getContext());
+    ASSERT_TRUE(local);
+    program = compilation->getProgram();
+  }
+
+  bool holds(const rt::Program &own) {
+    mlir::ScopedDiagnosticHandler handler(local->getContext(), [&](mlir::Diagnostic &diagnostic) {
+      message = diagnostic.str();
+      return mlir::success();
+    });
+    return succeeded(proveTable(*local, compilation->getModule(), own));
+  }
+
+  using Work = std::pair<rt::Opcode, uint32_t>;
+
+  /// For each buffer, what writes it in a step. Buffers that one kernel writes may have one value,
+  /// computed twice.
+  std::vector<std::set<Work>> writersOf() const {
+    std::vector<std::set<Work>> writers(program.buffers.size());
+    for (const rt::Instruction &instruction : program.step) {
+      for (const rt::Operand &operand : instruction.operands) {
+        if (operand.access != rt::Access::Read) {
+          writers[operand.buffer].insert({instruction.opcode, instruction.target});
+        }
+      }
+    }
+    return writers;
+  }
+
+  CompileOptions options;
+  std::optional<Descriptions> descriptions;
+  std::unique_ptr<Compilation> compilation;
+  mlir::OwningOpRef<mlir::ModuleOp> local;
+  rt::Program program;
+  std::string message;
+};
+
+TEST_P(ProveTable, AcceptsWhatTheCompilerMade) { EXPECT_TRUE(holds(program)) << message; }
+
+TEST_P(ProveTable, FindsEachInstructionThatIsLeftOut) {
+  for (size_t number = 0; number < program.step.size(); ++number) {
+    rt::Program own = program;
+    own.step.erase(own.step.begin() + number);
+    EXPECT_FALSE(holds(own)) << program.labels[program.step[number].label];
+    EXPECT_NE(message.find("prove-meaning: "), std::string::npos) << message;
+  }
+}
+
+TEST_P(ProveTable, NamesTheInstructionAtFault) {
+  auto attention = llvm::find_if(program.step, [&](const rt::Instruction &instruction) {
+    return instruction.opcode == rt::Opcode::Kernel &&
+           program.kernels[instruction.target].kind == "attention";
+  });
+  ASSERT_NE(attention, program.step.end());
+  std::swap(attention->operands[1].buffer, attention->operands[2].buffer); // Keys and values.
+  EXPECT_FALSE(holds(program));
+  EXPECT_NE(message.find("the first instruction that computes something else is " +
+                         program.labels[attention->label]),
+            std::string::npos)
+      << message;
+}
+
+TEST_P(ProveTable, FindsKernelsAndValuesThatAreNotTheModules) {
+  rt::Program own = program;
+  own.kernels[program.step[0].target].name = "kernel_of_another";
+  EXPECT_FALSE(holds(own));
+  EXPECT_NE(message.find("runs a kernel that the module does not have: kernel_of_another"),
+            std::string::npos)
+      << message;
+  own = program;
+  own.observations[0].name = "something else";
+  EXPECT_FALSE(holds(own));
+  own = program;
+  own.parameters[0].name = "another.weight";
+  EXPECT_FALSE(holds(own));
+  EXPECT_NE(message.find("in another layout than the module after Partition"), std::string::npos)
+      << message;
+}
+
+TEST_P(ProveTable, FindsEachOperandThatIsAnother) {
+  std::mt19937_64 random(1);
+  std::vector<std::set<Work>> writers = writersOf();
+  size_t found = 0;
+  for (size_t number = 0; number < program.step.size(); ++number) {
+    for (size_t operand = 0; operand < program.step[number].operands.size(); ++operand) {
+      // Another size or type is not the proof's to find: checkWellFormed looks at them.
+      uint32_t before = program.step[number].operands[operand].buffer;
+      std::vector<uint32_t> others;
+      for (uint32_t other = 0; other < program.buffers.size(); ++other) {
+        const rt::Buffer &buffer = program.buffers[before], &own = program.buffers[other];
+        bool isAlike = llvm::any_of(
+            writers[before], [&](const Work &work) { return writers[other].contains(work); });
+        if (other != before && !isAlike && buffer.kind != rt::BufferClass::Workspace &&
+            own.bytes == buffer.bytes && own.type == buffer.type) {
+          others.push_back(other);
+        }
+      }
+      if (others.empty()) {
+        continue;
+      }
+      rt::Program own = program;
+      own.step[number].operands[operand].buffer = others[random() % others.size()];
+      EXPECT_FALSE(holds(own)) << program.labels[program.step[number].label] << " " << operand;
+      ++found;
+    }
+  }
+  EXPECT_GT(found, program.step.size());
+}
+
+TEST_P(ProveTable, FindsEachNumberThatIsAnother) {
+  for (std::vector<rt::Instruction> rt::Program::*list :
+       {&rt::Program::init, &rt::Program::step, &rt::Program::evaluate}) {
+    for (size_t number = 0; number < (program.*list).size(); ++number) {
+      for (size_t place = 0; place < (program.*list)[number].immediates.size(); ++place) {
+        rt::Program own = program;
+        ++(own.*list)[number].immediates[place];
+        EXPECT_FALSE(holds(own)) << program.labels[(program.*list)[number].label];
+      }
+    }
+  }
+}
+
+TEST_P(ProveTable, FindsCollectivesOfAnotherKind) {
+  ASSERT_FALSE(program.collectives.empty());
+  for (size_t number = 0; number < program.collectives.size(); ++number) {
+    rt::Program own = program;
+    rt::Collective &collective = own.collectives[number];
+    if (collective.axes.size() == 1) {
+      collective.axes[0] = 1 - collective.axes[0];
+    } else {
+      collective.axes.pop_back();
+    }
+    EXPECT_FALSE(holds(own)) << number;
+    if (rt::isReduction(collective.kind)) {
+      own = program;
+      own.collectives[number].reduction = collective.reduction == rt::ReductionKind::Sum
+                                              ? rt::ReductionKind::Max
+                                              : rt::ReductionKind::Sum;
+      EXPECT_FALSE(holds(own)) << number;
+    }
+  }
+}
+
+TEST_P(ProveTable, FindsMatmulsOfOtherMatrices) {
+  for (size_t number = 0; number < program.matmuls.size(); ++number) {
+    const rt::Matmul &matmul = program.matmuls[number];
+    auto refuses = [&](auto change) {
+      rt::Program own = program;
+      change(own.matmuls[number]);
+      EXPECT_FALSE(holds(own)) << number;
+    };
+    // Of one matrix that is stored by rows, another stored by columns.
+    refuses([](rt::Matmul &own) { own.transposeA = !own.transposeA; });
+    refuses([](rt::Matmul &own) { own.transposeB = !own.transposeB; });
+    refuses([](rt::Matmul &own) { own.k /= 2; });
+    refuses([](rt::Matmul &own) { own.lda *= 2; });
+    refuses([](rt::Matmul &own) { own.ldb *= 2; });
+    if (matmul.epilogue.activation != rt::Epilogue::Activation::None) {
+      refuses([](rt::Matmul &own) { own.epilogue.activation = rt::Epilogue::Activation::None; });
+    }
+  }
+}
+
+TEST_P(ProveTable, FindsLayoutsThatAreOthers) {
+  for (size_t number = 0; number < program.parameters.size(); ++number) {
+    rt::Program own = program;
+    std::vector<std::vector<uint32_t>> &axes = own.parameters[number].layout.dimAxes;
+    axes[0] = axes[0].empty() ? std::vector<uint32_t>{0} : std::vector<uint32_t>();
+    EXPECT_FALSE(holds(own)) << own.parameters[number].name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, ProveTable,
+                         testing::Values(std::tuple(TargetKind::Host, "F64"),
+                                         std::tuple(TargetKind::Host, "F32"),
+                                         std::tuple(TargetKind::Cuda, "BF16")));
+
+} // namespace
