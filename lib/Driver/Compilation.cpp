@@ -324,7 +324,6 @@ LogicalResult Compilation::planAgain() {
 LogicalResult Compilation::planSmaller() {
   // Some buffers that the search counts are dead at the program's peak, so a reserve that grows by
   // the missing bytes may not suffice: each round doubles the addition.
-  const double lowerBound = facts.search.lowerBound;
   int64_t more = 0;
   for (int round = 0; round < kRounds && mayPlanSmaller(); ++round) {
     std::string before = planHash;
@@ -334,7 +333,6 @@ LogicalResult Compilation::planSmaller() {
     if (failed(planAgain())) {
       return failure();
     }
-    facts.search.lowerBound = lowerBound; // Of all that the whole memory allows.
     if (planHash == before) {
       break; // It is pinned.
     }
@@ -409,13 +407,13 @@ LogicalResult Compilation::planUnevenHomes() {
     return failure();
   }
   // Again, without padding of variables that the plan cuts evenly.
-  double lowerBound = facts.search.lowerBound;
+  double leastSeconds = facts.search.leastSeconds;
   request.homes = facts.plan.homes;
   reserve = 0;
   if (failed(planAgain()) || failed(planSmaller())) {
     return failure();
   }
-  facts.search.lowerBound = std::min(facts.search.lowerBound, lowerBound);
+  facts.search.leastSeconds = std::min(facts.search.leastSeconds, leastSeconds);
   return success();
 }
 
@@ -441,8 +439,8 @@ LogicalResult Compilation::findUnevenHomes() {
     bool isTooLarge = of.deviceBytes() > uint64_t(descriptions.machine.device.memoryBytes);
     return std::pair(isTooLarge, isTooLarge ? double(of.deviceBytes()) : cost::stepSeconds(of));
   };
-  double lowerBound = even.facts.search.lowerBound;
-  lowerBound = isPlanned ? std::min(facts.search.lowerBound, lowerBound) : lowerBound;
+  double leastSeconds = even.facts.search.leastSeconds;
+  leastSeconds = isPlanned ? std::min(facts.search.leastSeconds, leastSeconds) : leastSeconds;
   if (isPlanned && rank(program) < rank(even.program)) {
     remarks.push_back("the mesh divides no dimension of some variables: they are padded between "
                       "steps");
@@ -458,7 +456,7 @@ LogicalResult Compilation::findUnevenHomes() {
       remarks.push_back("variables that the mesh does not divide cannot be padded: " + reason);
     }
   }
-  facts.search.lowerBound = lowerBound;
+  facts.search.leastSeconds = leastSeconds;
   return success();
 }
 
