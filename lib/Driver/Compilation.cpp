@@ -96,14 +96,6 @@ LogicalResult handleDiagnostic(Diagnostic &diagnostic) {
 
 } // namespace
 
-bool PlanConditions::operator==(const PlanConditions &other) const {
-  auto isSame = [](const desc::ShardingSpec &a, const desc::ShardingSpec &b) {
-    return a.value == b.value && a.dimension == b.dimension && a.axes == b.axes;
-  };
-  return reserve == other.reserve && accumulation == other.accumulation &&
-         std::equal(homes.begin(), homes.end(), other.homes.begin(), other.homes.end(), isSame);
-}
-
 Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
     : options(options), descriptions(descriptions), request(descriptions.plan),
       context(allDialects()) {
@@ -325,7 +317,6 @@ LogicalResult Compilation::planAgain() {
 LogicalResult Compilation::planSmaller() {
   // Some buffers that the search counts are dead at the program's peak, so a reserve that grows by
   // the missing bytes may not suffice: each round doubles the addition.
-  const double lowerBound = facts.search.lowerBound;
   const auto room = double(descriptions.machine.device.memoryBytes);
   int64_t more = 0;
   for (int round = 0; round < kRounds && mayPlanSmaller(); ++round) {
@@ -336,7 +327,6 @@ LogicalResult Compilation::planSmaller() {
     if (failed(planAgain())) {
       return failure();
     }
-    facts.search.lowerBound = lowerBound; // Of all that the whole memory allows.
     if (planHash == before) {
       break; // It is pinned.
     }
@@ -411,13 +401,13 @@ LogicalResult Compilation::planUnevenHomes() {
     return failure();
   }
   // Again, without padding of variables that the plan cuts evenly.
-  double lowerBound = facts.search.lowerBound;
+  double leastSeconds = facts.search.leastSeconds;
   request.homes = facts.plan.homes;
   reserve = 0;
   if (failed(planAgain()) || failed(planSmaller())) {
     return failure();
   }
-  facts.search.lowerBound = std::min(facts.search.lowerBound, lowerBound);
+  facts.search.leastSeconds = std::min(facts.search.leastSeconds, leastSeconds);
   return success();
 }
 
@@ -443,8 +433,8 @@ LogicalResult Compilation::findUnevenHomes() {
     bool isTooLarge = of.deviceBytes() > uint64_t(descriptions.machine.device.memoryBytes);
     return std::pair(isTooLarge, isTooLarge ? double(of.deviceBytes()) : cost::stepSeconds(of));
   };
-  double lowerBound = even.facts.search.lowerBound;
-  lowerBound = isPlanned ? std::min(facts.search.lowerBound, lowerBound) : lowerBound;
+  double leastSeconds = even.facts.search.leastSeconds;
+  leastSeconds = isPlanned ? std::min(facts.search.leastSeconds, leastSeconds) : leastSeconds;
   if (isPlanned && rank(program) < rank(even.program)) {
     remarks.push_back("the mesh divides no dimension of some variables: they are padded between "
                       "steps");
@@ -460,7 +450,7 @@ LogicalResult Compilation::findUnevenHomes() {
       remarks.push_back("variables that the mesh does not divide cannot be padded: " + reason);
     }
   }
-  facts.search.lowerBound = lowerBound;
+  facts.search.leastSeconds = leastSeconds;
   return success();
 }
 
@@ -585,23 +575,4 @@ LogicalResult Compilation::emit(const std::string &archivePath, const std::strin
   }
   progress.finish();
   return success();
-}
-
-llvm::FailureOr<PlanConditions> weft::findConditions(CompileOptions options,
-                                                     const Descriptions &descriptions) {
-  options.isPlanning = true; // Which goes on where nothing fits.
-  options.stopAfter = Phase::Schedule;
-  options.dumpFolder.clear();
-  Compilation compilation(options, descriptions);
-  if (failed(compilation.begin())) {
-    return failure();
-  }
-  // The caller plans once more, and prints warnings then.
-  ScopedDiagnosticHandler handler(compilation.getModule().getContext(), [](Diagnostic &diagnostic) {
-    return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
-  });
-  if (failed(compilation.runPhases())) {
-    return failure();
-  }
-  return compilation.getConditions();
 }

@@ -89,16 +89,17 @@ void printSpeed(llvm::raw_ostream &os, const rt::Program &program, const desc::R
   os << '\n';
 }
 
-/// Prints the time that the search adds up. Collectives beside computation may take less, so the
-/// least such sum bounds no predicted time; it is left out where it would seem to.
+/// Prints the bound of predicted times, and the time that the search adds up, which is no bound:
+/// collectives beside computation may take less.
 void printSearch(llvm::raw_ostream &os, const SearchReport &search, const rt::Program &program) {
-  os << "the search, each op and collective by itself, says " << secondsText(search.seconds);
-  if (search.lowerBound <= cost::stepSeconds(program)) {
-    os << ", no plan that fits adds up to less than " << secondsText(search.lowerBound);
+  if (search.leastSeconds > 0) {
+    os << "no plan searched on this mesh takes less than " << secondsText(search.leastSeconds)
+       << llvm::format(", for its matmuls alone; this one takes %.2f times that\n",
+                       cost::stepSeconds(program) / search.leastSeconds);
   }
-  os << llvm::format(" (at most %.2f %% above the least such sum, %zu decisions):\n",
-                     100 * (search.seconds / std::max(search.lowerBound, 1e-12) - 1),
-                     search.decisions);
+  os << "the search, each op and collective by itself, says " << secondsText(search.seconds)
+     << llvm::format(" (at most %.2f %% above the least such sum, %zu decisions):\n",
+                     100 * search.gap, search.decisions);
 }
 
 } // namespace

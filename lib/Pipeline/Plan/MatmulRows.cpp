@@ -37,6 +37,15 @@ std::array<ArrayRef<unsigned>, 3> factorsOf(const FactorRule &rule) {
   return {rule.operands[0], rule.operands[1], rule.results[0]};
 }
 
+std::optional<MatmulForm> formOf(ContractOp op, const FactorRule &rule, ArrayRef<int64_t> sizes,
+                                 rt::ElementType element) {
+  auto shapeOf = [&](ArrayRef<unsigned> factors) {
+    return llvm::map_to_vector(factors, [&](unsigned factor) { return sizes[factor]; });
+  };
+  auto terms = llvm::to_vector(op.getTerms());
+  return classifyMatmul(terms, shapeOf(rule.operands[0]), shapeOf(rule.operands[1]), element);
+}
+
 /// Returns the alignment of the operands' and the result's rows.
 std::array<cost::Rows, 3> rowsOfTensors(ContractOp op, const FactorRule &rule,
                                         ArrayRef<int64_t> sizes, const Elements &elements) {
@@ -49,12 +58,7 @@ std::array<cost::Rows, 3> rowsOfTensors(ContractOp op, const FactorRule &rule,
       })) {
     return aligned;
   }
-  auto shapeOf = [&](ArrayRef<unsigned> factors) {
-    return llvm::map_to_vector(factors, [&](unsigned factor) { return sizes[factor]; });
-  };
-  auto terms = llvm::to_vector(op.getTerms());
-  std::optional<MatmulForm> form =
-      classifyMatmul(terms, shapeOf(rule.operands[0]), shapeOf(rule.operands[1]), elements[0]);
+  std::optional<MatmulForm> form = formOf(op, rule, sizes, elements[0]);
   if (!form) {
     return aligned;
   }
@@ -173,6 +177,14 @@ cost::Rows rowsOf(Operation *op, const FactorRule &rule, ArrayRef<int64_t> sizes
                      llvm::is_contained(rowsOfTensors(contract, rule, sizes, elementsOf(contract)),
                                         cost::Rows::Unaligned);
   return isUnaligned ? cost::Rows::Unaligned : cost::Rows::Aligned;
+}
+
+std::optional<rt::Matmul> matmulOf(ContractOp op, const FactorRule &rule, ArrayRef<int64_t> sizes) {
+  if (op.getInputs().size() != 2) {
+    return std::nullopt;
+  }
+  std::optional<MatmulForm> form = formOf(op, rule, sizes, elementsOf(op)[0]);
+  return form ? std::optional(form->matmul) : std::nullopt;
 }
 
 llvm::MapVector<uint32_t, UnalignedClass>

@@ -28,6 +28,11 @@ namespace weft {
 /// of an op that becomes no matmul of a library, aligned.
 cost::Rows rowsOf(mlir::Operation *op, const FactorRule &rule, llvm::ArrayRef<int64_t> sizes);
 
+/// Returns the matmul that a library computes for `op` on a rank that has `sizes` of the factors of
+/// `rule`; none for an op that no library computes.
+std::optional<rt::Matmul> matmulOf(ContractOp op, const FactorRule &rule,
+                                   llvm::ArrayRef<int64_t> sizes);
+
 /// A class of dimensions that unaligned matmuls have contiguous in memory.
 struct UnalignedClass {
   /// A shard with a multiple of these elements has aligned rows.

@@ -11,7 +11,9 @@
 
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
+#include <algorithm>
 #include <array>
+#include <tuple>
 
 using namespace mlir;
 
@@ -122,11 +124,10 @@ double OpSeconds::of(const OpOption &option) const {
     auto shape = shapeOf(rateFactors, rule, [&](unsigned factor) { return option.parts[factor]; });
     return machine->kernel(kind, precision, flops / parts, bytes, shape);
   }
-  SmallVector<int64_t> shards;
+  SmallVector<int64_t> shards = shardsOf(option);
   std::array<int64_t, 4> sizes = {1, 1, 1, 1};
-  for (auto [factor, side] : llvm::enumerate(*sides)) {
-    shards.push_back(rule.factors[factor].size / option.parts[factor]);
-    sizes[size_t(side)] *= shards.back();
+  for (auto [shard, side] : llvm::zip_equal(shards, *sides)) {
+    sizes[size_t(side)] *= shard;
   }
   if (std::optional<double> seconds =
           byteSeconds ? byteSeconds->of(op, rule, shards) : std::nullopt) {
@@ -134,6 +135,40 @@ double OpSeconds::of(const OpOption &option) const {
   }
   auto [batch, m, n, k] = sizes;
   return machine->matmul(precision, m, n, k, batch, bytes, rowsOf(op, rule, shards));
+}
+
+SmallVector<int64_t> OpSeconds::shardsOf(const OpOption &option) const {
+  SmallVector<int64_t> shards;
+  for (auto [factor, parts] : llvm::zip(rule.factors, option.parts)) {
+    shards.push_back(factor.size / parts);
+  }
+  return shards;
+}
+
+double OpSeconds::least(const OpOption &option) const {
+  auto contract = dyn_cast<ContractOp>(op);
+  std::optional<rt::Matmul> matmul;
+  if (machine && contract && sides) {
+    matmul = matmulOf(contract, rule, shardsOf(option));
+  }
+  // A product of a matrix and a vector can become part of a sum where no library computes it.
+  if (!matmul || matmul->m == 1 || matmul->n == 1) {
+    return 0;
+  }
+  auto [m, n, k, batch] = std::tuple(matmul->m, matmul->n, matmul->k, matmul->batch);
+  double operations = 2.0 * double(m) * double(n) * double(k) * double(batch);
+  // Loops instead of a library, as for float64 on the host.
+  double seconds = machine->kernel(kind, precision, operations, /*bytes=*/0);
+  auto consider = [&](desc::Precision of) {
+    // FP8 matmuls may compute the transposed result.
+    seconds = std::min({seconds, machine->matmul(of, m, n, k, batch, /*bytes=*/0),
+                        machine->matmul(of, n, m, k, batch, /*bytes=*/0)});
+  };
+  consider(precision);
+  if (byteSeconds) {
+    consider(desc::Precision::F8);
+  }
+  return seconds;
 }
 
 } // namespace weft

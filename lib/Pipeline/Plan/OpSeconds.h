@@ -35,7 +35,13 @@ public:
 
   double of(const OpOption &option) const;
 
+  /// Returns seconds that the option takes at least in every program that is made of it: those of
+  /// its matmul's operations, in the shape and precision that Schedule gives to the library; 0 for
+  /// other ops, which can become part of others, and without a machine.
+  double least(const OpOption &option) const;
+
 private:
+  llvm::SmallVector<int64_t> shardsOf(const OpOption &option) const;
   struct Value {
     const planner::LayoutSpace *space;
     double bytes;

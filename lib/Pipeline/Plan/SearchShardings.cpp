@@ -232,8 +232,12 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (root == decider) {
       planner::Evaluation evaluation = planner::evaluate(shardings.problem, choice);
       double seconds = evaluation.seconds - sparedSeconds(shardings, choice, tables.prices);
-      result->report = {seconds, evaluation.bytes, std::min(solution.lowerBound, seconds),
-                        solution.found(), shardings.problem.nodes.size()};
+      result->report = {seconds,
+                        evaluation.bytes,
+                        shardings.leastSeconds,
+                        seconds / std::max(std::min(solution.lowerBound, seconds), 1e-12) - 1,
+                        solution.found(),
+                        shardings.problem.nodes.size()};
     }
     if (explainer) {
       explainer->explain(found, tables, origins);

@@ -257,11 +257,14 @@ OpNode ShardingProblem::addOp(ShardableOpInterface op) {
   double times = timesOf(op);
   OpNode made;
   std::vector<planner::Option> priced;
+  auto cheapest = std::numeric_limits<double>::infinity();
   for (OpOption &option : options) {
+    cheapest = std::min(cheapest, seconds.least(option));
     double round = pricePermutation(op, rule, option, spaces, std::ref(reshardTables.prices));
     made.seconds.push_back(times * (seconds.of(option) + round));
     priced.push_back({std::move(option.name), made.seconds.back(), 0});
   }
+  leastSeconds += options.empty() ? 0 : times * cheapest;
   made.node = addNode(op->getName().stripDialect().str() + " of " + placeOf(op->getLoc()),
                       std::move(priced));
   auto endOf = [&](Type type, SmallVector<uint32_t, 8> OpOption::*values, size_t number,

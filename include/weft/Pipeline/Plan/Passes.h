@@ -32,8 +32,12 @@ struct SearchReport {
   /// What the choice takes: seconds of a step, without a machine bytes sent, and bytes of a rank
   /// for variables and for what is saved for backward.
   double seconds = 0, bytes = 0;
-  /// No choice that plan and memory allow takes less.
-  double lowerBound = 0;
+  /// Below the predicted time of the step of every program that a choice can become, which has its
+  /// matmuls to compute; 0 without a machine.
+  double leastSeconds = 0;
+  /// What the choice takes more, at most, than the least that any choice that fits adds up to, as a
+  /// share of that.
+  double gap = 0;
   /// Whether some choice was found that fits into memory. If not, what was chosen is the smallest.
   bool fits = true;
   size_t decisions = 0;
