@@ -484,7 +484,15 @@ LogicalResult Compilation::runPhase(Phase phase) {
 
 LogicalResult Compilation::prove() {
   bool isWrongOnPurpose = options.mutation || isMistakePlanted();
-  return success(!unplanned || isWrongOnPurpose || succeeded(proveMeaning(*unplanned, *module)));
+  if (!unplanned || isWrongOnPurpose) {
+    return success();
+  }
+  Progress progress("meaning", wantsProgress(options.verbose));
+  if (failed(proveMeaning(*unplanned, *module))) {
+    return failure();
+  }
+  progress.finish();
+  return success();
 }
 
 void Compilation::follow(const desc::PlanSpec &plan) {
