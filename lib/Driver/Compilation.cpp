@@ -477,15 +477,23 @@ LogicalResult Compilation::runPhase(Phase phase) {
 }
 
 LogicalResult Compilation::prove(Phase phase) {
+  OwningOpRef<ModuleOp> before = std::move(partitioned);
   if (options.mutation || isMistakePlanted()) {
     return success();
   }
   if (phase == Phase::Partition) {
     partitioned = module->clone();
-    return success(!unplanned || succeeded(proveMeaning(*unplanned, *module)));
   }
-  OwningOpRef<ModuleOp> before = std::move(partitioned);
-  return success(!before || succeeded(proveTable(*before, *module, program)));
+  if (phase == Phase::Partition ? !unplanned : !before) {
+    return success(); // There is nothing to compare with.
+  }
+  Progress progress("meaning", wantsProgress(options.verbose));
+  if (failed(phase == Phase::Partition ? proveMeaning(*unplanned, *module)
+                                       : proveTable(*before, *module, program))) {
+    return failure();
+  }
+  progress.finish();
+  return success();
 }
 
 void Compilation::follow(const desc::PlanSpec &plan) {

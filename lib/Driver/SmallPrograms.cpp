@@ -60,23 +60,27 @@ std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   });
   OwningOpRef<ModuleOp> planned =
       parseSourceString<ModuleOp>(request.plan->text, module.getContext());
+  if (!planned) {
+    return reason.empty() ? "unknown reason" : reason;
+  }
   const verify::Shrunk &shrunk = *request.shrunk;
+  desc::PlanSpec plan = shrunk.plan;
+  verify::addHomes(plan, module, *planned, shrunk.layers);
   AccumulateMicroBatchesPassOptions parts;
   parts.accumulation = shrunk.plan.accumulation;
   parts.samples = shrunk.recipe.globalBatch;
   ApplyPlanPassOptions options;
-  options.plan = desc::printPlan(shrunk.plan);
+  options.plan = desc::printPlan(plan);
   PassManager manager(module.getContext());
   // Entries of a file for the large model need not match anything in the small one.
-  desc::PlanSpec plan = shrunk.plan;
   for (std::vector<desc::ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
     for (desc::ShardingSpec &entry : *entries) {
       entry.location = {};
     }
   }
   buildApplyPlanPipeline(manager, parts, options, {&plan});
-  if (!planned || failed(manager.run(module)) ||
-      failed(verify::followPlan(module, *planned, shrunk.layers)) || failed(mlir::verify(module))) {
+  if (failed(manager.run(module)) || failed(verify::followPlan(module, *planned, shrunk.layers)) ||
+      failed(mlir::verify(module))) {
     return reason.empty() ? "unknown reason" : reason;
   }
   return "";

@@ -90,6 +90,9 @@ uint32_t Evaluation::allGather(AllGatherOp op, const Groups &groups, Value value
     }
     dim.start = ranks.fromPlaces(dim.start, groups, 0, [](int64_t) { return 0; });
   }
+  if (value.total && !gatherTotal(value, groups, number)) {
+    return fail(op, label, "joins parts of a total over micro-batches that are not all of it");
+  }
   dim.length *= groups.size();
   return keep(std::move(value));
 }
@@ -160,6 +163,11 @@ uint32_t Evaluation::slice(SliceOp op, const Groups &groups, Value value, uint32
     return fail(op, label, "takes a shard that there is not");
   }
   dim.length /= groups.size();
+  if (value.total) {
+    value.totalStarts.resize(value.dims.size(), ranks.constant(0));
+    uint32_t &start = value.totalStarts[op.getDim()];
+    start = ranks.add(start, index, dim.length);
+  }
   if (dim.start != kUnknown) {
     dim.start = ranks.add(dim.start, index, dim.length);
   }
@@ -196,7 +204,8 @@ uint32_t Evaluation::collective(Operation *op, ArrayRef<uint32_t> operands, llvm
   if (!groups) {
     return fail(op, label, "is over axes that the mesh does not have");
   }
-  if (isOfGroup(terms[value.term]) && !isa<AllReduceOp>(op)) {
+  bool isTerm = value.term != kUnknown; // A total before a micro-batch has none.
+  if (isTerm && isOfGroup(terms[value.term]) && !isa<AllReduceOp>(op)) {
     return fail(op, label, "moves numbers that only the ranks of one group agree on");
   }
   auto index = [&] { return values[operands[1]].number; };

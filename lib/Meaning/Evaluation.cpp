@@ -263,7 +263,7 @@ Evaluation::Ids Evaluation::evaluate(Operation *op, ArrayRef<uint32_t> operands,
     if (values[operand].fault) {
       return Ids(op->getNumResults(), operand);
     }
-    bool isTotal = values[operand].total && !isa<MapOp>(op);
+    bool isTotal = values[operand].total && !takesTotal(op, values[operand]);
     bool isMoved = isa<SelectOp, ReorderOp>(op) || isCollective(op);
     if (isTotal || (values[operand].isStacked && !isMoved)) {
       return failAll(op, label, "takes what all micro-batches have for what one has");

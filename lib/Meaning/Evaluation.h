@@ -51,6 +51,8 @@ public:
   }
   /// A value that is `value` in all micro-batches; `other` evaluates one at a time.
   uint32_t repeat(const Evaluation &other, const Value &value);
+  /// True if each rank has as much of a total as it had before.
+  bool isWholeTotal(const Value &value);
   /// A running total of type `type` before each micro-batch.
   uint32_t startTotal(unsigned number, mlir::RankedTensorType type);
   /// `start` with what all micro-batches of `other` add to it, which is `added`. None if they are
@@ -106,6 +108,8 @@ private:
   // MicroBatches.cpp
   std::optional<uint32_t> addToTotal(mlir::Operation *op, llvm::ArrayRef<uint32_t> operands);
   bool isNeutral(const Value &value, double neutral) const;
+  static bool takesTotal(mlir::Operation *op, const Value &total);
+  bool gatherTotal(Value &value, const Groups &groups, int64_t dim);
 
   // Normalized.cpp: sums of exponentials that are shifted by their greatest.
   std::optional<uint32_t> simplifyShifted(mlir::Operation *op, llvm::ArrayRef<uint32_t> operands,

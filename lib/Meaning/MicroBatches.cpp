@@ -60,6 +60,31 @@ uint32_t Evaluation::startTotal(unsigned number, RankedTensorType type) {
   return keep(std::move(value));
 }
 
+/// A rank may add to a part of its total, and get the other parts of ranks that have the same one.
+bool Evaluation::takesTotal(Operation *op, const Value &total) {
+  bool isSlice = isa<SliceOp>(op) && total.term == kUnknown;
+  bool isGather = isa<AllGatherOp>(op) && total.term != kUnknown && !total.totalStarts.empty();
+  return isa<MapOp>(op) || isSlice || isGather;
+}
+
+/// The parts of the group's ranks must follow one another. That they are parts of one total follows
+/// from what each micro-batch adds: it is the same on all ranks of the group after the gather, and
+/// all begin with the same neutral number.
+bool Evaluation::gatherTotal(Value &value, const Groups &groups, int64_t dim) {
+  uint32_t &start = value.totalStarts[size_t(dim)];
+  bool isInOrder = ranks.risesIn(start, groups, value.dims[size_t(dim)].length);
+  for (auto [number, other] : llvm::enumerate(value.totalStarts)) {
+    isInOrder &= int64_t(number) == dim || ranks.isEqualIn(other, groups);
+  }
+  start = ranks.fromPlaces(start, groups, 0, [](int64_t) { return 0; });
+  return isInOrder;
+}
+
+bool Evaluation::isWholeTotal(const Value &value) {
+  return llvm::all_of(value.totalStarts,
+                      [&](uint32_t start) { return ranks.asConstant(start) == 0; });
+}
+
 std::optional<uint32_t> Evaluation::addToTotal(Operation *op, ArrayRef<uint32_t> operands) {
   bool isMax = isa<arith::MaximumFOp>(op);
   if (!isMax && !isa<arith::AddFOp>(op)) {
@@ -73,6 +98,7 @@ std::optional<uint32_t> Evaluation::addToTotal(Operation *op, ArrayRef<uint32_t>
   Value added = other;
   added.total = total.total;
   added.byMax = isMax;
+  added.totalStarts = total.totalStarts;
   return keep(std::move(added));
 }
 
@@ -96,6 +122,7 @@ std::optional<uint32_t> Evaluation::total(Evaluation &other, uint32_t start, con
   Value sum = added;
   sum.total = 0;
   sum.byMax = false;
+  sum.totalStarts.clear();
   for (Dim &dim : sum.dims) {
     if (dim.start == kUnknown) {
       continue;

@@ -48,6 +48,11 @@ Evaluation::Ids Evaluation::map(MapOp op, ArrayRef<uint32_t> operands, llvm::Str
   llvm::DenseMap<mlir::Value, uint32_t> known;
   Block &block = op.getBody().front();
   for (auto [number, argument] : llvm::enumerate(block.getArguments())) {
+    bool isInOrder = llvm::equal(op.getInputDims(unsigned(number)),
+                                 llvm::seq<unsigned>(0, unsigned(space.size())));
+    if (inputs[number]->total && !isInOrder) {
+      return failAll(op, label, "adds to a total over micro-batches in another order");
+    }
     Value scalar = *inputs[number];
     scalar.dims.assign(space.begin(), space.end());
     for (auto [dim, at] : llvm::zip(inputs[number]->dims, op.getInputDims(unsigned(number)))) {

@@ -25,15 +25,23 @@ std::string withLetter(int64_t rank, int64_t dim, char changed) {
   return letters;
 }
 
+/// More operands than letters: those of one length, all of it on each rank, share a letter.
+constexpr size_t kOperandsWithLetters = 100;
+
 OpMeaning ofConcat(ConcatOp op) {
   OpMeaning meaning;
   int64_t rank = rankOf(op.getOutput());
   std::vector<unsigned> all;
-  for (unsigned number = 0; number < op.getInputs().size(); ++number) {
-    char letter = char('a' + number);
+  bool shareLetters = op.getInputs().size() > kOperandsWithLetters;
+  llvm::SmallDenseMap<int64_t, unsigned> ofLength;
+  for (auto [number, input] : llvm::enumerate(op.getInputs())) {
+    int64_t length = cast<RankedTensorType>(input.getType()).getDimSize(unsigned(op.getDim()));
+    auto next = unsigned(ofLength.size());
+    char letter = char('a' + (shareLetters ? ofLength.try_emplace(length, next).first->second
+                                           : unsigned(number)));
     meaning.operands.push_back(withLetter(rank, int64_t(op.getDim()), letter));
     meaning.whole.push_back(letter);
-    all.push_back(number);
+    all.push_back(unsigned(number));
   }
   meaning.results = {withLetter(rank, int64_t(op.getDim()), 'Z')};
   meaning.linear = {all};

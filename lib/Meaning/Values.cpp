@@ -27,6 +27,8 @@ uint32_t Values::numberOf(Value value) {
                 int64_t(reinterpret_cast<intptr_t>(dim.order.getAsOpaquePointer())),
                 dim.beyond.has_value(), llvm::bit_cast<int64_t>(dim.beyond.value_or(0))});
   }
+  row.push_back(int64_t(value.totalStarts.size()));
+  llvm::append_range(row, value.totalStarts);
   for (const View &view : value.views) {
     row.append({int64_t(view.joining), view.regions, int64_t(view.extents.size())});
     llvm::append_range(row, view.extents);

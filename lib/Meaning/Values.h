@@ -81,6 +81,9 @@ struct Value {
   /// sum.
   uint32_t total = 0;
   bool byMax = false;
+  /// Of a total that was sliced: of each dimension, the first element that each rank has of what it
+  /// had of the total. Empty: it has all of it.
+  llvm::SmallVector<uint32_t, 5> totalStarts;
   uint32_t number = kUnknown;
   /// 1 + the number of a fault; 0 for none.
   uint32_t fault = 0;

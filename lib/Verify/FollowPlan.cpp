@@ -401,4 +401,31 @@ LogicalResult followPlan(ModuleOp module, ModuleOp planned, const std::vector<in
   return Follower(module, planned, layers).run();
 }
 
+void addHomes(desc::PlanSpec &plan, ModuleOp module, ModuleOp planned,
+              const std::vector<int64_t> &layers) {
+  LayerNames names(layers);
+  for (auto variable : module.getOps<VariableOp>()) {
+    std::string name = variable.getSymName().str();
+    auto like = planned.lookupSymbol<VariableOp>(names.toLarge(name));
+    ShardingAttr sharding = like ? getSharding(like.getType()) : ShardingAttr();
+    if (!sharding || variable.getRole() == VariableRole::Input) {
+      continue;
+    }
+    for (auto [dim, dimension] : llvm::enumerate(like.getDimensions().getAsRange<StringAttr>())) {
+      if (!desc::isDimensionName(dimension.strref())) {
+        continue; // No entry can cut it.
+      }
+      desc::ShardingSpec home{name, dimension.str(), {}, {}};
+      for (auto axis : sharding.getDims()[dim].getAsRange<StringAttr>()) {
+        home.axes.push_back(plan.mesh[size_t(sharding.getMesh().getIndex(axis))].name);
+      }
+      // A plan has one entry for a value and a dimension.
+      std::erase_if(plan.homes, [&](const desc::ShardingSpec &other) {
+        return other.value == home.value && other.dimension == home.dimension;
+      });
+      plan.homes.push_back(std::move(home));
+    }
+  }
+}
+
 } // namespace weft::verify

@@ -17,6 +17,8 @@
 #ifndef WEFT_VERIFY_FOLLOWPLAN_H
 #define WEFT_VERIFY_FOLLOWPLAN_H
 
+#include "weft/Description/Plan.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include <cstdint>
@@ -35,6 +37,15 @@ namespace weft::verify {
 /// unspecified.
 llvm::LogicalResult followPlan(mlir::ModuleOp module, mlir::ModuleOp planned,
                                const std::vector<int64_t> &layers);
+
+/// Gives `plan`, which has the axes of `planned` by other names, a home for each named dimension of
+/// each variable of `module` but its inputs: the sharding of its counterpart in `planned`. It
+/// replaces what homes of values say that `module` does not have: a weight that is rounded in
+/// `planned` alone is stored like the weight, not like its rounded copy, whose home has its name.
+///
+/// REQUIRES: `planned` and `layers` as for followPlan. A variable without counterpart gets no home.
+void addHomes(desc::PlanSpec &plan, mlir::ModuleOp module, mlir::ModuleOp planned,
+              const std::vector<int64_t> &layers);
 
 } // namespace weft::verify
 
