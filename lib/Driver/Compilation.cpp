@@ -11,6 +11,7 @@
 
 #include "support/Text.h"
 #include "weft/Cost/PredictProgram.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/InitAll.h"
 #include "weft/Meaning/ProveMeaning.h"
 #include "weft/Pipeline/Import/Import.h"
@@ -24,8 +25,6 @@
 #include "weft/Pipeline/Schedule/BuildProgram.h"
 #include "weft/Pipeline/StepCost.h"
 #include "weft/Planner/ReviewPlan.h"
-
-#include "weft/Dialect/Weft/IR/Sharding.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -483,16 +482,13 @@ LogicalResult Compilation::runPhase(Phase phase) {
 }
 
 LogicalResult Compilation::prove() {
-  bool isWrongOnPurpose = options.mutation || isMistakePlanted();
-  if (!unplanned || isWrongOnPurpose) {
+  if (!unplanned || options.mutation || isMistakePlanted()) {
     return success();
   }
   Progress progress("meaning", wantsProgress(options.verbose));
-  if (failed(proveMeaning(*unplanned, *module))) {
-    return failure();
-  }
+  LogicalResult isProven = proveMeaning(*unplanned, *module);
   progress.finish();
-  return success();
+  return isProven;
 }
 
 void Compilation::follow(const desc::PlanSpec &plan) {
