@@ -75,8 +75,8 @@ Interpreter::callMicroBatches(ArrayRef<CallOp> calls,
   for (auto [number, value] : llvm::enumerate(added)) {
     const Value &own = (*all)[value];
     uint32_t start = values.lookup(CallOp(calls[0])->getOperand(unsigned(number) + 1));
-    bool isOwn = own.total == number + 1 && own.term != kUnknown && !own.fault &&
-                 all->isWholeTotal(own);
+    bool isOwn =
+        own.total == number + 1 && own.term != kUnknown && !own.fault && all->isWholeTotal(own);
     std::optional<uint32_t> total =
         isOwn ? evaluation.total(*all, start, own) : std::optional<uint32_t>();
     if (!total) {

@@ -37,8 +37,8 @@ OpMeaning ofConcat(ConcatOp op) {
   for (auto [number, input] : llvm::enumerate(op.getInputs())) {
     int64_t length = cast<RankedTensorType>(input.getType()).getDimSize(unsigned(op.getDim()));
     auto next = unsigned(ofLength.size());
-    char letter = char('a' + (shareLetters ? ofLength.try_emplace(length, next).first->second
-                                           : unsigned(number)));
+    char letter = char(
+        'a' + (shareLetters ? ofLength.try_emplace(length, next).first->second : unsigned(number)));
     meaning.operands.push_back(withLetter(rank, int64_t(op.getDim()), letter));
     meaning.whole.push_back(letter);
     all.push_back(unsigned(number));
