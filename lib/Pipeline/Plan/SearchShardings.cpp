@@ -145,6 +145,7 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
       settleUnused(variable, mesh);
     }
     module.walk([](Operation *op) { op->removeAttr(kPinsAttrName); });
+    stateHeldCopies(module);
     for (auto function : module.getOps<func::FuncOp>()) {
       forgetBorders(function);
     }
@@ -180,6 +181,18 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
           pins.push_back(DictionaryAttr::get(module.getContext())); // Nothing is pending.
           value.getDefiningOp()->setAttr(kPinsAttrName, ArrayAttr::get(module.getContext(), pins));
         }
+      }
+    }
+  }
+
+  /// Writes the layouts of held copies into their constraints, as a plan that has them as homes
+  /// does: the module is the same whether they were found or read.
+  static void stateHeldCopies(ModuleOp module) {
+    for (Operation *op : WeightCopies(module).constraints()) {
+      auto constrain = cast<ConstrainOp>(op);
+      if (ShardingAttr sharding = getSharding(constrain.getOutput().getType())) {
+        SmallVector<Attribute> dims(sharding.getDims());
+        constrain.setDimsAttr(ArrayAttr::get(module.getContext(), dims));
       }
     }
   }

@@ -271,7 +271,8 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
   let description = [{
     Before: a variable may have a sharding, other values have none, and variables and ops may have
     pins, see apply-plan. After: every tensor has a sharding, every op keeps its factor rule, and a
-    `weft.reshard` stands wherever an op needs a value in another sharding. Among the shardings that
+    `weft.reshard` stands wherever an op needs a value in another sharding. A constraint that holds a
+    rounded copy of a weight names the axes that were chosen. Among the shardings that
     factor rules and pins allow, the pass chooses those whose ops and reshards take the least time
     on `machine`, while variables and values saved for backward fit into a device's memory less
     `reserve`. Without a machine it chooses those that send the fewest bytes. All calls of a layer
