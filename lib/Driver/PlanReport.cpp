@@ -16,6 +16,8 @@
 
 #include "llvm/Support/Format.h"
 
+#include <cmath>
+
 using namespace weft;
 
 namespace {
@@ -30,7 +32,7 @@ std::string secondsText(double seconds) {
 
 /// 12345678 as "12,345,678".
 std::string groupedText(double number) {
-  std::string digits = std::to_string(int64_t(number + 0.5));
+  std::string digits = std::to_string(std::lround(number));
   for (size_t at = digits.size(); at > 3;) {
     at -= 3;
     digits.insert(at, ",");
