@@ -179,19 +179,16 @@ uint32_t Evaluation::partial(Value value, uint32_t index) {
   if (terms.isZero(value.term)) {
     return keep(std::move(value));
   }
-  std::vector<int64_t> numbers;
-  for (int64_t place : ranks.values(index)) {
-    numbers.push_back(place == 0 ? regions.box({{0, 1}}) : regions.empty(1));
+  if (value.views.empty()) { // One summand, which is the value.
+    std::vector<int64_t> numbers(size_t(ranks.rankCount()), regions.box({{0, 1}}));
+    value.views.push_back({Joining::Sum, {1}, {ZigzagAttr()}, ranks.of(numbers)});
   }
-  uint32_t region = ranks.of(numbers);
-  if (value.views.empty()) {
-    value.views.push_back({Joining::Sum, {1}, {ZigzagAttr()}, region});
-  } else {
-    for (View &view : value.views) {
-      view.extents.push_back(1);
-      view.orders.push_back({});
-      view.regions = multiplyRegions(view.regions, region);
+  for (View &view : value.views) {
+    std::vector<int64_t> numbers(ranks.values(view.regions));
+    for (auto [number, place] : llvm::zip_equal(numbers, ranks.values(index))) {
+      number = place == 0 ? number : regions.empty(int64_t(view.extents.size()));
     }
+    view.regions = ranks.of(numbers);
   }
   value.views = withoutComplete(value.views);
   return keep(std::move(value));

@@ -103,7 +103,7 @@ private:
   std::optional<uint32_t> maskPadding(const Value &condition, const Value &value,
                                       const Value &otherwise);
   std::optional<uint32_t> round(mlir::Operation *op, const Value &value);
-  std::optional<uint32_t> widen(const Value &value);
+  std::optional<uint32_t> widen(mlir::Operation *op, const Value &value);
 
   // MicroBatches.cpp
   std::optional<uint32_t> addToTotal(mlir::Operation *op, llvm::ArrayRef<uint32_t> operands);

@@ -137,7 +137,7 @@ std::optional<uint32_t> Evaluation::simplify(Operation *op, ArrayRef<uint32_t> o
   if (isa<arith::TruncFOp>(op)) {
     return round(op, at(0));
   }
-  return isa<arith::ExtFOp>(op) ? widen(at(0)) : std::nullopt;
+  return isa<arith::ExtFOp>(op) ? widen(op, at(0)) : std::nullopt;
 }
 
 /// Two parts of one reduction are a greater part of it.
@@ -216,6 +216,10 @@ std::optional<uint32_t> Evaluation::round(Operation *op, const Value &value) {
   const Term &term = terms[value.term];
   Type element = getElementTypeOrSelf(op->getResult(0));
   Value rounded = value;
+  if (terms.isZero(value.term)) {
+    rounded.term = terms.constant(FloatAttr::get(element, 0));
+    return keep(std::move(rounded));
+  }
   if (term.function.getValue() == arith::ExtFOp::getOperationName()) {
     TermId inner = term.operands.front().term;
     if (terms[inner].element == element) {
@@ -236,7 +240,10 @@ std::optional<uint32_t> Evaluation::round(Operation *op, const Value &value) {
   return keep(std::move(rounded));
 }
 
-std::optional<uint32_t> Evaluation::widen(const Value &value) {
+std::optional<uint32_t> Evaluation::widen(Operation *op, const Value &value) {
+  if (terms.isZero(value.term)) {
+    return round(op, value);
+  }
   if (!terms.is(value.term, "rounded")) {
     return std::nullopt;
   }
