@@ -205,9 +205,11 @@ static void checkSharding(const PlanSpec &plan, const ShardingSpec &sharding,
     }
     ways *= axis->size;
   }
-  auto size =
-      std::find_if(sizes.begin(), sizes.end(), [&](int64_t length) { return length % ways != 0; });
-  if (size == sizes.end() || isPadded) {
+  auto divides = [&](int64_t length) { return length % ways == 0; };
+  auto size = std::find_if_not(sizes.begin(), sizes.end(), divides);
+  // Which of several lengths a value has, only apply-plan knows.
+  bool mayDivide = sharding.value != "*" && std::any_of(sizes.begin(), sizes.end(), divides);
+  if (size == sizes.end() || isPadded || mayDivide) {
     return;
   }
   std::string total = sharding.axes.size() > 1 ? " = " + detail::text(ways) : "";

@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -25,10 +26,13 @@ StringRef getPlanName(VariableOp variable) {
 
 namespace {
 
+/// The sizes of dimensions, by name; 0 for those that any axes may cut.
+using NamedSizes = std::map<std::string, std::set<int64_t>>;
+
 /// A variable or op that entries may match.
 struct Target {
   SmallVector<std::string, 2> names;
-  std::set<std::string> dimensions;
+  NamedSizes dimensions;
 };
 
 /// Returns the least number of characters to insert, delete or change so that `pattern` matches
@@ -55,26 +59,40 @@ size_t distanceOf(StringRef pattern, StringRef name) {
 /// The targets of the entries of one list of a plan.
 class Targets {
 public:
-  void add(SmallVector<std::string, 2> names, std::set<std::string> dimensions) {
+  void add(SmallVector<std::string, 2> names, NamedSizes dimensions) {
     targets.push_back({std::move(names), std::move(dimensions)});
   }
 
-  /// Returns what is wrong with an entry; empty if it matches a target. `kind` is a target's name
-  /// in messages.
-  std::string faultOf(const desc::ShardingSpec &entry, StringRef kind) const {
-    std::set<std::string> known;
+  /// Returns what is wrong with an entry of `plan`; empty if it matches a target. `kind` is a
+  /// target's name in messages.
+  std::string faultOf(const desc::ShardingSpec &entry, StringRef kind,
+                      const desc::PlanSpec &plan) const {
+    const int64_t ways = waysOf(entry, plan);
+    std::set<std::string> known, sizes;
     bool isKnown = false;
     for (const Target &target : targets) {
       if (llvm::none_of(target.names,
                         [&](StringRef name) { return desc::matchesPattern(entry.value, name); })) {
         continue;
       }
-      if (target.dimensions.count(entry.dimension)) {
-        return "";
+      if (auto found = target.dimensions.find(entry.dimension); found != target.dimensions.end()) {
+        if (llvm::any_of(found->second, [&](int64_t size) { return size % ways == 0; })) {
+          return "";
+        }
+        llvm::transform(found->second, std::inserter(sizes, sizes.end()),
+                        [](int64_t size) { return std::to_string(size); });
       }
       isKnown = true;
-      llvm::copy_if(target.dimensions, std::inserter(known, known.end()),
-                    [](const std::string &name) { return !desc::isOpDimension(name); });
+      for (const auto &[name, lengths] : target.dimensions) {
+        if (!desc::isOpDimension(name)) {
+          known.insert(name);
+        }
+      }
+    }
+    if (!sizes.empty()) {
+      return "axes: " + plan.parts().sized(entry.axes, " * ") + " does not divide '" +
+             entry.dimension + "' of what is called '" + entry.value + "', of size " +
+             llvm::join(sizes, " or ");
     }
     if (!isKnown) {
       return ("value: no " + kind + " is called '" + entry.value + "', near is '" +
@@ -86,6 +104,15 @@ public:
   }
 
 private:
+  /// Returns the number of shards where the plan refuses padding, else 1.
+  static int64_t waysOf(const desc::ShardingSpec &entry, const desc::PlanSpec &plan) {
+    int64_t ways = 1;
+    for (const std::string &axis : entry.axes) {
+      ways *= plan.mayPad ? 1 : plan.axis(axis)->size;
+    }
+    return ways;
+  }
+
   /// A pattern is near to a name that has it, or nearly, as a part.
   StringRef nearestTo(StringRef pattern) const {
     const std::string part = ("*" + pattern + "*").str();
@@ -103,29 +130,28 @@ private:
   std::vector<Target> targets;
 };
 
-std::set<std::string> dimensionsOf(VariableOp variable) {
-  auto names = variable.getDimensions().getAsRange<StringAttr>();
-  std::set<std::string> found;
-  for (StringAttr name : names) {
-    found.insert(name.str());
+NamedSizes dimensionsOf(VariableOp variable) {
+  NamedSizes found;
+  for (auto [number, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+    found[name.str()].insert(variable.getTensorType().getDimSize(unsigned(number)));
   }
   return found;
 }
 
-std::set<std::string> dimensionsOf(ShardableOpInterface op, Dimensions &dimensions) {
-  std::set<std::string> found = {"terms"};
+NamedSizes dimensionsOf(ShardableOpInterface op, Dimensions &dimensions) {
+  NamedSizes found = {{"terms", {0}}};
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand) {
-    found.insert("terms" + std::to_string(operand));
+    found["terms" + std::to_string(operand)] = {0};
   }
   FactorRule rule = op.getFactorRule();
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {
-    found.insert("factor" + std::to_string(number));
+    found["factor" + std::to_string(number)].insert(factor.size);
     if (factor.kind == FactorKind::Permutation) {
-      found.insert("keys");
+      found["keys"].insert(factor.size);
       continue;
     }
     for (StringRef name : dimensions.namesOf(op, rule, unsigned(number))) {
-      found.insert(name.str());
+      found[name.str()].insert(factor.size);
     }
   }
   return found;
@@ -147,8 +173,8 @@ LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const Op
     homes.add({variable.getSymName().str(), home}, dimensionsOf(variable));
   }
   for (GradientSum &sum : findGradientSums(module)) {
-    std::set<std::string> known = dimensionsOf(sum.variable);
-    known.insert("terms");
+    NamedSizes known = dimensionsOf(sum.variable);
+    known["terms"] = {0};
     homes.add({("gradient/" + sum.variable.getSymName()).str()}, std::move(known));
   }
   module.walk([&](ShardableOpInterface op) {
@@ -158,7 +184,7 @@ LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const Op
   auto check = [&](const std::vector<desc::ShardingSpec> &entries, const Targets &targets,
                    StringRef kind) {
     for (const desc::ShardingSpec &entry : llvm::make_filter_range(entries, isWritten)) {
-      std::string fault = targets.faultOf(entry, kind);
+      std::string fault = targets.faultOf(entry, kind, plan);
       if (!fault.empty()) { // legal_r11
         emitError(FileLineColLoc::get(module.getContext(), entry.location.file,
                                       unsigned(entry.location.line),
