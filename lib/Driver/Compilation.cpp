@@ -367,10 +367,14 @@ LogicalResult Compilation::findAccumulation() {
   const std::string whole = rt::bytesText(program.deviceBytes());
   for (int64_t count : counts) {
     double before = double(program.deviceBytes());
-    // Some graphs need all samples of a step at once, and AccumulateMicroBatches says why: such a
-    // graph stays one that does not fit.
-    ScopedDiagnosticHandler handler(&context, [](Diagnostic &) { return success(); });
-    if (failed(tryAccumulation(count))) {
+    bool isTaken = false;
+    {
+      // Some graphs need all samples of a step at once, and AccumulateMicroBatches says why: such a
+      // graph stays one that does not fit.
+      ScopedDiagnosticHandler handler(&context, [](Diagnostic &) { return success(); });
+      isTaken = succeeded(tryAccumulation(count));
+    }
+    if (!isTaken) {
       return tryAccumulation(1);
     }
     if (fits()) {

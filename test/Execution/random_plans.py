@@ -60,11 +60,10 @@ class Call:
         return None if self.status == 0 or self.reason() else "failed without a reason"
 
     def reason(self):
-        """Returns the first error."""
-        for line in self.errors.splitlines():
-            if line.strip() and not line.startswith(" ") and not re.search("(warning|note): ", line):
-                return line.strip()
-        return ""
+        """Returns the first error: a line that says so, or the last of a tool, behind its remarks."""
+        lines = [line.strip() for line in self.errors.splitlines()
+                 if line.strip() and not line.startswith(" ") and not re.search("(warning|note): ", line)]
+        return next((line for line in lines if "error: " in line), lines[-1] if lines else "")
 
 
 def call(*command):
