@@ -420,8 +420,13 @@ LogicalResult Compilation::findUnevenHomes() {
       !hasOpenUnevenVariables(*unplanned, descriptions.plan)) {
     return success();
   }
-  PlanAttempt even{std::move(module), std::move(facts), std::move(program),
-                   request,           reserve,          remarks};
+  PlanAttempt even{std::move(module),
+                   std::move(partitioned),
+                   std::move(facts),
+                   std::move(program),
+                   request,
+                   reserve,
+                   remarks};
   std::string reason;
   bool isPlanned;
   {
@@ -444,6 +449,7 @@ LogicalResult Compilation::findUnevenHomes() {
                       "steps");
   } else {
     module = std::move(even.module);
+    partitioned = std::move(even.partitioned);
     facts = std::move(even.facts);
     program = std::move(even.program);
     request = std::move(even.request);
@@ -459,6 +465,10 @@ LogicalResult Compilation::findUnevenHomes() {
 }
 
 LogicalResult Compilation::runPhase(Phase phase) {
+  // Lower changes the module that has the code of the program's kernels.
+  if (phase == Phase::Lower && failed(prove(phase))) {
+    return failure();
+  }
   Progress progress(phase, wantsProgress(options.verbose));
   if (failed(runPasses(phase))) {
     return failure();
@@ -470,10 +480,8 @@ LogicalResult Compilation::runPhase(Phase phase) {
     follow(facts.plan);
     readFacts();
   }
-  if (phase == Phase::Schedule && failed(makeProgram())) {
-    return failure();
-  }
-  if ((phase == Phase::Partition || phase == Phase::Schedule) && failed(prove(phase))) {
+  if ((phase == Phase::Partition && failed(prove(phase))) ||
+      (phase == Phase::Schedule && failed(makeProgram()))) {
     return failure();
   }
   progress.finish();

@@ -60,12 +60,20 @@ LocalValue LocalOps::variable(llvm::StringRef name, int64_t count) {
 }
 
 /// The op's name and attributes, but for those that name this op among others.
-static Print functionOf(Operation *op) {
+static Print makeFunction(Operation *op) {
   NamedAttrList attributes(op->getAttrDictionary());
   attributes.erase(kRecomputedAttrName);
   return (Words() << uint64_t('O') << op->getName().getStringRef()
                   << attributes.getDictionary(op->getContext()).getAsOpaquePointer())
       .print();
+}
+
+Print LocalOps::functionOf(Operation *op) {
+  auto [known, isNew] = functions.try_emplace(op);
+  if (isNew) {
+    known->second = makeFunction(op);
+  }
+  return known->second;
 }
 
 LocalOps::LocalOps(Arrays &arrays, MeshAttr mesh) : arrays(arrays), mesh(mesh) {
@@ -74,18 +82,14 @@ LocalOps::LocalOps(Arrays &arrays, MeshAttr mesh) : arrays(arrays), mesh(mesh) {
   Value zero =
       arith::ConstantOp::create(builder, builder.getUnknownLoc(), builder.getF64FloatAttr(0));
   auto tanh = math::TanhOp::create(builder, builder.getUnknownLoc(), zero);
-  tanhFunction = functionOf(tanh);
+  tanhFunction = makeFunction(tanh);
   tanh->erase();
   zero.getDefiningOp()->erase();
 }
 
 LocalValues LocalOps::unknown(Operation *op, ArrayRef<LocalValue> operands) {
-  auto [known, isNew] = functions.try_emplace(op);
-  if (isNew) {
-    known->second = functionOf(op);
-  }
   Words words;
-  words << known->second;
+  words << functionOf(op);
   for (auto [value, operand] : llvm::zip_equal(operands, op->getOperands())) {
     if (operand.getType().isIndex()) {
       words << value.number;

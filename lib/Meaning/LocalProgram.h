@@ -64,6 +64,7 @@ private:
   using Shape = llvm::ArrayRef<int64_t>;
 
   // LocalOps.cpp
+  Print functionOf(mlir::Operation *op);
   LocalValues unknown(mlir::Operation *op, llvm::ArrayRef<LocalValue> operands);
   LocalValues index(mlir::Operation *op, llvm::ArrayRef<LocalValue> operands);
   LocalValue fill(FillOp op, llvm::ArrayRef<LocalValue> operands);

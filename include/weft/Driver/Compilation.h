@@ -134,7 +134,7 @@ private:
   const Descriptions &descriptions;
   /// A plan that was found, under its conditions.
   struct PlanAttempt {
-    mlir::OwningOpRef<mlir::ModuleOp> module;
+    mlir::OwningOpRef<mlir::ModuleOp> module, partitioned;
     PlanFacts facts;
     rt::Program program;
     desc::PlanSpec request;
@@ -154,7 +154,7 @@ private:
   /// The module before Plan, if that phase runs; and the bytes of a device's memory that the search
   /// leaves unused.
   mlir::OwningOpRef<mlir::ModuleOp> unplanned;
-  /// The module after Partition, until the program is made from it; else null.
+  /// The module after Partition, until the program is proven by it; else null.
   mlir::OwningOpRef<mlir::ModuleOp> partitioned;
   int64_t reserve = 0;
   bool padsOpenVariables = false;
