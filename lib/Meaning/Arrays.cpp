@@ -257,6 +257,19 @@ ArrayId Arrays::sum(Sizes extents, size_t kept, ScalarId element) {
       count);
 }
 
+/// An access by the indices of loops, for the loops whose elements lie at `place` in these.
+static Access through(const Access &inner, const Place &place) {
+  Access result = inner;
+  result.strides.assign(place.steps.size(), 0);
+  for (auto [start, stride] : llvm::zip_equal(place.starts, inner.strides)) {
+    result.offset += start * stride;
+  }
+  for (auto [stride, step] : llvm::zip_equal(result.strides, place.steps)) {
+    stride = step.second == 0 ? 0 : step.second * inner.strides[step.first];
+  }
+  return result;
+}
+
 bool Arrays::resolveOnce(Nest &nest, Access &access) {
   const Array &array = arrays[access.array];
   Place place;
@@ -286,15 +299,7 @@ bool Arrays::resolveOnce(Nest &nest, Access &access) {
   if (found == Fit::No || !part) {
     return false;
   }
-  Access source = part->from;
-  source.strides.assign(nest.extents.size(), 0);
-  for (auto [start, stride] : llvm::zip_equal(place.starts, part->from.strides)) {
-    source.offset += start * stride;
-  }
-  for (auto [stride, step] : llvm::zip_equal(source.strides, place.steps)) {
-    stride = step.second == 0 ? 0 : step.second * part->from.strides[step.first];
-  }
-  access = std::move(source);
+  access = through(part->from, place);
   return true;
 }
 
@@ -326,20 +331,7 @@ ScalarId Arrays::read(const Nest &nest, const Access &access) {
     return array.element;
   }
   llvm::DenseMap<ScalarId, ScalarId> known;
-  return rewrite(
-      array.element,
-      [&](const Access &inner) {
-        Access result = inner;
-        result.strides.assign(nest.extents.size(), 0);
-        for (auto [start, stride] : llvm::zip(place.starts, inner.strides)) {
-          result.offset += start * stride;
-        }
-        for (auto [stride, step] : llvm::zip_equal(result.strides, place.steps)) {
-          stride = step.second == 0 ? 0 : step.second * inner.strides[step.first];
-        }
-        return result;
-      },
-      known);
+  return rewrite(array.element, [&](const Access &inner) { return through(inner, place); }, known);
 }
 
 /// Makes one loop of two neighbours wherever all operands allow that, and drops those of one index.

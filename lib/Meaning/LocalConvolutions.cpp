@@ -19,21 +19,13 @@ using namespace mlir;
 
 namespace weft::meaning {
 
-static int64_t elementsIn(ArrayRef<int64_t> sizes) {
-  int64_t result = 1;
-  for (int64_t size : sizes) {
-    result *= size;
-  }
-  return result;
-}
-
 /// The columns of an image, or the image that columns add up to.
 ArrayId LocalOps::columns(bool isFold, Operation *op, ArrayId array, Shape image, Shape window) {
   auto all = [&](llvm::StringRef name, int64_t value) {
     return llvm::all_of(op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef(),
                         [&](int64_t own) { return own == value; });
   };
-  if (elementsIn(window) == 1 && all("strides", 1) && all("low", 0) && all("high", 0)) {
+  if (productOf(window) == 1 && all("strides", 1) && all("low", 0) && all("high", 0)) {
     return array;
   }
   Words words;
@@ -42,7 +34,7 @@ ArrayId LocalOps::columns(bool isFold, Operation *op, ArrayId array, Shape image
     words << op->getAttr(name).getAsOpaquePointer();
   }
   int64_t samples = arrays[array].count; // That of columns does not matter: nobody cuts them.
-  return arrays.other(words.print(), isFold ? elementsIn(image) : samples * elementsIn(window));
+  return arrays.other(words.print(), isFold ? productOf(image) : samples * productOf(window));
 }
 
 template <typename OpTy> ArrayId LocalOps::convolve(OpTy op, ArrayRef<ArrayId> operands) {
@@ -54,8 +46,8 @@ template <typename OpTy> ArrayId LocalOps::convolve(OpTy op, ArrayRef<ArrayId> o
                          : isKernel ? op->getOperand(1)
                                     : op->getResult(0));
   ArrayRef<int64_t> window = ArrayRef(kernel).drop_front(2);
-  int64_t places = elementsIn(ArrayRef(output).drop_front(2));
-  int64_t rows = elementsIn(ArrayRef(kernel).drop_front(1));
+  int64_t places = productOf(ArrayRef(output).drop_front(2));
+  int64_t rows = productOf(ArrayRef(kernel).drop_front(1));
   Sizes flatKernel = {kernel[0], rows}, flatOutput = {output[0], output[1], places},
         flatColumns = {output[0], rows, places};
   if constexpr (isInput) {

@@ -108,7 +108,7 @@ private:
   llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
   /// Proves, unless a mistake was planted, after Partition that the module computes what it
-  /// computed before Plan, and after Schedule that the program computes what the module after
+  /// computed before Plan, and before Lower that the program computes what the module after
   /// Partition did.
   llvm::LogicalResult prove(Phase phase);
   void follow(const desc::PlanSpec &plan);
