@@ -150,17 +150,30 @@ double Predictor::fixedSeconds() const {
   return machine.device.measured.launchSeconds + machine.device.measured.kernelSeconds;
 }
 
-double Predictor::matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
-                         double bytes, Rows rows) const {
-  double flops = 2.0 * double(m) * double(n) * double(k) * double(batch);
+const std::vector<ShapePoint> *Predictor::matmulsOf(desc::Precision precision) const {
   auto measured = matmuls.find(precision);
   if (measured == matmuls.end() && !(machine.device.*desc::DeviceSpec::peakOf(precision)) &&
       (precision == desc::Precision::TF32 || precision == desc::Precision::F16)) {
     measured = matmuls.find(desc::Precision::F32);
   }
-  double rate = measured == matmuls.end() || flops == 0
-                    ? peak(precision)
-                    : interpolate(measured->second, {double(m), double(n), double(k)});
+  return measured == matmuls.end() ? nullptr : &measured->second;
+}
+
+double Predictor::leastMatmul(desc::Precision precision, double flops) const {
+  double rate = peak(precision);
+  if (const std::vector<ShapePoint> *measured = matmulsOf(precision)) {
+    // Rates of other shapes are interpolated: they lie between the measured ones.
+    rate = std::ranges::max(*measured, {}, &ShapePoint::y).y;
+  }
+  return flops / rate;
+}
+
+double Predictor::matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
+                         double bytes, Rows rows) const {
+  double flops = 2.0 * double(m) * double(n) * double(k) * double(batch);
+  const std::vector<ShapePoint> *measured = matmulsOf(precision);
+  double rate = !measured || flops == 0 ? peak(precision)
+                                        : interpolate(*measured, {double(m), double(n), double(k)});
   if (rows == Rows::Unaligned && isForTensorCores(precision)) {
     rate *= machine.device.measured.unalignedShare;
   }

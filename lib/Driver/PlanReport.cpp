@@ -93,9 +93,12 @@ void printSpeed(llvm::raw_ostream &os, const rt::Program &program, const desc::R
 
 /// Prints the bound of predicted times, and the time that the search adds up, which is no bound:
 /// collectives beside computation may take less.
-void printSearch(llvm::raw_ostream &os, const SearchReport &search, const rt::Program &program) {
+void printSearch(llvm::raw_ostream &os, const SearchReport &search, const rt::Program &program,
+                 const desc::PlanSpec &asked) {
   if (search.leastSeconds > 0) {
-    os << "no plan searched on this mesh takes less than " << secondsText(search.leastSeconds)
+    bool isOpen = asked.shardings.empty() && asked.homes.empty();
+    os << "no plan " << (isOpen ? "on this mesh" : "that keeps these pins") << " takes less than "
+       << secondsText(search.leastSeconds)
        << llvm::format(", for its matmuls alone; this one takes %.2f times that\n",
                        cost::stepSeconds(program) / search.leastSeconds);
   }
@@ -112,7 +115,7 @@ void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
   printHeader(os, facts, program, machine);
   printSpeed(os, program, descriptions.recipe);
   const SearchReport &search = facts.search;
-  printSearch(os, search, program);
+  printSearch(os, search, program, descriptions.plan);
   Parts parts(facts.price.computing.begin(), facts.price.computing.end());
   for (const auto &[axes, seconds] : facts.price.sending) {
     parts.emplace_back("between ranks over " + axes, seconds);

@@ -41,6 +41,24 @@ TEST(Predictor, TakesTheDataSheetWhereNothingWasMeasured) {
   EXPECT_EQ(predictor.kernel("map", Precision::F32, 0, 0), 0);
 }
 
+TEST(Predictor, NoShapeOfAMatmulTakesLessThanTheLeast) {
+  desc::MachineSpec machine = sheet();
+  EXPECT_DOUBLE_EQ(Predictor(machine).leastMatmul(Precision::F32, 1e6), 1e-3);
+  machine.device.measured.matmuls = {{Precision::F32, 64, 64, 64, 5e8},
+                                     {Precision::F32, 512, 64, 128, 2e9},
+                                     {Precision::F32, 512, 512, 512, 1e9}};
+  Predictor predictor(machine);
+  EXPECT_DOUBLE_EQ(predictor.leastMatmul(Precision::F32, 1e6), 0.5e-3);
+  // TF32 has no rate of its own.
+  EXPECT_DOUBLE_EQ(predictor.leastMatmul(Precision::TF32, 1e6), 0.5e-3);
+  for (int64_t m = 1; m <= 4096; m *= 3) {
+    for (int64_t k = 1; k <= 4096; k *= 5) {
+      EXPECT_LE(predictor.leastMatmul(Precision::F32, 2.0 * double(m) * 96 * double(k) * 4),
+                predictor.matmul(Precision::F32, m, 96, k, 4, 0));
+    }
+  }
+}
+
 TEST(Predictor, CollectivesFollowTheirFormulas) {
   Predictor predictor(sheet());
   Group four{4}, across{4, 4};

@@ -120,6 +120,9 @@ public:
   double matmul(desc::Precision precision, int64_t m, int64_t n, int64_t k, int64_t batch,
                 double bytes, Rows rows = Rows::Aligned) const;
 
+  /// Returns seconds that a matmul of `flops` operations takes at least, in whatever shape.
+  double leastMatmul(desc::Precision precision, double flops) const;
+
   /// Returns the seconds of a kernel of the op `kind` that reads `precision`. Attention that a
   /// library computes has a shape; the compiler's own kernels have none.
   double kernel(std::string_view kind, desc::Precision precision, double flops, double bytes,
@@ -142,6 +145,8 @@ private:
   double memorySeconds(double bytes) const;
   double fixedSeconds() const;
   double peak(desc::Precision precision) const;
+  /// Returns the measured rates of matmuls, or null if nothing was measured.
+  const std::vector<ShapePoint> *matmulsOf(desc::Precision precision) const;
   double byLinks(rt::CollectiveKind kind, Group group, double bytes) const;
 
   desc::MachineSpec machine;

@@ -171,4 +171,51 @@ double OpSeconds::least(const OpOption &option) const {
   return seconds;
 }
 
+/// Returns true if axes of a mesh with these sizes leave a rank less of a padded factor of `size`
+/// than even shards do, over any of these axes.
+static bool gainsByPadding(int64_t size, ArrayRef<int64_t> mesh) {
+  // For each set of axes, the product of their sizes, and the most even shards over some of them.
+  SmallVector<int64_t> products = {1}, even = {1};
+  for (size_t set = 1; set < size_t(1) << mesh.size(); ++set) {
+    size_t last = llvm::Log2_64(set);
+    products.push_back(products[set ^ size_t(1) << last] * mesh[last]);
+    even.push_back(size % products[set] == 0 ? products[set] : 1);
+    for (size_t axis = 0; axis < mesh.size(); ++axis) {
+      even[set] = set >> axis & 1 ? std::max(even[set], even[set ^ size_t(1) << axis]) : even[set];
+    }
+    if (size / even[set] > llvm::divideCeilSigned(size, products[set])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+double OpSeconds::leastPadded(ArrayRef<int64_t> mesh) const {
+  SmallVector<int64_t> sizes;
+  bool gains = false;
+  for (const Factor &factor : rule.factors) {
+    sizes.push_back(factor.size);
+    gains |= gainsByPadding(factor.size, mesh);
+  }
+  if (!gains) {
+    return std::numeric_limits<double>::infinity();
+  }
+  auto contract = dyn_cast<ContractOp>(op);
+  std::optional<rt::Matmul> matmul;
+  if (machine && contract && sides) {
+    matmul = matmulOf(contract, rule, sizes);
+  }
+  int64_t ranks = llvm::product_of(mesh);
+  // A rank may be left with a vector, as in least().
+  if (!matmul || matmul->m <= ranks || matmul->n <= ranks) {
+    return 0;
+  }
+  double operations = 2.0 * double(matmul->m) * double(matmul->n) * double(matmul->k) *
+                      double(matmul->batch) / double(ranks);
+  double seconds = std::min(machine->kernel(kind, precision, operations, /*bytes=*/0),
+                            machine->leastMatmul(precision, operations));
+  return byteSeconds ? std::min(seconds, machine->leastMatmul(desc::Precision::F8, operations))
+                     : seconds;
+}
+
 } // namespace weft

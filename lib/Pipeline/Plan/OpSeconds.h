@@ -40,6 +40,11 @@ public:
   /// other ops, which can become part of others, and without a machine.
   double least(const OpOption &option) const;
 
+  /// Returns seconds that the op takes at least in every program in which axes of a mesh with these
+  /// sizes cut padded factors: those of its matmul's operations, shared by all ranks. Infinity if
+  /// no rank computes less for padding, 0 for other ops and without a machine.
+  double leastPadded(llvm::ArrayRef<int64_t> mesh) const;
+
 private:
   llvm::SmallVector<int64_t> shardsOf(const OpOption &option) const;
   struct Value {

@@ -257,7 +257,7 @@ OpNode ShardingProblem::addOp(ShardableOpInterface op) {
   double times = timesOf(op);
   OpNode made;
   std::vector<planner::Option> priced;
-  auto cheapest = std::numeric_limits<double>::infinity();
+  double cheapest = seconds.leastPadded(spaces.getMesh().getSizes());
   for (OpOption &option : options) {
     cheapest = std::min(cheapest, seconds.least(option));
     double round = pricePermutation(op, rule, option, spaces, std::ref(reshardTables.prices));
@@ -273,6 +273,7 @@ OpNode ShardingProblem::addOp(ShardableOpInterface op) {
       return nullptr;
     }
     std::vector<uint32_t> layouts;
+    layouts.reserve(options.size());
     for (const OpOption &option : options) {
       layouts.push_back((option.*values)[number]);
     }
@@ -369,6 +370,7 @@ const ShardingEnd *ShardingProblem::addValue(std::string name, RankedTensorType 
 const ShardingEnd *ShardingProblem::addLayouts(std::string name, RankedTensorType type,
                                                std::vector<uint32_t> layouts) {
   std::vector<planner::Option> options;
+  options.reserve(layouts.size());
   for (uint32_t layout : layouts) {
     options.push_back({describe(layout, type), 0, 0});
   }

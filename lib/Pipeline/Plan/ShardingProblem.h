@@ -102,8 +102,9 @@ public:
                           const planner::Choice &choice) const;
 
   planner::Problem problem;
-  /// Seconds below the step of every program that a choice can become: collectives are free, so
-  /// each op takes the option that takes least. Matmuls run on one stream, one after another.
+  /// Seconds below the step of every program that a choice can become, also of one that pads other
+  /// dimensions: collectives are free, so each op takes the option that takes least. Matmuls run on
+  /// one stream, one after another.
   double leastSeconds = 0;
   llvm::MapVector<mlir::Value, ValueRoute> routes;
   llvm::MapVector<mlir::Operation *, const ShardingEnd *> variables;

@@ -32,8 +32,8 @@ struct SearchReport {
   /// What the choice takes: seconds of a step, without a machine bytes sent, and bytes of a rank
   /// for variables and for what is saved for backward.
   double seconds = 0, bytes = 0;
-  /// Below the predicted time of the step of every program that a choice can become, which has its
-  /// matmuls to compute; 0 without a machine.
+  /// Below the predicted time of the step of every program that keeps the pins, which has its
+  /// matmuls to compute, perhaps padded ones; 0 without a machine.
   double leastSeconds = 0;
   /// What the choice takes more, at most, than the least that any choice that fits adds up to, as a
   /// share of that.
