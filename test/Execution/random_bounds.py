@@ -54,7 +54,7 @@ def times(weft, arguments):
     predicted, bound = (milliseconds(pattern, done.output) for pattern in ("predicted:", "takes less than"))
     if predicted is None:
         raise AssertionError("no prediction in the report")
-    # Without matrix products that must stay such, nothing is proven and no bound printed.
+    # Where no matmul is sure to stay one, no bound is proven and none printed.
     return predicted, bound or 0
 
 
