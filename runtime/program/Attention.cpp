@@ -39,13 +39,13 @@ std::vector<int64_t> Attention::shapeOf(size_t role) const {
 }
 
 bool Attention::isWide(size_t role) const {
-  return role == Lse || role >= QueryGradient || (role == Output && isOutputWide);
+  return role == Lse || (areResultsWide && isResult(role));
 }
 
 bool Attention::isStaged(size_t role) const {
   bool isOutput = !isBackward && role == Output;
-  return role >= QueryGradient ||
-         (isOutput && (isOutputWide || operands[Output] == operands[Query]));
+  return (areResultsWide && (isOutput || role >= QueryGradient)) ||
+         (isOutput && operands[Output] == operands[Query]);
 }
 
 namespace {
@@ -227,11 +227,11 @@ uint64_t weft::rt::attentionWorkspace(const Attention &attention) {
 }
 
 std::string weft::rt::textOf(const Attention &attention) {
-  std::string text =
-      concat(attention.isBackward ? "attention-gradient" : "attention", " bf16",
-             attention.isOutputWide ? " to f32" : "", " ", attention.batch, "x", attention.queries,
-             "x", attention.keys, " heads ", attention.keyHeads * attention.group, "/",
-             attention.keyHeads, " of ", attention.features);
+  std::string text = concat(attention.isBackward ? "attention-gradient" : "attention", " bf16",
+                            attention.areResultsWide ? " to f32" : "", " ", attention.batch, "x",
+                            attention.queries, "x", attention.keys, " heads ",
+                            attention.keyHeads * attention.group, "/", attention.keyHeads, " of ",
+                            attention.features);
   text += attention.valueFeatures == attention.features ? "" : concat("/", attention.valueFeatures);
   text += attention.isCausal ? " causal" : "";
   text += attention.window > 0 ? concat(" window ", attention.window) : "";

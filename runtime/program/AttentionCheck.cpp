@@ -29,10 +29,8 @@ Status weft::rt::checkAttention(const Program &program, const std::string &name,
       return makeError(name, " has a size of ", size, ", expected 1 to ", kMost);
     }
   }
-  if (!std::isfinite(attention.scale) || (attention.isBackward && attention.isOutputWide)) {
-    return makeError(name, " has the scale ", attention.scale, " and an output of ",
-                     attention.isOutputWide ? "f32" : "bf16",
-                     ", expected a finite scale, and for gradients an output of bf16");
+  if (!std::isfinite(attention.scale)) {
+    return makeError(name, " has the scale ", attention.scale, ", expected a finite one");
   }
   if (attention.window < 0 || (attention.window > 0 && !attention.isCausal)) {
     return makeError(name, " has a window of ", attention.window, ", expected none",

@@ -44,7 +44,7 @@ void fields(auto &visit, Is<TensorLayout> auto &x) {
 void fields(auto &visit, Is<NamedTensor> auto &x) { visit(x.name, x.layout, x.buffer); }
 void fields(auto &visit, Is<AttentionOffset> auto &x) { visit(x.strides, x.immediates); }
 void fields(auto &visit, Is<Attention> auto &x) {
-  visit(x.isBackward, x.isOutputWide, x.batch, x.queries, x.keys, x.keyHeads, x.group);
+  visit(x.isBackward, x.areResultsWide, x.batch, x.queries, x.keys, x.keyHeads, x.group);
   visit(x.features, x.valueFeatures, x.scale, x.isCausal, x.window, x.chunks, x.chunkLength);
   visit(x.firstQuery, x.firstKey, x.turn, x.turns, x.operands, x.starts, x.workspaceBytes);
 }

@@ -28,6 +28,8 @@ constexpr int64_t kBlock = 64;
 ///
 /// Keys are the outer loop, queries the inner: the gradients of a tile of keys and values stay in
 /// scratch memory until they are complete; those of queries are added up in place, in a fixed
+/// order. Where the gradients of queries have less precision than sums, which programs for devices
+/// ask for, they are computed first, with queries as the outer loop: the same sums in the same
 /// order.
 class AttentionGradEmitter {
 public:
@@ -52,6 +54,9 @@ public:
     weights = code.scratch(type, {block, tile});
     scoreGradients = code.scratch(type, {block, tile});
     querySums = code.scratch(type, {block, sizes.paddedFeatures});
+    if (!addsInPlace()) {
+      queryTotals = code.scratch(type, {block, sizes.features});
+    }
     rowLse = code.scratch(type, {block});
     rowDots = code.scratch(type, {block});
   }
@@ -59,12 +64,19 @@ public:
   void emit();
 
 private:
+  bool addsInPlace() const { return !queryGradient.rounds(); }
+  void emitQueries();
+  void emitQueryBlock();
   void emitTile();
   void emitBlock();
+  void takeKeys();
+  void takeQueries();
   void emitRowValues();
+  void emitScores();
   void emitMatmul(int64_t m, Buffer b, int64_t k, function_ref<Num(Num, Num)> a, Buffer to,
                   bool adds);
   void emitScoreGradients();
+  void emitQuerySums();
   void addQueryGradients();
 
   Code &code;
@@ -79,8 +91,9 @@ private:
   /// A tile of keys and values, and their gradients so far.
   Buffer keyColumns, keyRows, valueColumns, keySums, valueSums;
   /// A block of queries times scale, and of the output's gradient; the weights and the gradients of
-  /// scores of block and tile; the gradients of the block's queries from this tile.
-  Buffer queries, gradients, weights, scoreGradients, querySums;
+  /// scores of block and tile; the gradients of the block's queries from this tile, and from all,
+  /// unless they are added up in place.
+  Buffer queries, gradients, weights, scoreGradients, querySums, queryTotals;
   /// For each query of the block: lse, and o'·o.
   Buffer rowLse, rowDots;
   /// The sequence and the heads of the current code.
@@ -89,7 +102,11 @@ private:
 };
 
 void AttentionGradEmitter::emit() {
-  code.fillParallel(queryGradient, 0);
+  if (addsInPlace()) {
+    code.fillParallel(queryGradient, 0);
+  } else {
+    emitQueries();
+  }
   code.parallelAll({sizes.batch, sizes.kvHeads}, [&](ArrayRef<Num> indices) {
     b = indices[0], h = indices[1];
     forEachSegment(code, sizes.keys, sizes.keySegment, [&](Segment segment) {
@@ -105,11 +122,59 @@ void AttentionGradEmitter::emit() {
   });
 }
 
-void AttentionGradEmitter::emitTile() {
+void AttentionGradEmitter::emitQueries() {
+  code.parallelAll({sizes.batch, sizes.kvHeads, sizes.group}, [&](ArrayRef<Num> indices) {
+    b = indices[0], h = indices[1], g = indices[2];
+    forEachSegment(code, sizes.queries, sizes.querySegment, [&](Segment segment) {
+      querySegment = segment;
+      if (sizes.order) {
+        place.enterQueries(segment.begin);
+      }
+      code.loop(segment.begin, segment.end(), sizes.queryBlock, [&](Num start) {
+        firstQuery = start;
+        emitQueryBlock();
+      });
+    });
+  });
+}
+
+void AttentionGradEmitter::emitQueryBlock() {
+  takeQueries();
+  code.fill(queryTotals, 0);
+  forEachSegment(code, sizes.keys, sizes.keySegment, [&](Segment segment) {
+    keySegment = segment;
+    if (sizes.order) {
+      place.enterKeys(segment.begin);
+    }
+    auto [first, last] = keysSeen(code, sizes, place, keySegment, firstQuery,
+                                  reach.of(place, querySegment, b, firstQuery));
+    code.loop(first, last, sizes.keyTile, [&](Num start) {
+      firstKey = start;
+      takeKeys();
+      emitScores();
+      emitQuerySums();
+      code.loop(0, sizes.queryBlock, [&](Num r) {
+        code.loop(0, sizes.features, [&](Num f) {
+          queryTotals.store(queryTotals(r, f) + querySums(r, f) * scale, r, f);
+        });
+      });
+    });
+  });
+  RowBlock rows{queryGradient, {b}, firstQuery, {h, g}, querySegment};
+  code.loop(code.index(0), rows.countRows(code, sizes.queryBlock), [&](Num r) {
+    code.loop(0, sizes.features, [&](Num f) { rows.store(queryTotals(r, f), r, f); });
+  });
+}
+
+void AttentionGradEmitter::takeKeys() {
   RowBlock keyBlock{key, {b}, firstKey, {h}, keySegment};
   packColumns(code, keyBlock, keyColumns);
   packRows(code, keyBlock, keyRows);
   packColumns(code, {value, {b}, firstKey, {h}, keySegment}, valueColumns);
+}
+
+void AttentionGradEmitter::emitTile() {
+  takeKeys();
   code.fill(keySums, 0);
   code.fill(valueSums, 0);
   code.loop(0, sizes.group, [&](Num head) {
@@ -137,20 +202,37 @@ void AttentionGradEmitter::emitTile() {
 }
 
 void AttentionGradEmitter::emitBlock() {
+  takeQueries();
+  emitScores();
+  auto transposed = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(l, i); }; };
+  int64_t block = sizes.queryBlock, tile = sizes.keyTile;
+  emitMatmul(tile, gradients, block, transposed(weights), valueSums, /*adds=*/true);
+  emitMatmul(tile, queries, block, transposed(scoreGradients), keySums, /*adds=*/true);
+  if (addsInPlace()) {
+    emitQuerySums();
+    addQueryGradients();
+  }
+}
+
+void AttentionGradEmitter::takeQueries() {
   packRows(code, {query, {b}, firstQuery, {h, g}, querySegment}, queries, scale);
   packRows(code, {gradient, {b}, firstQuery, {h, g}, querySegment}, gradients);
   emitRowValues();
+}
+
+/// Computes `weights` and `scoreGradients` of the block's queries and the tile's keys.
+void AttentionGradEmitter::emitScores() {
   auto at = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(i, l); }; };
-  auto transposed = [](Buffer buffer) { return [buffer](Num i, Num l) { return buffer(l, i); }; };
-  int64_t block = sizes.queryBlock, tile = sizes.keyTile;
-  emitMatmul(block, keyColumns, sizes.features, at(queries), weights, /*adds=*/false);
-  emitMatmul(block, valueColumns, sizes.valueFeatures, at(gradients), scoreGradients,
+  emitMatmul(sizes.queryBlock, keyColumns, sizes.features, at(queries), weights, /*adds=*/false);
+  emitMatmul(sizes.queryBlock, valueColumns, sizes.valueFeatures, at(gradients), scoreGradients,
              /*adds=*/false);
   emitScoreGradients();
-  emitMatmul(tile, gradients, block, transposed(weights), valueSums, /*adds=*/true);
-  emitMatmul(tile, queries, block, transposed(scoreGradients), keySums, /*adds=*/true);
-  emitMatmul(block, keyRows, tile, at(scoreGradients), querySums, /*adds=*/false);
-  addQueryGradients();
+}
+
+void AttentionGradEmitter::emitQuerySums() {
+  emitMatmul(
+      sizes.queryBlock, keyRows, sizes.keyTile, [&](Num i, Num l) { return scoreGradients(i, l); },
+      querySums, /*adds=*/false);
 }
 
 void AttentionGradEmitter::emitRowValues() {

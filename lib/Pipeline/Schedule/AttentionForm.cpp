@@ -114,7 +114,7 @@ std::optional<rt::Attention> classify(OpTy op, bool isBackward, func::FuncOp ker
   }
   rt::Attention form;
   form.isBackward = isBackward;
-  form.isOutputWide = getElementTypeOrSelf(op.getOutput()).isF32();
+  form.areResultsWide = getElementTypeOrSelf(op->getResult(0)).isF32();
   form.batch = query.getDimSize(0);
   form.queries = query.getDimSize(1);
   form.keyHeads = query.getDimSize(2);

@@ -27,7 +27,7 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   // Makes sums that maps can join, also before maps are merged.
   manager.addNestedPass<func::FuncOp>(createContractionsToSumsPass());
   // Before a rounding becomes part of a larger map.
-  manager.addNestedPass<func::FuncOp>(createNarrowMatmulsPass());
+  manager.addNestedPass<func::FuncOp>(createNarrowResultsPass());
   if (options.encodesMatmuls) {
     // After it, since FP8 matmuls do not change the types of their results.
     EncodeMatmulsPassOptions encoding;

@@ -41,8 +41,8 @@ struct AttentionOffset {
 ///   lse     [batch, keyHeads, group, queries] of f32: the natural logarithm of the sum of
 ///           exponentials; -1e30 or less for a query that sees no key, whose output is meaningless
 /// The backward pass reads all of these and the gradient of the output (bf16), and writes the
-/// gradients of query, key and value (f32). If the lse covers more keys than the key operand, the
-/// results are these keys' share of the gradients.
+/// gradients of query, key and value (bf16 or f32). If the lse covers more keys than the key
+/// operand, the results are these keys' share of the gradients.
 struct Attention {
   enum Role : uint8_t {
     Query,
@@ -57,8 +57,8 @@ struct Attention {
   };
 
   bool isBackward = false;
-  /// Forward only.
-  bool isOutputWide = false;
+  /// Whether the output, or all three gradients, are f32 and not bf16.
+  bool areResultsWide = false;
   int64_t batch = 0, queries = 0, keys = 0, keyHeads = 0, group = 0, features = 0,
           valueFeatures = 0;
   double scale = 1;

@@ -191,16 +191,18 @@ TEST(AttentionWorkspaces, AreWhatALibraryWrites) {
   constexpr uint64_t kMore = (uint64_t(4) << 20) + 64 * 4 + 256;
   Attention forward = makeRing(1, 64, false);
   EXPECT_EQ(attentionWorkspace(forward), kMore);
-  forward.isOutputWide = true;
+  forward.areResultsWide = true;
   EXPECT_EQ(attentionWorkspace(forward), kMore + 64 * 8 * 2 + 256);
-  forward.isOutputWide = false;
+  forward.areResultsWide = false;
   forward.operands[Attention::Output] = 0;
   EXPECT_EQ(attentionWorkspace(forward), kMore + 64 * 8 * 2 + 256) << "over the query";
   Attention backward = makeRing(1, 64, false);
   backward.isBackward = true;
   backward.operands = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-  EXPECT_EQ(attentionWorkspace(backward),
-            kMore + 3 * (64 * 8 * 2 + 256) + (64 * 4 + 256) + (64 * 8 * 8 + 256) + 2 * 256);
+  uint64_t narrow = kMore + (64 * 4 + 256) + (64 * 8 * 8 + 256) + 2 * 256;
+  EXPECT_EQ(attentionWorkspace(backward), narrow);
+  backward.areResultsWide = true;
+  EXPECT_EQ(attentionWorkspace(backward), narrow + 3 * (64 * 8 * 2 + 256));
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,7 +265,7 @@ TEST(AttentionPrograms, FaultsAreFound) {
   const std::pair<std::string, const char *> faults[] = {
       {faultAfter([](P &, A &, I &) {}), ""},
       {faultAfter([](P &, A &a, I &) { a.keys = 0; }), "has a size of 0, expected 1 to 2147483647"},
-      {faultAfter([](P &, A &a, I &) { a.scale = 1 / 0.0; }), "expected a finite scale"},
+      {faultAfter([](P &, A &a, I &) { a.scale = 1 / 0.0; }), "expected a finite one"},
       {faultAfter([](P &, A &a, I &) { a.isCausal = false, a.window = 3; }),
        "has a window of 3, expected none if queries see all keys"},
       {faultAfter([](P &, A &a, I &) { a.starts = 6; }), "has 6 operands, its attention has 8"},
@@ -284,7 +286,7 @@ TEST(AttentionPrograms, FaultsAreFound) {
       {faultAfter([](P &, A &a, I &) { a.operands[3] = 2; }),
        "and its attention differ in the access to operand 2"},
       {faultAfter([](P &, A &a, I &) { a.keys = 5; }), "needs 80 bytes in buffer"},
-      {faultAfter([](P &, A &a, I &) { a.isOutputWide = true; }), "needs f32 in buffer"},
+      {faultAfter([](P &, A &a, I &) { a.areResultsWide = true; }), "needs f32 in buffer"},
       {faultAfter([](P &, A &a, I &) { a.workspaceBytes = 65; }), "needs 68 bytes in buffer"},
       {faultAfter([](P &p, A &, I &) { p.buffers.back().kind = BufferClass::Gradient; }),
        "as workspace, which is of class gradient"},

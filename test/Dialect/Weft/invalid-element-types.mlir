@@ -158,11 +158,11 @@ func.func @attention_lse(%q: tensor<2x4x2x3x8xbf16>, %k: tensor<2x4x2x8xbf16>) {
 func.func @attention_query_gradient(%q: tensor<2x4x2x3x8xbf16>, %k: tensor<2x4x2x8xbf16>,
                                     %l: tensor<2x2x3x4xf32>) {
   // attention_grad_c1
-  // expected-error @+1 {{query gradient must be of 'f32', got 'bf16'}}
+  // expected-error @+1 {{query gradient must be of 'f32', got 'f16'}}
   %0:3 = weft.attention_grad(%q, %k, %k) output(%q, %l) gradient(%q) scale = 0.5 dropout = 0.0
       : tensor<2x4x2x3x8xbf16>, tensor<2x4x2x8xbf16>, tensor<2x4x2x8xbf16>,
         tensor<2x4x2x3x8xbf16>, tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xbf16>
-      -> tensor<2x4x2x3x8xbf16>, tensor<2x4x2x8xbf16>, tensor<2x4x2x8xbf16>
+      -> tensor<2x4x2x3x8xf16>, tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>
   return
 }
 
@@ -176,6 +176,19 @@ func.func @attention_key_gradient(%q: tensor<2x4x2x3x8xbf16>, %k: tensor<2x4x2x8
       : tensor<2x4x2x3x8xbf16>, tensor<2x4x2x8xbf16>, tensor<2x4x2x8xbf16>,
         tensor<2x4x2x3x8xbf16>, tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xbf16>
       -> tensor<2x4x2x3x8xf32>, tensor<2x4x2x8xbf16>, tensor<2x4x2x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_value_gradient(%q: tensor<2x4x2x3x8xbf16>, %k: tensor<2x4x2x8xbf16>,
+                                    %l: tensor<2x2x3x4xf32>) {
+  // attention_grad_c1
+  // expected-error @+1 {{value gradient must be of 'bf16', got 'f32'}}
+  %0:3 = weft.attention_grad(%q, %k, %k) output(%q, %l) gradient(%q) scale = 0.5 dropout = 0.0
+      : tensor<2x4x2x3x8xbf16>, tensor<2x4x2x8xbf16>, tensor<2x4x2x8xbf16>,
+        tensor<2x4x2x3x8xbf16>, tensor<2x2x3x4xf32>, tensor<2x4x2x3x8xbf16>
+      -> tensor<2x4x2x3x8xbf16>, tensor<2x4x2x8xbf16>, tensor<2x4x2x8xf32>
   return
 }
 

@@ -191,13 +191,14 @@ def ContractionsToSumsPass : Pass<"contractions-to-sums", "::mlir::func::FuncOp"
   ];
 }
 
-def NarrowMatmulsPass : Pass<"narrow-matmuls", "::mlir::func::FuncOp"> {
-  let summary = "lets matmuls round their own results";
+def NarrowResultsPass : Pass<"narrow-results", "::mlir::func::FuncOp"> {
+  let summary = "lets matmuls and attention round their own results";
   let description = [{
     Before: tensors are local. A matmul of bf16 matrices has a float32 result where Import left the
-    choice open, and a cast may follow that rounds it. After: if only the cast reads the result and
-    a library does the matmul, the matmul rounds, also once and in the same way, so the float32
-    numbers never reach memory.
+    choice open, and so have the gradients of attention; a cast may follow that rounds it. After: if
+    only the cast reads the result and a library does the matmul, the matmul rounds, also once and
+    in the same way, so the float32 numbers never reach memory. If the module's `weft.target` is
+    "cuda", the same holds for attention's gradients, if all three are rounded.
 
     ```mlir
     %1 = weft.contract "bk,nk->bn"(%x, %w)
@@ -213,14 +214,14 @@ def NarrowMatmulsPass : Pass<"narrow-matmuls", "::mlir::func::FuncOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"narrowed", "narrowed", "matmuls that round their results">,
+    Statistic<"narrowed", "narrowed", "ops that round their results">,
   ];
 }
 
 def EncodeMatmulsPass : Pass<"encode-matmuls", "::mlir::ModuleOp"> {
   let summary = "turns matmuls of quantized values into FP8 matmuls";
   let description = [{
-    Before: tensors are local, and `narrow-matmuls` has run. If the module's `weft.target` is
+    Before: tensors are local, and `narrow-results` has run. If the module's `weft.target` is
     "cuda", a matmul whose operands were both quantized, in this function or another, and only moved
     since then, becomes a matmul of their bytes with a factor for each operand; ops in front of it
     compute bytes and factors. Functions get further arguments and results for the scales of

@@ -202,13 +202,15 @@ LogicalResult AttentionOp::verify() {
 }
 
 LogicalResult AttentionGradOp::verify() {
-  Type element = getElementTypeOrSelf(getQuery()), wide = wideTypeOf(element);
+  Type element = getElementTypeOrSelf(getQuery());
+  bool isNarrow = getElementTypeOrSelf(getQueryGradient()) == element;
+  Type result = isNarrow ? element : wideTypeOf(element);
   return failure(failed(verifyElementTypes(*this)) ||
                  failed(verifyElementType(*this, "output", getOutput(), element)) ||
                  failed(verifyElementType(*this, "gradient", getGradient(), element)) ||
-                 failed(verifyElementType(*this, "query gradient", getQueryGradient(), wide)) ||
-                 failed(verifyElementType(*this, "key gradient", getKeyGradient(), wide)) ||
-                 failed(verifyElementType(*this, "value gradient", getValueGradient(), wide)) ||
+                 failed(verifyElementType(*this, "query gradient", getQueryGradient(), result)) ||
+                 failed(verifyElementType(*this, "key gradient", getKeyGradient(), result)) ||
+                 failed(verifyElementType(*this, "value gradient", getValueGradient(), result)) ||
                  failed(verifyAttention(*this)));
 }
 

@@ -59,7 +59,7 @@ inline std::vector<AttentionCase> attentionCases() {
   sharp.scale = 16; // Scores are as low as -120.
   Attention whole = sized(128, 128), last = sized(96, 160), wide = sized(128, 128);
   wide.valueFeatures = 32;
-  wide.isOutputWide = true;
+  wide.areResultsWide = true;
   return {
       {"causal", whole, {true, 0, 0, 128, 0, 128}},
       {"with a window", whole, {true, 40, 0, 128, 0, 128}},
@@ -104,7 +104,6 @@ public:
                  bool isBackward)
       : on(cuda), device(device), a(tried.attention), part(tried.part), starts(tried.starts) {
     a.isBackward = isBackward;
-    a.isOutputWide = a.isOutputWide && !isBackward;
     for (uint32_t role = 0; role < a.roles(); ++role) {
       a.operands.push_back(role);
     }

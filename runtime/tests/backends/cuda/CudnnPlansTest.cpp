@@ -223,7 +223,6 @@ TEST_F(CudnnPlans, OfTrialsAreThere) {
   for (const AttentionCase &tried : attentionCases()) {
     for (bool isBackward : {false, true}) {
       Attention a = complete(tried.attention, isBackward, !tried.starts.empty());
-      a.isOutputWide = a.isOutputWide && !isBackward;
       auto graph = AttentionGraph::make(a, tried.part, {nullptr, propertiesOf(kH200), 90}, false,
                                         a.workspaceBytes - stagedBytes(a));
       EXPECT_TRUE(graph) << tried.name << ": " << graph.error().message;

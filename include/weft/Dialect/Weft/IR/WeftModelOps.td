@@ -223,7 +223,7 @@ def Weft_AttentionGradOp : Weft_Op<"attention_grad", [Pure, Weft_Permutation,
 
     **Constraints:**
     - attention_grad_c1: all operands but lse have one element type; lse and the results, which are
-      sums over positions, have its wide type.
+      sums over positions, have its wide type. All three results may have the operands' type.
   }];
   let arguments = (ins Weft_FloatTensor:$query, Weft_FloatTensor:$key, Weft_FloatTensor:$value,
                        Weft_FloatTensor:$output, Weft_FloatTensor:$lse,
