@@ -304,9 +304,18 @@ bool Arrays::resolveOnce(Nest &nest, Access &access) {
 }
 
 void Arrays::resolve(Nest &nest) {
+  // Loops that one operand splits may be in the way of another: an order of operands that does not
+  // depend on the program's.
+  auto keyOf = [&](size_t number) {
+    const Access &access = nest.operands[number];
+    const Print &print = arrays[access.array].print;
+    return std::tuple(print.first, print.second, access.offset, access.strides);
+  };
+  auto order = llvm::to_vector(llvm::seq(nest.operands.size()));
+  llvm::sort(order, [&](size_t left, size_t right) { return keyOf(left) < keyOf(right); });
   for (bool isChanged = true; isChanged;) {
     isChanged = false;
-    for (size_t number = 0; number < nest.operands.size(); ++number) {
+    for (size_t number : order) {
       isChanged |= resolveOnce(nest, nest.operands[number]);
     }
   }
