@@ -55,7 +55,8 @@ LogicalResult toCollectives(ModuleOp module, const desc::MachineSpec &machine) {
 std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   std::string reason;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
-    reason += reason.empty() ? diagnostic.str() : "";
+    bool isFirstError = reason.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    reason += isFirstError ? diagnostic.str() : "";
     return success();
   });
   OwningOpRef<ModuleOp> planned =

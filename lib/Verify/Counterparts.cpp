@@ -7,6 +7,7 @@
 
 #include "Counterparts.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
@@ -33,9 +34,16 @@ bool isCast(Operation *op) {
          lookThroughCast(op->getResult(0)) != op->getResult(0);
 }
 
+bool isResize(Operation *op) {
+  return isa<PadOp, ExtractOp>(op) && op->hasAttr(kOfPaddingAttrName);
+}
+
+/// Returns true if an op's result has the elements of its first operand, elsewhere, rounded, or
+/// with padding.
+static bool keepsElements(Operation *op) { return isMovement(op) || isCast(op) || isResize(op); }
+
 Value originOf(Value value) {
-  for (Operation *op = value.getDefiningOp(); op && (isMovement(op) || isCast(op));
-       op = value.getDefiningOp()) {
+  for (Operation *op = value.getDefiningOp(); op && keepsElements(op); op = value.getDefiningOp()) {
     value = op->getOperand(0);
   }
   return value;
@@ -104,7 +112,7 @@ StringRef nameIn(Operation *op) {
   return "";
 }
 
-/// Returns the producer of a value, past ops that only move or round it.
+/// Returns the producer of a value, past ops that only move, round or resize it.
 Operation *sourceOf(Value value) { return originOf(value).getDefiningOp(); }
 
 /// Distinguishes ops that differ only by their layer: returns the first name with the number of a
@@ -123,12 +131,12 @@ StringRef nameBefore(Operation *op) {
 /// Returns the label of a call without its pass: "head.0" for "head.0 backward".
 StringRef partOf(CallOp call) { return call.getLabel().split(' ').first; }
 
-/// Collects the labels of calls that use `value`, past ops that only move or round it.
+/// Collects the labels of calls that use `value`, past ops that only move, round or resize it.
 void findCalls(Value value, std::set<StringRef> &parts) {
   for (Operation *user : value.getUsers()) {
     if (auto call = dyn_cast<CallOp>(user)) {
       parts.insert(partOf(call));
-    } else if (isMovement(user) || isCast(user)) {
+    } else if (keepsElements(user)) {
       findCalls(user->getResult(0), parts);
     }
   }
@@ -153,13 +161,13 @@ std::string callsAround(Operation *op) {
   return text;
 }
 
-/// Distinguishes ops whose result is stored or observed: returns the name, past ops that only move
-/// or round the result.
+/// Distinguishes ops whose result is stored or observed: returns the name, past ops that only move,
+/// round or resize the result.
 StringRef nameBehind(Value value) {
   for (Operation *user : value.getUsers()) {
-    StringRef name = isMovement(user) || isCast(user) ? nameBehind(user->getResult(0))
-                     : user->getNumResults() == 0     ? nameIn(user)
-                                                      : "";
+    StringRef name = keepsElements(user)          ? nameBehind(user->getResult(0))
+                     : user->getNumResults() == 0 ? nameIn(user)
+                                                  : "";
     if (!name.empty()) {
       return name;
     }
@@ -282,7 +290,7 @@ public:
   Operation *findUnpaired() const {
     for (const auto &[key, ops] : classesOf(ofSmall, nullptr, Detail::Place, false)) {
       for (Operation *op : ops) {
-        if (!isOfMask(op) && !isOfWeights(op)) {
+        if (!isOfMask(op) && !isResize(op) && !isOfWeights(op)) {
           return op;
         }
       }

@@ -28,7 +28,10 @@ bool isMovement(mlir::Operation *op);
 /// Returns true if an op only changes the element type.
 bool isCast(mlir::Operation *op);
 
-/// Returns the value from which ops that only move or round it made `value`.
+/// Returns true if an op only adds or cuts off the padding of a variable.
+bool isResize(mlir::Operation *op);
+
+/// Returns the value from which ops that only move, round or resize it made `value`.
 mlir::Value originOf(mlir::Value value);
 
 /// Returns true if an op is a mask of padding, or an iota that only masks use.
@@ -61,8 +64,8 @@ using Counterparts = llvm::DenseMap<mlir::Operation *, mlir::Operation *>;
 
 /// Returns the counterpart in `ofLarge` of each op on tensors of the function `ofSmall`: by name,
 /// place, what it computes, and its surroundings; in order among ops that all these do not
-/// distinguish. Fails with a diagnostic if an op has none. Only a mask of padding may have none,
-/// because masks depend on the precision.
+/// distinguish. Fails with a diagnostic if an op has none. Only ops of padding may have none: masks
+/// depend on the precision, and resizes on which sizes the axes divide.
 llvm::FailureOr<Counterparts> findCounterparts(mlir::func::FuncOp ofSmall,
                                                mlir::func::FuncOp ofLarge, const LayerNames &names);
 

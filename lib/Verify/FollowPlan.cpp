@@ -134,6 +134,8 @@ private:
       }
       if (!like && isOfMask(&op)) {
         followOperand(&op);
+      } else if (!like && isResize(&op)) {
+        resize(&op);
       } else if (!like) {
         computeWhole(&op);
       }
@@ -229,7 +231,34 @@ private:
         bring(operand, of, of.getType());
       }
     }
+    dropPending(op);
     return success();
+  }
+
+  /// Makes results pending only over axes that cut an operand, or that it is pending over: an
+  /// operand can be whole where axes do not divide the small model's size.
+  void dropPending(Operation *op) {
+    auto hasOperandOver = [&](Attribute axis) {
+      return llvm::any_of(op->getOperandTypes(), [&](Type type) {
+        ShardingAttr sharding = getSharding(type);
+        return sharding && (llvm::is_contained(sharding.getUnreduced(), axis) ||
+                            llvm::any_of(sharding.getDims(), [&](ArrayAttr axes) {
+                              return llvm::is_contained(axes, axis);
+                            }));
+      });
+    };
+    for (Value result : op->getResults()) {
+      ShardingAttr sharding = getSharding(result.getType());
+      if (!sharding) {
+        continue;
+      }
+      SmallVector<Attribute> kept(llvm::make_filter_range(sharding.getUnreduced(), hasOperandOver));
+      if (kept.size() < sharding.getUnreduced().size()) {
+        ReductionKind reduction = kept.empty() ? ReductionKind::Sum : sharding.getReduction();
+        result.setType(withSharding(cast<RankedTensorType>(result.getType()),
+                                    withUnreduced(sharding, kept, reduction)));
+      }
+    }
   }
 
   /// Shards a mask that only the small model has like the value that it masks, without pending
@@ -248,6 +277,23 @@ private:
     auto numbers = cast<RankedTensorType>(op->getOperand(1).getType());
     op->setOperand(1, reshard(builder, op->getOperand(1),
                               withSharding(numbers, lyingAs({masked.getDims()[dim]}))));
+  }
+
+  /// Shards a pad or extract that only the small model has like its operand, but whole in the
+  /// dimensions whose padding it changes.
+  void resize(Operation *op) {
+    auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+    auto to = cast<RankedTensorType>(op->getResult(0).getType());
+    ShardingAttr sharding = getSharding(from);
+    SmallVector<ArrayAttr> dims(sharding.getDims());
+    for (auto [dim, axes] : llvm::enumerate(dims)) {
+      bool isResized = from.getDimSize(unsigned(dim)) != to.getDimSize(unsigned(dim));
+      axes = isResized ? ArrayAttr::get(mesh.getContext(), {}) : axes;
+    }
+    auto whole = ShardingAttr::get(mesh, dims, sharding.getUnreduced(), sharding.getReduction());
+    OpBuilder builder(op);
+    op->setOperand(0, reshardTo(builder, op->getOperand(0), withSharding(from, whole)));
+    op->getResult(0).setType(withSharding(to, whole));
   }
 
   /// Makes every rank compute all of what the large model computes once in a step, outside of the

@@ -5,7 +5,7 @@ weft.variable input @tokens ["batch", "sequence"] unpadded [3, 8] : tensor<4x8xi
 weft.variable parameter @table ["vocab"] : tensor<16xf64>
 // CHECK-LABEL: func.func @sum_over_the_batch
 // CHECK: %[[X:.*]], %{{.*}} = weft.cross_entropy
-// CHECK: weft.iota : tensor<4xi32>
+// CHECK: weft.iota {weft.of_padding} : tensor<4xi32>
 // CHECK: %[[MASKED:.*]] = weft.map ins(%[[X]]
 // CHECK:   %[[END:.*]] = arith.constant 3 : i32
 // CHECK:   arith.cmpi slt, %{{.*}}, %[[END]]
@@ -75,7 +75,7 @@ weft.variable input @tokens ["batch"] unpadded [3] : tensor<4xi32>
 weft.variable parameter @w ["hidden", "ffn"] : tensor<4x16xf64>
 // CHECK-LABEL: func.func @cheapest
 // CHECK: %[[ROW:.*]] = weft.fill constant 1.000000e+00 : tensor<4xf64>
-// CHECK: %[[PLACES:.*]] = weft.iota : tensor<4xi32>
+// CHECK: %[[PLACES:.*]] = weft.iota {weft.of_padding} : tensor<4xi32>
 // CHECK: weft.map ins(%[[ROW]], %[[PLACES]]
 // CHECK-NOT: weft.iota
 // CHECK: weft.assign
@@ -126,7 +126,7 @@ weft.variable parameter @router ["experts", "hidden"] unpadded [6, 4] : tensor<8
 // CHECK-LABEL: func.func @experts
 // CHECK-NOT: weft.iota
 // CHECK: math.tanh
-// CHECK: weft.iota : tensor<8xi32>
+// CHECK: weft.iota {weft.of_padding} : tensor<8xi32>
 // CHECK: %[[MASKED:.*]] = weft.map
 // CHECK: weft.contract "te->t"(%[[MASKED]])
 func.func @experts(%x: tensor<5x4xf64>) -> (tensor<5xf64>, tensor<5xf64>, tensor<5xf64>) {
@@ -153,7 +153,7 @@ func.func @experts(%x: tensor<5x4xf64>) -> (tensor<5xf64>, tensor<5xf64>, tensor
 weft.variable parameter @x ["batch", "sequence", "hidden"] unpadded [2, 5, 4] : tensor<2x6x4xf64>
 // CHECK-LABEL: func.func @tokens
 // CHECK: weft.top_k
-// CHECK-NEXT: weft.iota : tensor<6xi32>
+// CHECK-NEXT: weft.iota {weft.of_padding} : tensor<6xi32>
 // CHECK-NEXT: %[[MASKED:.*]] = weft.map
 // CHECK: weft.dispatch %{{.*}} by %[[MASKED]] at %[[MASKED]]
 func.func @tokens(%w: tensor<3x4xf64>) -> tensor<3x2x5x4xf64> {

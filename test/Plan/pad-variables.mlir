@@ -78,7 +78,7 @@ func.func @step() {
 
 // Samples meet no padding: a layer cuts it off itself, after what would gather the parameter.
 // CHECK-LABEL: func.func private @layer
-// ALL:      %[[CUT:.*]] = weft.extract %arg1 from [0, 0] by [1, 1] : tensor<8x6xf64> -> tensor<8x4xf64>
+// ALL:      %[[CUT:.*]] = weft.extract %arg1 from [0, 0] by [1, 1] {weft.of_padding} : tensor<8x6xf64> -> tensor<8x4xf64>
 // ALL-NEXT: weft.contract "bk,nk->bn"(%arg0, %[[CUT]])
 // STATES:   weft.contract "bk,nk->bn"(%arg0, %arg1)
 func.func private @layer(%x: tensor<3x4xf64>, %w: tensor<8x4xf64>) -> tensor<3x8xf64> {
@@ -88,7 +88,7 @@ func.func private @layer(%x: tensor<3x4xf64>, %w: tensor<8x4xf64>) -> tensor<3x8
 
 // CHECK-LABEL: func.func private @backward
 // CHECK:      %[[G:.*]] = weft.contract "bk,bn->nk"
-// CHECK-NEXT: %[[PADDED:.*]] = weft.pad %[[G]] with 0.000000e+00 low [0, 0] high [0, 2] interior [0, 0] : tensor<8x4xf64> -> tensor<8x6xf64>
+// CHECK-NEXT: %[[PADDED:.*]] = weft.pad %[[G]] with 0.000000e+00 low [0, 0] high [0, 2] interior [0, 0] {weft.of_padding} : tensor<8x4xf64> -> tensor<8x6xf64>
 // CHECK-NEXT: return %[[PADDED]]
 func.func private @backward(%x: tensor<3x4xf64>, %h: tensor<3x8xf64>) -> tensor<8x4xf64> {
   %1 = weft.contract "bk,bn->nk" (%x, %h) : (tensor<3x4xf64>, tensor<3x8xf64>) -> tensor<8x4xf64>

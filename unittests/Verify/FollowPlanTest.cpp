@@ -8,6 +8,7 @@
 #include "weft/Verify/FollowPlan.h"
 
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
+#include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -310,6 +311,79 @@ module attributes {weft.mesh = #mesh} {
   ASSERT_EQ(follow(*module, *large, {}), "");
   EXPECT_EQ(opsOf(*module),
             (std::vector<std::string>{"contract", "iota", "reduce_scatter", "map", "return"}));
+}
+
+TEST_F(FollowPlanTest, OnlyWhatIsCutLeavesPendingSums) {
+  // tp divides the summed dimension of the large model alone.
+  auto large = parse(R"(
+#mesh = #weft.mesh<"tp"=2>
+#columns = #weft.sharding<#mesh, [{}, {"tp"}]>
+#pending = #weft.sharding<#mesh, [{}, {}], unreduced = sum{"tp"}>
+#whole = #weft.sharding<#mesh, [{}, {}]>
+module attributes {weft.mesh = #mesh} {
+  func.func @step(%x: tensor<8x8xf32, #columns>, %w: tensor<8x8xf32, #columns>) -> tensor<8x8xf32, #whole> {
+    %0 = weft.contract "bk,nk->bn"(%x, %w) : (tensor<8x8xf32, #columns>, tensor<8x8xf32, #columns>) -> tensor<8x8xf32, #pending> loc("matmul")
+    %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<8x8xf32, #pending> -> tensor<8x8xf32, #whole>
+    return %1 : tensor<8x8xf32, #whole>
+  }
+}
+)");
+  auto pendingOf = [&](const std::string &type) {
+    auto module = parse(R"(
+#mesh = #weft.mesh<"tp"=2>
+module attributes {weft.mesh = #mesh} {
+  func.func @step(%x: )" +
+                        type + ", %w: " + type + R"() -> tensor<4x4xf64> {
+    %0 = weft.contract "bk,nk->bn"(%x, %w) : ()" +
+                        type + ", " + type + R"() -> tensor<4x4xf64> loc("matmul")
+    return %0 : tensor<4x4xf64>
+  }
+}
+)");
+    EXPECT_EQ(follow(*module, *large, {}), "");
+    size_t count = 0;
+    module->walk([&](ContractOp op) {
+      count = getSharding(op.getResult().getType()).getUnreduced().size();
+    });
+    return count;
+  };
+  EXPECT_EQ(pendingOf("tensor<4x6xf64>"), 1u);
+  EXPECT_EQ(pendingOf("tensor<4x3xf64>"), 0u);
+}
+
+TEST_F(FollowPlanTest, TheSmallModelMayHavePaddingOfItsOwn) {
+  // tp divides the 8 rows of the large model, but not the 5 of the small one.
+  auto large = parse(R"(
+#mesh = #weft.mesh<"tp"=2>
+#rows = #weft.sharding<#mesh, [{"tp"}, {}]>
+#whole = #weft.sharding<#mesh, [{}, {}]>
+module attributes {weft.mesh = #mesh} {
+  weft.variable parameter @w ["ffn", "hidden"] : tensor<8x8xf32, #rows>
+  func.func @step(%x: tensor<8x8xf32, #whole>) -> tensor<8x8xf32, #whole> {
+    %w = weft.read @w : tensor<8x8xf32, #rows>
+    %0 = weft.all_gather %w dim 0 over ["tp"] of #mesh : tensor<8x8xf32, #rows> -> tensor<8x8xf32, #whole>
+    %1 = weft.contract "bk,nk->bn"(%x, %0) : (tensor<8x8xf32, #whole>, tensor<8x8xf32, #whole>) -> tensor<8x8xf32, #whole> loc("matmul")
+    return %1 : tensor<8x8xf32, #whole>
+  }
+}
+)");
+  auto module = parse(R"(
+#mesh = #weft.mesh<"tp"=2>
+module attributes {weft.mesh = #mesh} {
+  weft.variable parameter @w ["ffn", "hidden"] unpadded [5, 4] : tensor<6x4xf64>
+  func.func @step(%x: tensor<4x4xf64>) -> tensor<4x5xf64> {
+    %w = weft.read @w : tensor<6x4xf64>
+    %0 = weft.extract %w from [0, 0] by [1, 1] {weft.of_padding} : tensor<6x4xf64> -> tensor<5x4xf64>
+    %1 = weft.contract "bk,nk->bn"(%x, %0) : (tensor<4x4xf64>, tensor<5x4xf64>) -> tensor<4x5xf64> loc("matmul")
+    return %1 : tensor<4x5xf64>
+  }
+}
+)");
+  ASSERT_EQ(follow(*module, *large, {}), "");
+  EXPECT_EQ(opsOf(*module),
+            (std::vector<std::string>{"read", "reshard", "extract", "contract", "return"}));
+  EXPECT_EQ(axesOf(module->lookupSymbol<VariableOp>("w").getTensorType()),
+            (std::vector<size_t>{1, 0}));
 }
 
 TEST_F(FollowPlanTest, UnevenShardsAreNotMovedThrough) {

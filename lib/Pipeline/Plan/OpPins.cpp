@@ -9,6 +9,8 @@
 
 #include "LayoutSpaces.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -41,6 +43,12 @@ static StringRef partOf(Operation *op) {
   return !variable.empty() ? variable : location ? location.getName().getValue() : "";
 }
 
+/// What stands before the kind in the name of an op of padding. Such ops have numbers of their own,
+/// so that the names of others depend on no padding.
+static constexpr llvm::StringLiteral kPaddingPrefix = "padding/";
+
+bool namesOpOfPadding(StringRef pattern) { return pattern.contains(("/" + kPaddingPrefix).str()); }
+
 OpNames::OpNames(ModuleOp module) {
   llvm::StringMap<unsigned> counts;
   module.walk([&](ShardableOpInterface op) {
@@ -50,7 +58,8 @@ OpNames::OpNames(ModuleOp module) {
     for (char &c : part) {
       c = llvm::isAlnum(c) || StringRef("._/-").contains(c) ? c : '_';
     }
-    std::string kind = part + "/" + op->getName().stripDialect().str() + "/";
+    StringRef prefix = op->hasAttr(kOfPaddingAttrName) ? StringRef(kPaddingPrefix) : "";
+    std::string kind = (part + "/" + prefix + op->getName().stripDialect() + "/").str();
     std::string full = kind + std::to_string(++counts[kind]);
     names[op] = {std::move(part), std::move(full)};
   });

@@ -27,7 +27,8 @@ public:
   /// Returns the part of the model, "mlp.up", with '_' for characters that plans cannot contain;
   /// empty for an op of no part.
   llvm::StringRef partOf(mlir::Operation *op) const { return names.find(op)->second.part; }
-  /// Returns the op's own name: "mlp.up/contract/2" is the second contraction of its part.
+  /// Returns the op's own name: "mlp.up/contract/2" is the second contraction of its part,
+  /// "mlp.up/padding/pad/1" the first pad that padding added to it.
   llvm::StringRef nameOf(mlir::Operation *op) const { return names.find(op)->second.full; }
   bool matches(const std::string &pattern, mlir::Operation *op) const;
 
@@ -37,6 +38,9 @@ private:
   };
   llvm::DenseMap<mlir::Operation *, Names> names;
 };
+
+/// Returns true if `pattern` matches ops that padding adds, by their own names.
+bool namesOpOfPadding(llvm::StringRef pattern);
 
 /// An entry that is ignored for one factor of an op, as a stronger entry uses its axes elsewhere.
 struct OverruledEntry {

@@ -143,15 +143,17 @@ private:
                bool toStored) const {
     SmallVector<int64_t> none(cast<RankedTensorType>(value.getType()).getRank(), 0);
     RankedTensorType type = withSize(value.getType(), dims, toStored ? one.padded : one.size);
-    if (!toStored) {
-      return ExtractOp::create(builder, loc, type, value, none,
-                               SmallVector<int64_t>(none.size(), 1));
-    }
     SmallVector<int64_t> high(none);
     for (int64_t dim : dims) {
       high[dim] = one.padded - one.size;
     }
-    return PadOp::create(builder, loc, type, value, llvm::APFloat(0.0), none, high, none);
+    Operation *resized =
+        toStored ? PadOp::create(builder, loc, type, value, llvm::APFloat(0.0), none, high, none)
+                       .getOperation()
+                 : ExtractOp::create(builder, loc, type, value, none,
+                                     SmallVector<int64_t>(none.size(), 1));
+    resized->setAttr(kOfPaddingAttrName, builder.getUnitAttr());
+    return resized->getResult(0);
   }
 
   void pad(VariableOp variable) {

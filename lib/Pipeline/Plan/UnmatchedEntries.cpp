@@ -161,7 +161,10 @@ NamedSizes dimensionsOf(ShardableOpInterface op, Dimensions &dimensions) {
 
 LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const OpNames &names,
                            Dimensions &dimensions) {
-  auto isWritten = [](const desc::ShardingSpec &entry) { return entry.location.line > 0; };
+  // Other entries decide which padding there is.
+  auto isWritten = [](const desc::ShardingSpec &entry) {
+    return entry.location.line > 0 && !namesOpOfPadding(entry.value);
+  };
   if (llvm::none_of(plan.shardings, isWritten) && llvm::none_of(plan.homes, isWritten)) {
     return success();
   }

@@ -146,7 +146,7 @@ def PadVariablesPass : Pass<"pad-variables", "::mlir::ModuleOp"> {
     weft.variable parameter @w ["ffn", "hidden"] unpadded [8, 4] : tensor<8x6xf64>
     …
       %0 = weft.read @w : tensor<8x6xf64>
-      %1 = weft.extract %0 from [0, 0] by [1, 1] : tensor<8x6xf64> -> tensor<8x4xf64>
+      %1 = weft.extract %0 from [0, 0] by [1, 1] {weft.of_padding} : tensor<8x6xf64> -> tensor<8x4xf64>
       %2 = weft.contract "bk,nk->bn"(%x, %1) : …
     ```
   }];
@@ -178,7 +178,7 @@ def MaskPaddingPass : Pass<"mask-padding", "::mlir::ModuleOp"> {
     becomes, where the batch is 3,
 
     ```mlir
-    %0 = weft.iota : tensor<4xi32>
+    %0 = weft.iota {weft.of_padding} : tensor<4xi32>
     %1 = weft.map ins(%losses, %0 : tensor<4x8xf64>, tensor<4xi32>) … { … arith.select … }
     %2 = weft.contract "bs->"(%1) : (tensor<4x8xf64>) -> tensor<f64>
     ```

@@ -7,6 +7,8 @@
 
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -17,10 +19,10 @@ namespace weft {
 MapOp createPaddingMask(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t end) {
   auto type = cast<RankedTensorType>(value.getType());
   auto numbers = RankedTensorType::get({type.getDimSize(dim)}, builder.getI32Type());
-  Value places = IotaOp::create(builder, loc, numbers, /*offset=*/Value{});
+  auto places = IotaOp::create(builder, loc, numbers, /*offset=*/Value{});
   AffineMap whole = builder.getMultiDimIdentityMap(type.getRank());
   AffineMap along = whole.getSubMap(unsigned(dim));
-  return MapOp::create(
+  auto mask = MapOp::create(
       builder, loc, type, {value, places}, {whole, along},
       [&](OpBuilder &inner, Location at, ValueRange in) {
         Value last = arith::ConstantIntOp::create(inner, at, inner.getI32Type(), end);
@@ -28,6 +30,10 @@ MapOp createPaddingMask(OpBuilder &builder, Location loc, Value value, int64_t d
         Value zero = arith::ConstantOp::create(inner, at, inner.getFloatAttr(in[0].getType(), 0.0));
         return SmallVector<Value>{arith::SelectOp::create(inner, at, isInside, in[0], zero)};
       });
+  for (Operation *op : {places.getOperation(), mask.getOperation()}) {
+    op->setAttr(kOfPaddingAttrName, builder.getUnitAttr());
+  }
+  return mask;
 }
 
 bool isPaddingMask(Operation *op) {

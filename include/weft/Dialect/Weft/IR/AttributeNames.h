@@ -31,6 +31,10 @@ inline constexpr llvm::StringLiteral kTargetAttrName = "weft.target";
 /// or unit if the plan leaves it open. Absent if the plan leaves all dimensions open.
 inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
 
+/// On an op that Plan added for padding: a pad or extract between a value and one with the padding
+/// of a variable, a mask, or the numbers of the mask's elements. Unit.
+inline constexpr llvm::StringLiteral kOfPaddingAttrName = "weft.of_padding";
+
 /// Beside pins, if requested: for each dimension the source of its pin, a string, or unit.
 inline constexpr llvm::StringLiteral kPinnedByAttrName = "weft.pinned_by";
 
