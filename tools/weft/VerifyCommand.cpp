@@ -29,6 +29,7 @@ llvm::Error run(const CompileOptions &options) {
 
 int weft::verifyCommand(llvm::ArrayRef<const char *> arguments) {
   CompileOptions options;
+  options.command = "verify";
   CommandLine line(
       "weft verify MODEL --machine FILE --recipe FILE (--plan FILE | --pin NAME=VALUE | --mesh "
       "AXES)",
