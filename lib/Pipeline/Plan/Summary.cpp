@@ -19,7 +19,8 @@ using Axes = std::vector<std::string>;
 
 class Summary {
 public:
-  explicit Summary(const std::vector<Fact> &facts) : facts(facts) {
+  Summary(const std::vector<Fact> &facts, MayCutAll mayCutAll)
+      : facts(facts), mayCutAll(mayCutAll) {
     for (size_t i = 0; i < facts.size(); ++i) {
       said.push_back(facts[i].byDefault);
       std::vector<Named> &named = ofDimension[facts[i].dimension];
@@ -73,7 +74,8 @@ private:
     }
     auto most = std::max_element(count.begin(), count.end(),
                                  [](const auto &a, const auto &b) { return a.second < b.second; });
-    if (wrong > matched.size() - most->second + 1) {
+    bool mayBe = pattern != "*" || mayCutAll(dimension, most->first);
+    if (mayBe && wrong > matched.size() - most->second + 1) {
       add(pattern, dimension, most->first, matched);
     }
   }
@@ -106,6 +108,7 @@ private:
   }
 
   const std::vector<Fact> &facts;
+  MayCutAll mayCutAll;
   /// The axes of each fact by the entries so far.
   std::vector<std::optional<Axes>> said;
   std::map<std::string, std::vector<Named>> ofDimension;
@@ -114,8 +117,8 @@ private:
 
 } // namespace
 
-std::vector<desc::ShardingSpec> summarize(const std::vector<Fact> &facts) {
-  return Summary(facts).run();
+std::vector<desc::ShardingSpec> summarize(const std::vector<Fact> &facts, MayCutAll mayCutAll) {
+  return Summary(facts, mayCutAll).run();
 }
 
 std::string withoutNumbers(const std::string &name) {

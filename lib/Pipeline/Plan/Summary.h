@@ -10,6 +10,8 @@
 
 #include "weft/Description/Plan.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,9 +30,13 @@ struct Fact {
   std::optional<std::vector<std::string>> byDefault;
 };
 
+/// Says whether an entry for all values, "*", may cut a dimension by these axes.
+using MayCutAll =
+    llvm::function_ref<bool(const std::string &dimension, const std::vector<std::string> &axes)>;
+
 /// Returns entries that state all facts: wide patterns that hold for most, then exceptions. The
 /// last entry that matches a fact holds for it.
-std::vector<desc::ShardingSpec> summarize(const std::vector<Fact> &facts);
+std::vector<desc::ShardingSpec> summarize(const std::vector<Fact> &facts, MayCutAll mayCutAll);
 
 /// Returns `name` with '*' for each number between dots: "layers.*.norm.weight".
 std::string withoutNumbers(const std::string &name);

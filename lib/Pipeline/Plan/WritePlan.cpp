@@ -96,6 +96,29 @@ private:
                         [](VariableOp variable) { return variable.getUnpadded().has_value(); });
   }
 
+  /// An entry for all values must divide each length of its dimension's name, unless they are
+  /// padded: other lengths take exceptions, but a plan without padding is refused for it
+  /// (legal_r2).
+  std::vector<desc::ShardingSpec> entriesFor(const std::vector<Fact> &facts) {
+    bool isPadded = hasPadding();
+    return summarize(
+        facts, [&](const std::string &dimension, const std::vector<std::string> &axes) {
+          int64_t shards = 1;
+          for (const std::string &axis : axes) {
+            shards *= plan.axis(axis)->size;
+          }
+          return isPadded || llvm::all_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
+                   return llvm::all_of(
+                       llvm::zip_equal(variable.getDimensions().getAsRange<StringAttr>(),
+                                       variable.getTensorType().getShape()),
+                       [&](auto named) {
+                         auto [name, length] = named;
+                         return name.getValue() != dimension || length % shards == 0;
+                       });
+                 });
+        });
+  }
+
   void writeHomes() {
     std::vector<Fact> facts;
     for (Home &home : findHomes(module)) {
@@ -119,7 +142,7 @@ private:
                          std::nullopt});
       }
     }
-    plan.homes = summarize(facts);
+    plan.homes = entriesFor(facts);
   }
 
   void writeShardings() {
@@ -135,8 +158,8 @@ private:
     };
     forEachOp([&](ShardableOpInterface op) { addFacts(op, facts, unnamed); });
     // Entries by numbers stand before entries by names, which are better known.
-    plan.shardings = summarize(unnamed);
-    llvm::append_range(plan.shardings, summarize(facts));
+    plan.shardings = entriesFor(unnamed);
+    llvm::append_range(plan.shardings, entriesFor(facts));
     // If an op has several names for one factor, or one for several, another entry follows.
     forEachOp([&](ShardableOpInterface op) {
       SmallVector<Attribute> wanted = pinsFor(op);
