@@ -10,11 +10,11 @@
     mutants.py --bin build/bin [--count N] [--seed S]
 
 Each mutant differs from a right module by one mistake of mutations.py: another group, operator,
-operand, slice, offset, scale, mask, root or permutation. `weft-opt --prove-meaning` compares it with
-the module before Plan. What it does not refuse is compiled and run in float64: losses, gradients
-and weights must then be those of the right module, to the last bits of rounding. Prints a table of
-the kinds of mistakes, then "N passed, N failed"; fails if a mutant changes a result and is not
-refused, or if nothing was refused.
+operand, argument, slice, offset, scale, mask, root or permutation, or two collectives exchanged.
+`weft-opt --prove-meaning` compares it with the module before Plan. What it does not refuse is
+compiled and run: losses, gradients and weights must then be those of the right module, to the last
+bits of rounding. Prints a table of the kinds of mistakes, then "N passed, N failed"; fails if a
+mutant changes a result and is not refused, or if nothing was refused.
 """
 
 import argparse
@@ -43,10 +43,12 @@ def bases():
     gpt2, _, llama, _, qwen, experts = cases.default_cases()[:6]
     bounded, deepseek = cases.default_cases()[8:10]
     fp8 = next(case for case in cases.fp8_cases() if case.delayed)
+    narrow = next(case for case in cases.bf16_cases() if case.family == "llama")
     return [(llama, "dp=2,tp=2,sp=true,zero=1,accumulation=2"), (gpt2, "tp=3,sp=true"),
             (gpt2, "dp=2,cp=2:ring"), (qwen, "cp=2:gather,tp=2"), (experts, "dp=2,ep=2,zero=3"),
             (bounded, "ep=2,tp=2"), (deepseek, "cp=2:ring"), (gpt2, "dp=2,cp=2:all-to-all"),
-            (llama, "dp=2,fsdp=2,tp=2"), (fp8, "dp=2,tp=2")]
+            (llama, "dp=2,fsdp=2,tp=2"), (fp8, "dp=2,tp=2"),
+            (narrow, "dp=2,zero=1,accumulation=2")]
 
 
 class Base:
@@ -140,9 +142,9 @@ def main():
                     if verdict in ("missed", "stopped"):
                         print(f"{verdict}: {base.case.name}: {base.mesh}: {kind}: {text}", flush=True)
     verdicts = ("refused", "harmless", "stopped", "missed", "invalid")
-    print(f"{'':18}" + "".join(f"{verdict:>10}" for verdict in verdicts))
+    print(f"{'':22}" + "".join(f"{verdict:>10}" for verdict in verdicts))
     for kind, own in counts.items():
-        print(f"{kind:18}" + "".join(f"{own[verdict]:10}" for verdict in verdicts))
+        print(f"{kind:22}" + "".join(f"{own[verdict]:10}" for verdict in verdicts))
     total = sum(counts.values(), collections.Counter())
     passed, failed = total["refused"] + total["harmless"], total["missed"] + total["stopped"]
     print(f"{passed} passed, {failed} failed")

@@ -92,6 +92,31 @@ def other_operand(text, number, match, source):
     return drawn and match.group(1) + drawn
 
 
+def other_argument(text, number, match, source):
+    """Another value of the same type in a call of a layer: another weight, or a copy of one from before."""
+    arguments = match.group(2).split(", ")
+    at = source.randrange(len(arguments))
+    drawn = other(source, value_like(text, number, arguments[at]), arguments[at])
+    return drawn and match.group(1) + ", ".join(arguments[:at] + [drawn] + arguments[at + 1:]) + ")"
+
+
+def exchanged_collectives(text, source):
+    """The results of two collectives of one block and one type, each used in the other's place from there on."""
+    found = [(number, match.group(1), match.group(2)) for number, line in enumerate(text.lines)
+             if (match := re.match(r"\s*(%[\w.]+) = weft\.(?:all_|reduce_scatter|permute).* : (.*)", line))]
+    pairs = [(one, two) for at, one in enumerate(found) for two in found[at + 1:]
+             if text.blocks[one[0]] == text.blocks[two[0]] and one[2] == two[2]]
+    if not pairs:
+        return None
+    (_, one, _), (begin, two, _) = source.choice(pairs)
+    names = {one: two, two: one}
+    lines = text.lines[:]
+    for number in range(begin + 1, len(lines)):
+        if text.blocks[number] == text.blocks[begin]:
+            lines[number] = re.sub(r"%[\w.]+", lambda match: names.get(match.group(), match.group()), lines[number])
+    return "\n".join(lines) + "\n"
+
+
 def other_variable(text, number, match, source):
     kind = text.lines[number].split(" : ")[-1]
     same = [re.search(r"weft\.read (@\S+)", line).group(1) for line in text.lines
@@ -158,6 +183,8 @@ KINDS = {
     "operands": change(r"(weft\.(?:contract \"[^\"]*\"\(|norm rms |norm layer |all_reduce sum |"
                        r"all_gather |reduce_scatter sum |attention\(|rotary |slice |partial ))"
                        r"(%[\w.#]+)", other_operand),
+    "arguments of calls": change(r"(weft\.call @\w+\()([^)]*)\)", other_argument),
+    "exchanged collectives": exchanged_collectives,
     "variables": change(r"weft\.read (@\S+)", other_variable),
     "scalar operands": change(r"(arith\.(?:subf|divf) )(%[\w.]+), (%[\w.]+)", swapped),
     "offsets": change(r"(= arith\.constant )(\d+)(?= : index)", other_number),
