@@ -154,9 +154,13 @@ static void checkMixed(const proto::Recipe &recipe, Fields &fields) {
   const proto::Mixed &given = recipe.mixed();
   expect("master", given.master(), given.master() == proto::F32, "F32");
   expect("accumulation", given.accumulation(), given.accumulation() == proto::F32, "F32");
-  bool isBF16 = recipe.precision() == proto::BF16 && given.reduction() == proto::BF16;
-  expect("reduction", given.reduction(), given.reduction() == proto::F32 || isBF16,
-         recipe.precision() == proto::BF16 ? "F32 or BF16" : "F32");
+  bool mayBeBF16 = recipe.precision() == proto::BF16;
+  auto expectSums = [&](const char *field, proto::Precision got) {
+    expect(field, got, got == proto::F32 || (mayBeBF16 && got == proto::BF16),
+           mayBeBF16 ? "F32 or BF16" : "F32");
+  };
+  expectSums("reduction", given.reduction());
+  expectSums("gradient_accumulation", given.gradient_accumulation());
 }
 
 static void checkRouting(const proto::Routing &routing, Fields fields) {
@@ -240,6 +244,9 @@ static RecipeSpec resolve(const proto::Recipe &recipe, Fields &fields) {
   spec.precision = Precision(recipe.precision());
   spec.reduction =
       spec.precision == Precision::F64 ? spec.precision : Precision(recipe.mixed().reduction());
+  spec.gradientAccumulation = spec.precision == Precision::F64
+                                  ? spec.precision
+                                  : Precision(recipe.mixed().gradient_accumulation());
   if (spec.precision == Precision::F16) {
     const proto::LossScale &scale = recipe.loss_scale();
     spec.lossScale = {scale.initial(), scale.growth_interval(), scale.factor()};

@@ -85,7 +85,15 @@ bool Evaluation::isWholeTotal(const Value &value) {
                       [&](uint32_t start) { return ranks.asConstant(start) == 0; });
 }
 
+/// A narrow total is widened before each addition, and the sum is rounded.
 std::optional<uint32_t> Evaluation::addToTotal(Operation *op, ArrayRef<uint32_t> operands) {
+  bool isBefore = values[operands[0]].total && values[operands[0]].term == kUnknown;
+  if (isa<arith::ExtFOp>(op) && isBefore) {
+    return operands[0];
+  }
+  if (isa<arith::TruncFOp>(op) && !isBefore) {
+    return round(op, values[operands[0]]);
+  }
   bool isMax = isa<arith::MaximumFOp>(op);
   if (!isMax && !isa<arith::AddFOp>(op)) {
     return std::nullopt;

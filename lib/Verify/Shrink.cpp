@@ -477,6 +477,7 @@ void Shrinker::shrinkRecipe() {
     small.notKept.push_back(
         "rounding to bf16, of activations and between ranks: all is compared in float64");
     to.reduction = desc::Precision::F32;
+    to.gradientAccumulation = desc::Precision::F32;
   }
   set("steps", to.steps, kSteps);
   desc::ScheduleSpec &schedule = to.schedule;

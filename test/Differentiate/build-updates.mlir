@@ -369,3 +369,31 @@ func.func @step() {
   weft.observe "gradient/w", %w : tensor<4x3xf32>
   return
 }
+
+// -----
+
+// Gradients in bf16 are rounded once, before the norm; the norm and the update widen them.
+
+weft.variable parameter @w ["hidden"] : tensor<4xf32>
+weft.variable input @step_number [] : tensor<i64>
+weft.optimizer sgd learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0.0 {gradients_in_bf16}
+
+// CHECK:         arith.truncf
+// CHECK:         weft.observe "gradient/w", %[[G:.*]] : tensor<4xbf16>
+// CHECK:         weft.call @square_norm(%[[G]]) {{.*}} : (tensor<4xbf16>) -> tensor<f32>
+// CHECK:         weft.call @update(%{{.*}}, %{{.*}}, %[[G]]) {{.*}} -> tensor<4xf32>
+func.func @init() {
+  %0 = weft.fill constant 1.0 : tensor<4xf32>
+  weft.assign @w, %0 : tensor<4xf32>
+  return
+}
+func.func @step() {
+  %w = weft.read @w : tensor<4xf32>
+  %0 = weft.map ins(%w : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %b = arith.mulf %a, %a : f32
+    weft.yield %b : f32
+  }
+  weft.observe "gradient/w", %0 : tensor<4xf32>
+  return
+}

@@ -104,6 +104,7 @@ class Case:
     meshes: tuple = ("dp=2", "tp=2", "dp=2,tp=2")  # pins
     attention_biases: bool = True  # of families that have any
     reduction: str = "F32"  # what ranks add up in, with precision BF16
+    gradients: str = "F32"  # of parameters, with precision BF16
     fp8: bool = False  # matmuls of layers multiply FP8 numbers
     delayed: bool = False  # whose scales are those of 3 steps before
     routing: bool = True  # of families with experts: with losses and capacities
@@ -129,6 +130,7 @@ class Case:
         parts += ["documents"] if self.documents else []
         parts += [self.cpu] if self.cpu else []
         parts += ["narrow"] if self.reduction == "BF16" else []
+        parts += ["gradients"] if self.gradients == "BF16" else []
         return "-".join(parts + (["coarse"] if self.coarse else []))
 
     def texts(self):
@@ -311,7 +313,8 @@ initialization {{ standard_deviation: {BOUNDED_DEVIATION if case.bounded else 0.
 def recipe_text(case):
     """The recipe of `case` as a description."""
     epsilon = "epsilon: 1e-6 " if case.precision != "F64" or case.coarse else ""
-    mixed = f"mixed {{ reduction: {case.reduction} }}\n" if case.precision == "BF16" else ""
+    formats = f"reduction: {case.reduction} gradient_accumulation: {case.gradients}"
+    mixed = f"mixed {{ {formats} }}\n" if case.precision == "BF16" else ""
     scaling = "scaling: DELAYED history: 3" if case.delayed else ""
     mixed += f"fp8 {{ {scaling} }}\n" if case.fp8 else ""
     if case.precision == "F16":  # Grows three times in 20 steps.
@@ -477,6 +480,9 @@ def bf16_cases():
     return chosen + [replace(chosen[1], tied=True, meshes=("tp=2", *MASTER_MESHES)),
                      replace(chosen[1], optimizer="muon", meshes=("tp=2", *MASTER_MESHES)),
                      replace(chosen[1], reduction="BF16", meshes=("dp=2", "tp=2", "dp=2,tp=2")),
+                     replace(chosen[1], gradients="BF16",
+                             meshes=("tp=2", "accumulation=2", "dp=2,zero=2,accumulation=2",
+                                     "fsdp=2,accumulation=2", "dp=2,zero=1")),
                      replace(chosen[1], cpu=OLD_CPU, meshes=("dp=3", "tp=3,sp=true", "cp=3:ring"))]
 
 

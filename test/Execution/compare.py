@@ -136,7 +136,7 @@ def drawn(chosen, seed, count):
 
 def check_precision(compiler, case):
     """Compares every mesh of `case` in its low precision with float64 on one rank."""
-    exact_case = replace(case, precision="F64", reduction="F32", coarse=True)
+    exact_case = replace(case, precision="F64", reduction="F32", gradients="F32", coarse=True)
     exact = Once(lambda: compiler.run(compiler.program(exact_case, cases.ONE_RANK), cases.ONE_RANK, name="exact"))
     single = Once(lambda: compiler.run(compiler.program(case, cases.ONE_RANK), cases.ONE_RANK, name="precision"))
     yield "loss falls", lambda: learned(single().losses)

@@ -205,3 +205,41 @@ func.func @step() {
   weft.observe "loss", %2 : tensor<f64>
   return
 }
+
+// -----
+
+// A gradient that the step rounds has a sum of the rounded type; each micro-batch rounds it. A sum that is rounded for
+// something else stays wide.
+
+weft.variable input @x ["batch", "hidden"] : tensor<?x4xf32>
+weft.variable parameter @w ["hidden"] : tensor<4xf32>
+
+// CHECK-LABEL: func.func private @step_micro_batch
+// CHECK-SAME:    %[[SUM:[a-z0-9]+]]: tensor<4xbf16> {weft.may_pend}, %{{.*}}: tensor<4xf32> {weft.may_pend})
+// CHECK:         weft.map ins(%[[SUM]], %{{.*}} : tensor<4xbf16>, tensor<4xf32>){{.*}} -> tensor<4xbf16>
+// CHECK:           %[[WIDE:.*]] = arith.extf
+// CHECK:           %[[NEXT:.*]] = arith.addf %[[WIDE]]
+// CHECK:           arith.truncf %[[NEXT]]
+
+// CHECK-LABEL: func.func @step()
+// CHECK:         weft.fill constant 0.0{{.*}} : tensor<4xbf16>
+// CHECK:         weft.call @step_micro_batch{{.*}} label "micro-batch 1"
+// CHECK:         weft.observe "gradient/w", %{{.*}} : tensor<4xbf16>
+func.func @step() {
+  %x = weft.read @x : tensor<?x4xf32>
+  %0 = weft.contract "bk->k"(%x) : (tensor<?x4xf32>) -> tensor<4xf32>
+  %1 = weft.contract "bk,bk->k"(%x, %x) : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<4xf32>
+  %2 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xbf16> {
+  ^bb0(%a: f32):
+    %b = arith.truncf %a : f32 to bf16
+    weft.yield %b : bf16
+  }
+  %3 = weft.map ins(%1 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xbf16> {
+  ^bb0(%a: f32):
+    %b = arith.truncf %a : f32 to bf16
+    weft.yield %b : bf16
+  }
+  weft.observe "gradient/w", %2 : tensor<4xbf16>
+  weft.observe "squares", %3 : tensor<4xbf16>
+  return
+}

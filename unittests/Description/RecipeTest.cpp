@@ -310,10 +310,15 @@ TEST(Recipe, R13MixedOnlyWithBF16) {
 
 TEST(Recipe, R14MixedFormats) {
   EXPECT_EQ(changed("steps: 100", "steps: 100 precision: BF16 "
-                                  "mixed { master: BF16 accumulation: BF16 reduction: F64 }"),
+                                  "mixed { master: BF16 accumulation: BF16 reduction: F64 "
+                                  "gradient_accumulation: F16 }"),
             "recipe_r14: r:6:36: mixed.master: expected F32, got BF16\n"
             "recipe_r14: r:6:49: mixed.accumulation: expected F32, got BF16\n"
-            "recipe_r14: r:6:68: mixed.reduction: expected F32 or BF16, got F64\n");
+            "recipe_r14: r:6:68: mixed.reduction: expected F32 or BF16, got F64\n"
+            "recipe_r14: r:6:83: mixed.gradient_accumulation: expected F32 or BF16, got F16\n");
+  EXPECT_EQ(
+      changed("steps: 100", "steps: 100 precision: F16 mixed { gradient_accumulation: BF16 }"),
+      "recipe_r14: r:6:35: mixed.gradient_accumulation: expected F32, got BF16\n");
 }
 
 TEST(Recipe, R17LossChunks) {
@@ -331,6 +336,15 @@ TEST(Recipe, Reduction) {
   EXPECT_EQ(reduction("precision: F64"), Precision::F64);
   EXPECT_EQ(reduction("precision: BF16"), Precision::F32);
   EXPECT_EQ(reduction("precision: BF16 mixed { reduction: BF16 }"), Precision::BF16);
+}
+
+TEST(Recipe, Gradients) {
+  auto gradients = [](const std::string &given) {
+    return parseRecipe(with(recipeText, "steps: 100", "steps: 100 " + given))->gradientAccumulation;
+  };
+  EXPECT_EQ(gradients("precision: F64"), Precision::F64);
+  EXPECT_EQ(gradients("precision: BF16"), Precision::F32);
+  EXPECT_EQ(gradients("precision: BF16 mixed { gradient_accumulation: BF16 }"), Precision::BF16);
 }
 
 TEST(Recipe, LearningRate) {

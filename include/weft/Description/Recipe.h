@@ -93,6 +93,8 @@ struct RecipeSpec {
   Precision precision = Precision::F32;
   /// Precision of the terms of sums that ranks exchange: that of sums, or BF16.
   Precision reduction = Precision::F32;
+  /// Precision of parameters' gradients: that of parameters, or BF16.
+  Precision gradientAccumulation = Precision::F32;
   /// Given if and only if `precision` is F16.
   std::optional<LossScaleSpec> lossScale;
   /// If not given, operands of matmuls have `precision`.

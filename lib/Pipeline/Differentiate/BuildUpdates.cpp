@@ -46,6 +46,7 @@ public:
 
 private:
   LogicalResult collect();
+  void roundGradients();
   void createStates(Trained &trained);
   Value read(StringRef variable);
   Value squareNorm();
@@ -118,6 +119,19 @@ LogicalResult UpdateBuilder::collect() {
     groups[labels.lookup(name)].push_back({variable, observe.getValue(), {}, Value()});
   }
   return success();
+}
+
+/// Rounds what @step observes as gradients; updates then read the rounded ones.
+void UpdateBuilder::roundGradients() {
+  for (ObserveOp observe : block.getOps<ObserveOp>()) {
+    if (observe.getName().starts_with("gradient/")) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(observe);
+      Value gradient = observe.getValue();
+      observe.getValueMutable().set(
+          createCast(builder, gradient.getLoc(), gradient, builder.getBF16Type()));
+    }
+  }
 }
 
 Value UpdateBuilder::read(StringRef variable) {
@@ -368,6 +382,9 @@ void UpdateBuilder::endJoint(StringRef label, ArrayRef<Trained *> group) {
 }
 
 LogicalResult UpdateBuilder::build() {
+  if (optimizer.getGradientsInBf16()) {
+    roundGradients();
+  }
   if (failed(collect())) {
     return failure();
   }

@@ -71,5 +71,6 @@ void weft::declareOptimizer(ModelBuilder &builder) {
       number(numbers.otherRate), decayOf(recipe.schedule), recipe.schedule.warmupSteps,
       recipe.steps, number(recipe.schedule.finalLearningRateFraction), number(scale.initial),
       scale.growthInterval, number(scale.factor),
-      numbers.kind == OptimizerKind::Muon && recipe.precision == desc::Precision::BF16);
+      numbers.kind == OptimizerKind::Muon && recipe.precision == desc::Precision::BF16,
+      recipe.gradientAccumulation == desc::Precision::BF16);
 }

@@ -165,6 +165,9 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
         return failure();
       }
       if (const desc::ShardingSpec *terms = desc::entryFor(spec.homes, name, "terms")) {
+        if (failed(checkTerms(sum, *terms))) {
+          return failure();
+        }
         NamedAttribute all(StringAttr::get(&getContext(), "all"),
                            toAxesAttr(&getContext(), terms->axes));
         home->pins.push_back(DictionaryAttr::get(&getContext(), all));
@@ -174,6 +177,21 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       sum.function.setResultAttr(sum.result, kPinsAttrName, pins);
     }
     return success();
+  }
+
+  /// A narrow sum has no partials, which would be rounded before they are reduced.
+  static LogicalResult checkTerms(GradientSum &sum, const desc::ShardingSpec &terms) {
+    Type type = sum.function.getArgumentTypes()[sum.argument];
+    if (terms.axes.empty() || canPend(type)) {
+      return success();
+    }
+    InFlightDiagnostic error =
+        sum.variable.emitError("apply-plan: 'gradient/")
+        << sum.variable.getSymName() << "': expected no partial sums over micro-batches of "
+        << getElementTypeOrSelf(type)
+        << ", use zero=2, zero=3, or gradient_accumulation: F32 in the recipe";
+    error.attachNote() << "by " << desc::describeEntry(terms);
+    return failure();
   }
 
   /// The constraint is the value that is held: it may be gathered from the copies of shards.

@@ -23,6 +23,12 @@ Value lookThroughReshards(Value value) {
   return value;
 }
 
+/// Returns the value before reshards and casts.
+Value lookThroughReshardsAndCasts(Value value) {
+  Value before = lookThroughCast(lookThroughReshards(value));
+  return before == value ? value : lookThroughReshardsAndCasts(before);
+}
+
 /// Returns true if `op` computes the new value of `variable`.
 bool updates(Operation *op, VariableOp variable) {
   return llvm::any_of(op->getResults(), [&](Value result) {
@@ -113,8 +119,7 @@ SmallVector<GradientSum> findGradientSums(ModuleOp module) {
   SymbolTable symbols(module);
   module.walk([&](ObserveOp observe) {
     StringRef name = observe.getName();
-    Value value = lookThroughReshards(observe.getValue());
-    value = lookThroughReshards(lookThroughCast(value));
+    Value value = lookThroughReshardsAndCasts(observe.getValue());
     auto call = value.getDefiningOp<CallOp>();
     if (!name.consume_front("gradient/") || !call) {
       return;

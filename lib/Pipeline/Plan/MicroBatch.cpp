@@ -28,6 +28,37 @@ Value createZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
   return FillOp::create(builder, loc, type, 0.0);
 }
 
+/// Creates the sum of `sum` and `value`, of the type of `sum`.
+Value createNextSum(OpBuilder &builder, Location loc, Value sum, Value value) {
+  Type element = getElementTypeOrSelf(sum);
+  auto body = [&](OpBuilder &inner, Location at, ValueRange in) {
+    return SmallVector<Value>{castScalar(inner, at, addScalars(inner, at, in[0], in[1]), element)};
+  };
+  return createMap(builder, loc, sum.getType(), {sum, value}, body).getResult(0);
+}
+
+/// Returns the type to which the step rounds the gradient `value` of a parameter, if nothing
+/// else reads `value`; else null.
+Type roundedTypeOf(Value value) {
+  auto isObserved = [](Operation *user) {
+    auto observe = dyn_cast<ObserveOp>(user);
+    return observe && observe.getName().starts_with("gradient/");
+  };
+  auto map = value.hasOneUse() ? dyn_cast<MapOp>(*value.user_begin()) : MapOp();
+  bool isRounding = map && isCast(map) && isNarrow(map.getOutputType().getElementType());
+  return isRounding && llvm::any_of(map->getUsers(), isObserved)
+             ? map.getOutputType().getElementType()
+             : Type();
+}
+
+/// Returns the type of the sum of values like `value`: as wide as sums are computed, except where
+/// the step rounds the sum.
+RankedTensorType sumTypeOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Type rounded = roundedTypeOf(value);
+  return type.clone(rounded ? rounded : wideTypeOf(type.getElementType()));
+}
+
 /// Creates the greater of two values; NaN if one of them is NaN.
 Value createGreater(OpBuilder &builder, Location loc, Value first, Value second) {
   auto body = [](OpBuilder &inner, Location at, ValueRange in) {
@@ -49,14 +80,10 @@ void markResultMayPend(func::FuncOp function, unsigned result) {
 // Sums
 //===----------------------------------------------------------------------===//
 
-RankedTensorType SumFunctions::typeOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.clone(wideTypeOf(type.getElementType()));
-}
-
-func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, Value like, Location loc) {
-  auto type = FunctionType::get(like.getContext(), arguments, typeOf(like));
-  auto function = func::FuncOp::create(loc, name, type);
+func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, RankedTensorType type,
+                                 Location loc) {
+  auto function =
+      func::FuncOp::create(loc, name, FunctionType::get(type.getContext(), arguments, type));
   function.setPrivate();
   for (unsigned number = 0; number < arguments.size(); ++number) {
     markMayPend(function, number);
@@ -65,31 +92,34 @@ func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, Value like
   Block *body = function.addEntryBlock();
   symbols.insert(function);
   auto builder = OpBuilder::atBlockBegin(body);
-  Value result = arguments.empty() ? createZeros(builder, loc, typeOf(like))
-                                   : createSum(builder, loc, body->getArguments());
+  Value result = arguments.empty()
+                     ? createZeros(builder, loc, type)
+                     : createNextSum(builder, loc, body->getArgument(0), body->getArgument(1));
   func::ReturnOp::create(builder, loc, result);
   return function;
 }
 
-const SumFunctions::Pair &SumFunctions::find(CallOp producer, OpResult value) {
-  auto [known, isNew] = pairs.try_emplace({producer.getCallee().str(), value.getResultNumber()});
+const SumFunctions::Pair &SumFunctions::find(CallOp producer, OpResult value,
+                                             RankedTensorType type) {
+  auto [known, isNew] = pairs.try_emplace(
+      {producer.getCallee().str(), value.getResultNumber(), isNarrow(type.getElementType())});
   if (isNew) {
     auto callee = symbols.lookup<func::FuncOp>(producer.getCallee());
     // Not the value's location, which is in one layer.
     Location loc = callee.getLoc();
-    known->second.start = build("sum_start", {}, value, loc);
-    known->second.next = build("sum_next", {typeOf(value), value.getType()}, value, loc);
+    known->second.start = build("sum_start", {}, type, loc);
+    known->second.next = build("sum_next", {type, value.getType()}, type, loc);
     markResultMayPend(callee, value.getResultNumber());
   }
   return known->second;
 }
 
-Value SumFunctions::createStart(OpBuilder &builder, Value value) {
+Value SumFunctions::createStart(OpBuilder &builder, Value value, RankedTensorType type) {
   CallOp producer = producerOf(value);
   if (!producer) {
-    return createZeros(builder, value.getLoc(), typeOf(value));
+    return createZeros(builder, value.getLoc(), type);
   }
-  func::FuncOp start = find(producer, cast<OpResult>(value)).start;
+  func::FuncOp start = find(producer, cast<OpResult>(value), type).start;
   return CallOp::create(builder, value.getLoc(), start.getResultTypes(), start.getSymName(),
                         producer.getLabel(), ValueRange())
       .getResult(0);
@@ -98,9 +128,10 @@ Value SumFunctions::createStart(OpBuilder &builder, Value value) {
 Value SumFunctions::createNext(OpBuilder &builder, Value sum, Value value) {
   CallOp producer = producerOf(value);
   if (!producer) {
-    return createSum(builder, value.getLoc(), {sum, value});
+    return createNextSum(builder, value.getLoc(), sum, value);
   }
-  func::FuncOp next = find(producer, cast<OpResult>(value)).next;
+  auto type = cast<RankedTensorType>(sum.getType());
+  func::FuncOp next = find(producer, cast<OpResult>(value), type).next;
   return CallOp::create(builder, value.getLoc(), next.getResultTypes(), next.getSymName(),
                         producer.getLabel(), ValueRange{sum, value})
       .getResult(0);
@@ -134,7 +165,7 @@ private:
   void findGiven();
   void findHeld();
   bool isSum(Value value) const { return roles.of(value) == BatchRole::Sum; }
-  Value createStart(OpBuilder &builder, Value value);
+  Value createStart(OpBuilder &builder, Value value, Type type);
   Value createNext(OpBuilder &builder, Value before, Value value);
   void buildFunction();
   void copyFree(Value value, OpBuilder &builder, IRMapping &copies);
@@ -185,7 +216,7 @@ void MicroBatchBuilder::findGiven() {
             return !members.contains(user);
           })) {
         given.push_back(result);
-        types.push_back(isSum(result) ? SumFunctions::typeOf(result) : result.getType());
+        types.push_back(isSum(result) ? sumTypeOf(result) : result.getType());
       }
     }
   }
@@ -204,11 +235,11 @@ void MicroBatchBuilder::findHeld() {
 
 /// Creates the result of no micro-batches. Results that are no sums are maxima, or equal for all
 /// micro-batches.
-Value MicroBatchBuilder::createStart(OpBuilder &builder, Value value) {
-  return isSum(value)
-             ? sums.createStart(builder, value)
-             : FillOp::create(builder, value.getLoc(), cast<RankedTensorType>(value.getType()),
-                              -std::numeric_limits<double>::infinity());
+Value MicroBatchBuilder::createStart(OpBuilder &builder, Value value, Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return isSum(value) ? sums.createStart(builder, value, tensor)
+                      : FillOp::create(builder, value.getLoc(), tensor,
+                                       -std::numeric_limits<double>::infinity());
 }
 
 Value MicroBatchBuilder::createNext(OpBuilder &builder, Value before, Value value) {
@@ -297,8 +328,8 @@ void MicroBatchBuilder::callFunction() {
     copyFree(value, builder, copies);
   }
   SmallVector<Value> all;
-  for (Value value : given) {
-    all.push_back(createStart(builder, value));
+  for (auto [value, type] : llvm::zip(given, types)) {
+    all.push_back(createStart(builder, value, type));
   }
   for (int64_t part = 0; part < count; ++part) {
     SmallVector<Value> operands = {arith::ConstantIndexOp::create(builder, loc, part)};

@@ -15,6 +15,7 @@
 #include "BatchRoles.h"
 
 #include <map>
+#include <tuple>
 
 namespace weft {
 
@@ -24,24 +25,22 @@ class SumFunctions {
 public:
   explicit SumFunctions(mlir::ModuleOp module) : symbols(module) {}
 
-  /// Returns the type of the sum of values like `value`, which is as wide as sums are computed.
-  static mlir::RankedTensorType typeOf(mlir::Value value);
-
-  /// Creates a sum of no values, for values like `value`.
-  mlir::Value createStart(mlir::OpBuilder &builder, mlir::Value value);
-  /// Creates the sum of `sum` and `value`.
+  /// Creates a sum of type `type` of no values, for values like `value`.
+  mlir::Value createStart(mlir::OpBuilder &builder, mlir::Value value, mlir::RankedTensorType type);
+  /// Creates the sum of `sum` and `value`, of the type of `sum`.
   mlir::Value createNext(mlir::OpBuilder &builder, mlir::Value sum, mlir::Value value);
 
 private:
   struct Pair {
     mlir::func::FuncOp start, next;
   };
-  const Pair &find(CallOp producer, mlir::OpResult value);
-  mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments, mlir::Value like,
-                           mlir::Location loc);
+  const Pair &find(CallOp producer, mlir::OpResult value, mlir::RankedTensorType type);
+  mlir::func::FuncOp build(llvm::StringRef name, mlir::TypeRange arguments,
+                           mlir::RankedTensorType type, mlir::Location loc);
 
   mlir::SymbolTable symbols;
-  std::map<std::pair<std::string, unsigned>, Pair> pairs;
+  /// By callee, number of the result, and whether the sum is narrow.
+  std::map<std::tuple<std::string, unsigned, bool>, Pair> pairs;
 };
 
 /// Moves the ops of `root` that depend on samples into a private function of one micro-batch, and

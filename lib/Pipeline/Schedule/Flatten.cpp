@@ -10,6 +10,7 @@
 #include "OpKinds.h"
 #include "Placement.h"
 #include "ProgramTables.h"
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Schedule/Lifetimes.h"
 #include "weft/Schedule/Proof.h"
@@ -66,6 +67,7 @@ private:
   void addWorkspace(uint64_t bytes, rt::Instruction &instruction);
   void arrangeMatmul(const FlatOp &op, bool isSwapped, rt::Instruction &instruction);
   void markCopies();
+  bool rounds(const FlatOp &op) const;
   void markGradients();
 
   const FlatSection &section;
@@ -231,14 +233,23 @@ void SectionWriter::markCopies() {
   }
 }
 
-/// A gradient is what is observed as one, what that is moved from, and the sum so far that a matmul
-/// adds it to.
+/// Returns true if `op` computes narrow values of one wide value alone.
+bool SectionWriter::rounds(const FlatOp &op) const {
+  auto operands = section.operandsOf(op), results = section.resultsOf(op);
+  auto elementOf = [&](uint32_t value) { return getElementTypeOrSelf(section.values[value].type); };
+  return isa<LaunchOp>(op.op) && operands.size() == 1 && elementOf(operands[0]).isF32() &&
+         llvm::all_of(results, [&](uint32_t result) { return isNarrow(elementOf(result)); });
+}
+
+/// A gradient is what is observed as one, what that is moved or rounded from, and the sum so far
+/// that a matmul adds it to.
 void SectionWriter::markGradients() {
   std::vector<bool> isGradient(section.values.size(), false);
   for (const FlatOp &op : llvm::reverse(section.ops)) {
     auto observe = dyn_cast<ObserveOp>(op.op);
     auto isKnown = [&](uint32_t value) -> bool { return isGradient[value]; };
-    bool gives = tables.moves(op.op) && llvm::any_of(section.resultsOf(op), isKnown);
+    bool gives =
+        (tables.moves(op.op) || rounds(op)) && llvm::any_of(section.resultsOf(op), isKnown);
     if (gives || (observe && observe.getName().starts_with("gradient/"))) {
       for (uint32_t operand : section.operandsOf(op)) {
         isGradient[operand] = !section.values[operand].type.isIndex();

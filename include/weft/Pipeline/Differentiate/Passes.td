@@ -92,7 +92,8 @@ def BuildUpdatesPass : Pass<"build-updates", "::mlir::ModuleOp"> {
     Before: `@step` observes gradients, and the module has a `weft.optimizer`. After: the step
     also computes and observes the global norm of the gradients, computes the learning rate, and
     assigns new values to parameters and optimizer states. The states are variables that `@init`
-    sets to zero. The `weft.optimizer` is gone. One function updates all parameters of a call of a
+    sets to zero. The `weft.optimizer` is gone. With `gradients_in_bf16` the step rounds each gradient
+    before it is observed. One function updates all parameters of a call of a
     layer, and layers of the same kind share it.
 
     ```mlir

@@ -17,10 +17,11 @@ def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::Modul
     `accumulation` micro-batches. The ops of a public function that depend on samples move into a
     private function, which the public one calls for each micro-batch with the sums so far. The
     first dimension of an input counts micro-batches, and ops that number samples have the number
-    of their micro-batch. Sums may be pending from one micro-batch to the next. Of maxima over
-    samples (`weft.amax`) the maximum is kept. Narrow values that do not depend on samples, such as
-    weights rounded to bf16, are computed once and passed to all micro-batches; other such values
-    are computed by each.
+    of their micro-batch. Sums may be pending from one micro-batch to the next; they are wide, but
+    the sum of a gradient that the step rounds has the rounded type. Of maxima over samples
+    (`weft.amax`) the maximum is kept. Narrow values that do not depend on samples, such as weights
+    rounded to bf16, are computed once and passed to all micro-batches; other such values are
+    computed by each.
 
     A function that does not depend on samples stays as it is. Fails where a sample's values depend
     on other samples, as in a norm over the batch, and where a result is neither a sum nor a maximum

@@ -33,9 +33,10 @@ def Weft_OptimizerOp : Weft_Op<"optimizer"> {
     of `docs/Numerics.md`. `clip` is the global gradient norm to clip to, 0 for none. Muon updates
     parameters that are matrices by `momentum`, `nesterov`, `iterations` and `scale`, and the others
     like AdamW, at `other_rate` times the learning rate; with `iterates_in_bf16` its matmuls are
-    those of bf16. `loss_scale` is the factor on the loss in
-    the first step, 0 for no scaling. After `scale_interval` steps in a row without a skip (0:
-    never) it is multiplied by `scale_factor`; a skipped step divides it by `scale_factor`.
+    those of bf16. With `gradients_in_bf16` each gradient is rounded to bf16 before anything else.
+    `loss_scale` is the factor on the loss in the first step, 0 for no scaling. After
+    `scale_interval` steps in a row without a skip (0: never) it is multiplied by `scale_factor`; a
+    skipped step divides it by `scale_factor`.
 
     **Constraints:**
     - optimizer_c1: rates and decays are not negative, beta1, beta2 and momentum lie in [0, 1).
@@ -54,7 +55,8 @@ def Weft_OptimizerOp : Weft_Op<"optimizer"> {
       Weft_DecayKindAttr:$decay, I64Attr:$warmup_steps, I64Attr:$total_steps,
       F64Attr:$final_fraction, DefaultValuedAttr<F64Attr, "0.0">:$loss_scale,
       DefaultValuedAttr<I64Attr, "0">:$scale_interval,
-      DefaultValuedAttr<F64Attr, "2.0">:$scale_factor, UnitAttr:$iterates_in_bf16);
+      DefaultValuedAttr<F64Attr, "2.0">:$scale_factor, UnitAttr:$iterates_in_bf16,
+      UnitAttr:$gradients_in_bf16);
   let assemblyFormat = [{
     `` $kind `learning_rate` $learning_rate `decay` `` $decay `warmup` $warmup_steps
     `steps` $total_steps `final` $final_fraction attr-dict
