@@ -78,6 +78,7 @@ const ChainBounds::Ways *ChainBounds::waysOf(uint32_t number, const Places *from
   }
   ways.rows = from->all.size();
   ways.columns = (columns.size() + kLanes - 1) / kLanes * kLanes;
+  ways.seconds.reserve(ways.rows * ways.columns);
   for (uint32_t row : from->all) {
     for (uint32_t column : columns) {
       ways.seconds.push_back(turned ? table.seconds[column * table.columns + row]

@@ -45,13 +45,28 @@ LayoutSpace::LayoutSpace(std::vector<int64_t> meshSizes, uint32_t rank)
   firstEdge.push_back(uint32_t(edges.size()));
 }
 
-void LayoutSpace::addLayout(const Layout &layout) {
-  if (numbers.try_emplace(layout, size()).second) {
+size_t LayoutSpace::Hash::operator()(const Layout &layout) const {
+  size_t hash = 0;
+  auto add = [&](const Axes &axes) {
+    for (uint32_t axis : axes) {
+      hash = (hash ^ (axis + 1)) * 0x9e3779b97f4a7c15;
+    }
+    hash = (hash ^ (hash >> 29)) * 0xbf58476d1ce4e5b9; // Where the dimension ends.
+  };
+  std::for_each(layout.dims.begin(), layout.dims.end(), add);
+  add(layout.unreduced);
+  return hash;
+}
+
+uint32_t LayoutSpace::addLayout(const Layout &layout) {
+  auto [known, isNew] = numbers.try_emplace(layout, size());
+  if (isNew) {
     layouts.push_back(layout);
     for (const Axes &axes : layout.dims) {
       cuts.push_back(ranksOver(mesh, axes));
     }
   }
+  return known->second;
 }
 
 void LayoutSpace::addEdges(uint32_t from) {
@@ -62,12 +77,12 @@ void LayoutSpace::addEdges(uint32_t from) {
   firstEdge.push_back(uint32_t(edges.size()));
   Layout layout = layouts[from];
   ReshardSteps::anywhere(any).forEach(layout, [&](const Step &step) {
-    addLayout(step.to);
+    uint32_t to = addLayout(step.to);
     auto [group, isNew] = groupNumbers.try_emplace(step.axes, uint16_t(groups.size()));
     if (isNew) {
       groups.push_back(step.axes);
     }
-    edges.push_back({numbers.at(step.to), step.kind, group->second});
+    edges.push_back({to, step.kind, group->second});
   });
 }
 
@@ -96,20 +111,23 @@ bool LayoutSpace::divides(uint32_t number, const std::vector<int64_t> &shape) co
   return true;
 }
 
-/// Returns the price of each edge; infinity if a layout does not divide a tensor of this shape.
-std::vector<double> LayoutSpace::priced(const ReshardProblem &problem, const Price &price) const {
+/// Returns the steps between layouts that divide a tensor of this shape.
+LayoutSpace::PricedSteps LayoutSpace::priced(const ReshardProblem &problem,
+                                             const Price &price) const {
   double elements = 1;
   for (int64_t size : problem.shape) {
     elements *= double(size);
   }
   std::vector<bool> exists;
+  exists.reserve(size());
   for (uint32_t number = 0; number < size(); ++number) {
     exists.push_back(divides(number, problem.shape));
   }
   std::map<std::tuple<StepKind, uint16_t, int64_t>, double> known;
-  std::vector<double> prices(edges.size(), kNoWay);
+  PricedSteps priced;
   for (uint32_t from = 0; from < size(); ++from) {
     int64_t parts = shards(from);
+    priced.first.push_back(priced.steps.size());
     for (uint32_t at = firstEdge[from]; at < firstEdge[from + 1]; ++at) {
       const Edge &edge = edges[at];
       bool allowed = problem.scatters || edge.kind != StepKind::ReduceScatter;
@@ -121,18 +139,19 @@ std::vector<double> LayoutSpace::priced(const ReshardProblem &problem, const Pri
         double bytes = reduces(edge.kind) ? problem.reducedBytes : problem.elementBytes;
         entry->second = price(edge.kind, groups[edge.group], elements / double(parts) * bytes);
       }
-      prices[at] = entry->second;
+      priced.steps.push_back({entry->second, edge.to});
     }
+    std::sort(priced.steps.begin() + ptrdiff_t(priced.first.back()), priced.steps.end());
   }
-  return prices;
+  priced.first.push_back(priced.steps.size());
+  return priced;
 }
 
 /// Finds shortest paths by Dijkstra's algorithm.
-std::vector<double> LayoutSpace::costsFrom(uint32_t from, const std::vector<double> &prices) const {
+std::vector<double> LayoutSpace::costsFrom(uint32_t from, const PricedSteps &priced) const {
   std::vector<double> costs(size(), kNoWay);
   costs[from] = 0;
-  using Open = std::pair<double, uint32_t>;
-  std::priority_queue<Open, std::vector<Open>, std::greater<>> open;
+  std::priority_queue<PricedStep, std::vector<PricedStep>, std::greater<>> open;
   open.push({0, from});
   while (!open.empty()) {
     auto [cost, at] = open.top();
@@ -140,15 +159,95 @@ std::vector<double> LayoutSpace::costsFrom(uint32_t from, const std::vector<doub
     if (cost > costs[at]) {
       continue;
     }
-    for (uint32_t edge = firstEdge[at]; edge < firstEdge[at + 1]; ++edge) {
-      double sum = cost + prices[edge];
-      if (sum < costs[edges[edge].to]) {
-        costs[edges[edge].to] = sum;
-        open.push({sum, edges[edge].to});
+    for (size_t step = priced.first[at]; step < priced.first[at + 1]; ++step) {
+      auto [price, to] = priced.steps[step];
+      double sum = cost + price;
+      if (sum < costs[to]) {
+        costs[to] = sum;
+        open.push({sum, to});
       }
     }
   }
   return costs;
+}
+
+/// Returns the number of each layout after its axes are renamed by `names`.
+std::vector<uint32_t> LayoutSpace::renamed(const Axes &names) const {
+  std::vector<uint32_t> after;
+  after.reserve(size());
+  for (Layout layout : layouts) {
+    auto rename = [&](Axes &axes) {
+      std::for_each(axes.begin(), axes.end(), [&](uint32_t &axis) { axis = names[axis]; });
+    };
+    std::for_each(layout.dims.begin(), layout.dims.end(), rename);
+    rename(layout.unreduced);
+    std::sort(layout.unreduced.begin(), layout.unreduced.end());
+    after.push_back(numbers.at(layout));
+  }
+  return after;
+}
+
+/// Returns true if every step costs as much after the two axes change their names.
+bool LayoutSpace::areAlike(uint32_t axis, uint32_t other, const PricedSteps &priced) const {
+  if (mesh[axis] != mesh[other]) {
+    return false;
+  }
+  Axes names(mesh.size());
+  std::iota(names.begin(), names.end(), 0);
+  std::swap(names[axis], names[other]);
+  std::vector<uint32_t> after = renamed(names);
+  std::vector<PricedStep> steps;
+  for (uint32_t from = 0; from < size(); ++from) {
+    steps.clear();
+    for (size_t step = priced.first[from]; step < priced.first[from + 1]; ++step) {
+      steps.push_back({priced.steps[step].first, after[priced.steps[step].second]});
+    }
+    std::sort(steps.begin(), steps.end());
+    auto begin = priced.steps.begin();
+    if (!std::equal(steps.begin(), steps.end(), begin + ptrdiff_t(priced.first[after[from]]),
+                    begin + ptrdiff_t(priced.first[after[from] + 1]))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Returns, for each axis, the first axis that is like it.
+Axes LayoutSpace::alike(const PricedSteps &priced) const {
+  Axes firsts;
+  for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
+    uint32_t first = 0;
+    while (first < axis && (firsts[first] != first || !areAlike(first, axis, priced))) {
+      ++first;
+    }
+    firsts.push_back(first);
+  }
+  return firsts;
+}
+
+/// Returns new names for all axes, among those that are alike, by which these ascend in the layout:
+/// layouts that differ by such names only become the same layout.
+Axes LayoutSpace::namesOf(const Layout &layout, const Axes &alike) const {
+  Axes order;
+  for (const Axes &axes : layout.dims) {
+    order.insert(order.end(), axes.begin(), axes.end());
+  }
+  order.insert(order.end(), layout.unreduced.begin(), layout.unreduced.end());
+  for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
+    if (std::find(order.begin(), order.end(), axis) == order.end()) {
+      order.push_back(axis);
+    }
+  }
+  Axes names(mesh.size()), next = alike;
+  for (uint32_t axis : order) {
+    uint32_t &name = next[alike[axis]];
+    names[axis] = name;
+    // The next axis that is alike, if there is one.
+    do {
+      ++name;
+    } while (name < mesh.size() && alike[name] != alike[axis]);
+  }
+  return names;
 }
 
 /// Returns the last steps to the pending layouts of `to`, each over some of their axes at once. The
@@ -180,23 +279,42 @@ std::vector<LayoutSpace::Becoming> LayoutSpace::becomings(const ReshardProblem &
 std::vector<double> LayoutSpace::costs(const ReshardProblem &problem, bool canPend,
                                        const std::vector<uint32_t> &from,
                                        const std::vector<uint32_t> &to, const Price &price) const {
-  std::vector<double> prices = priced(problem, price), table;
+  const PricedSteps steps = priced(problem, price);
   std::vector<Becoming> last;
   if (canPend) {
     last = becomings(problem, to, price);
   }
-  table.reserve(from.size() * to.size());
-  for (uint32_t row : from) {
-    bool exists = divides(row, problem.shape) && (canPend || !isPending(row));
-    std::vector<double> costs =
-        exists ? costsFrom(row, prices) : std::vector<double>(size(), kNoWay);
-    size_t begin = table.size();
-    for (uint32_t column : to) {
-      table.push_back(costs[column]);
+  // Layouts that differ only by the names of axes that are alike have the same costs, to layouts
+  // that are renamed in the same way.
+  struct Row {
+    size_t number;
+    const std::vector<uint32_t> *after;
+  };
+  const Axes same = alike(steps);
+  std::map<Axes, std::vector<uint32_t>> renamings;
+  std::map<uint32_t, std::vector<Row>> rowsLike;
+  for (size_t row = 0; row < from.size(); ++row) {
+    if (divides(from[row], problem.shape) && (canPend || !isPending(from[row]))) {
+      Axes names = namesOf(layouts[from[row]], same);
+      auto [known, isNew] = renamings.try_emplace(names);
+      if (isNew) {
+        known->second = renamed(names);
+      }
+      rowsLike[known->second[from[row]]].push_back({row, &known->second});
     }
-    for (const Becoming &each : last) {
-      double &cost = table[begin + each.column];
-      cost = std::min(cost, costs[each.before] + each.cost);
+  }
+  std::vector<double> table(from.size() * to.size(), kNoWay);
+  for (const auto &[first, rows] : rowsLike) {
+    const std::vector<double> costs = costsFrom(first, steps);
+    for (const Row &row : rows) {
+      double *cells = table.data() + row.number * to.size();
+      for (size_t column = 0; column < to.size(); ++column) {
+        cells[column] = costs[(*row.after)[to[column]]];
+      }
+      for (const Becoming &each : last) {
+        double sum = costs[(*row.after)[each.before]] + each.cost;
+        cells[each.column] = std::min(cells[each.column], sum);
+      }
     }
   }
   return table;

@@ -119,7 +119,7 @@ private:
   void readRow(Table &table) {
     uint32_t columns = 0;
     for (; lines.hasMore(); ++columns) {
-      table.seconds.push_back(lines.number());
+      table.seconds.append(lines.number());
     }
     if (table.rows == 0) {
       table.columns = columns;
@@ -151,6 +151,7 @@ template <typename Items> std::vector<std::string> referencesTo(const Items &ite
     ++count[thing.name];
   }
   std::vector<std::string> references;
+  references.reserve(items.size());
   for (const auto &thing : items) {
     references.push_back(count[thing.name] == 1 ? quoted(thing.name)
                                                 : "#" + std::to_string(references.size()));

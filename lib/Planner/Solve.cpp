@@ -240,7 +240,7 @@ private:
                  [](const Option &option) { return option.seconds; });
     }
     for (const Edge &edge : problem.edges) {
-      const std::vector<double> &table = problem.tables[edge.table].seconds;
+      const SharedNumbers &table = problem.tables[edge.table].seconds;
       addLargest(edge.times, table.begin(), table.end(), [](double seconds) { return seconds; });
     }
     return sum;

@@ -15,14 +15,16 @@ namespace weft::planner {
 /// Lets no way by a third be shorter, if rows and columns can be the same.
 static void shorten(Table &table) {
   table.isShortest = table.rows == table.columns;
+  std::vector<double> seconds(table.seconds.begin(), table.seconds.end());
   for (uint32_t b = 0; table.isShortest && b < table.rows; ++b) {
     for (uint32_t a = 0; a < table.rows; ++a) {
       for (uint32_t c = 0; c < table.rows; ++c) {
-        double &way = table.seconds[a * table.rows + c];
-        way = std::min(way, table.seconds[a * table.rows + b] + table.seconds[b * table.rows + c]);
+        double &way = seconds[a * table.rows + c];
+        way = std::min(way, seconds[a * table.rows + b] + seconds[b * table.rows + c]);
       }
     }
   }
+  table.seconds = std::move(seconds);
 }
 
 Problem makeProblem(uint32_t seed, uint32_t nodes, uint32_t options, double density, bool ties) {
@@ -49,7 +51,7 @@ Problem makeProblem(uint32_t seed, uint32_t nodes, uint32_t options, double dens
       uint32_t rows = 1 + uint32_t(random() % options), columns = 1 + uint32_t(random() % options);
       Table table{"t", rows, columns, {}};
       for (uint32_t i = 0; i < rows * columns; ++i) {
-        table.seconds.push_back(chance(0.1) ? kInfinity : number(5));
+        table.seconds.append(chance(0.1) ? kInfinity : number(5));
       }
       shorten(table);
       Edge edge{a, b, uint32_t(problem.tables.size()), {}, {}, 1 + double(random() % 3)};

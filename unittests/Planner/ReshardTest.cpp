@@ -225,6 +225,7 @@ void checkPairs(const Exhaustive &all, size_t stride) {
   size_t count = all.layouts.size();
   LayoutSpace space(all.mesh, 2);
   std::vector<uint32_t> numbers;
+  numbers.reserve(count);
   for (const Layout &layout : all.layouts) {
     numbers.push_back(space.numberOf(layout));
   }
@@ -295,6 +296,15 @@ TEST(Reshard, PairsOnThreeAxesAreRightAndSendTheLeast) {
   checkPairs(Exhaustive({2, 2, 2}, {8, 4}), 31);
 }
 
+/// Of three equal axes only the last two are alike.
+TEST(Reshard, PairsOnASlowAxisAndTwoFastAxesOfTheSameSizeAreRightAndCostTheLeast) {
+  checkPairs(Exhaustive({2, 2, 2}, {8, 4},
+                        [](const Axes &axes) {
+                          return std::find(axes.begin(), axes.end(), 0u) != axes.end() ? 20. : 1.;
+                        }),
+             31);
+}
+
 ReshardProblem matrix(std::vector<int64_t> mesh, Layout from, Layout to) {
   ReshardProblem problem;
   problem.mesh = std::move(mesh);
@@ -311,6 +321,7 @@ std::vector<Step> cheapestStepsOf(const ReshardProblem &problem, const Price &pr
 
 std::vector<StepKind> kinds(const std::vector<Step> &steps) {
   std::vector<StepKind> kinds;
+  kinds.reserve(steps.size());
   for (const Step &step : steps) {
     kinds.push_back(step.kind);
   }

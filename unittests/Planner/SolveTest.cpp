@@ -181,7 +181,7 @@ Problem makeChain(uint32_t nodes) {
   Problem problem;
   problem.tables = {{"differ", 8, 8, {}}};
   for (uint32_t pair = 0; pair < 64; ++pair) {
-    problem.tables[0].seconds.push_back(pair / 8 == pair % 8 ? 0 : 3);
+    problem.tables[0].seconds.append(pair / 8 == pair % 8 ? 0 : 3);
   }
   const std::vector<uint32_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
   for (uint32_t node = 0; node < nodes; ++node) {
@@ -277,8 +277,8 @@ TEST(Problem, NamesWhatIsWrong) {
   using Faults = std::vector<std::string>;
   EXPECT_EQ(faultsOf(problem),
             (Faults{"'x' has no options",
-                    "'y' as 'a': expected numbers of at least 0, got -1.000000 seconds and "
-                    "0.000000 bytes",
+                    ("'y' as 'a': expected numbers of at least 0, got -1.000000 seconds and "
+                     "0.000000 bytes"),
                     "table 't': expected 1 x 1 numbers of at least 0",
                     "table 'w': there is a shorter way by a third",
                     "edge 0 joins 0 and 0, expected two of 3 nodes",

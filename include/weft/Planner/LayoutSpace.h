@@ -14,6 +14,11 @@
 // that cut the same dimension stand in the order of the mesh. A path may lead through layouts
 // with other orders. These have numbers of their own, as a plan may pin them.
 //
+// Axes of equal size are alike if no step's price tells them apart, as those within a node. A
+// path keeps its cost if such axes change their names, so that one search from
+//
+//      [{"a"}, {"b"}]   serves   [{"b"}, {"a"}]   and   [{"a"}, {"c"}]   and so on.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_PLANNER_LAYOUTSPACE_H
@@ -22,6 +27,7 @@
 #include "weft/Planner/Reshard.h"
 
 #include <map>
+#include <unordered_map>
 
 namespace weft::planner {
 
@@ -76,10 +82,28 @@ private:
     double cost;
   };
 
-  void addLayout(const Layout &layout);
+  /// The price of a step, and the layout after it.
+  using PricedStep = std::pair<double, uint32_t>;
+
+  /// The steps between layouts of one tensor. Those from layout i are steps[first[i]] to
+  /// steps[first[i + 1] - 1], in ascending order.
+  struct PricedSteps {
+    std::vector<size_t> first;
+    std::vector<PricedStep> steps;
+  };
+
+  struct Hash {
+    size_t operator()(const Layout &layout) const;
+  };
+
+  uint32_t addLayout(const Layout &layout);
   void addEdges(uint32_t from);
-  std::vector<double> priced(const ReshardProblem &problem, const Price &price) const;
-  std::vector<double> costsFrom(uint32_t from, const std::vector<double> &prices) const;
+  PricedSteps priced(const ReshardProblem &problem, const Price &price) const;
+  std::vector<double> costsFrom(uint32_t from, const PricedSteps &priced) const;
+  std::vector<uint32_t> renamed(const Axes &names) const;
+  bool areAlike(uint32_t axis, uint32_t other, const PricedSteps &priced) const;
+  Axes alike(const PricedSteps &priced) const;
+  Axes namesOf(const Layout &layout, const Axes &alike) const;
   std::vector<Becoming> becomings(const ReshardProblem &problem, const std::vector<uint32_t> &to,
                                   const Price &price) const;
 
@@ -87,7 +111,7 @@ private:
   const uint32_t rank;
   uint32_t ordered = 0;
   std::vector<Layout> layouts;
-  std::map<Layout, uint32_t> numbers;
+  std::unordered_map<Layout, uint32_t, Hash> numbers;
   std::vector<int64_t> cuts;
   /// Edges firstEdge[i] to firstEdge[i + 1] - 1 leave layout i.
   std::vector<uint32_t> firstEdge;

@@ -30,7 +30,9 @@
 #define WEFT_PLANNER_PROBLEM_H
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,11 +53,38 @@ struct Node {
   std::vector<Option> options;
 };
 
+/// A list of numbers that its copies share, as copies of a problem have the same tables, which may
+/// take gigabytes. A copy that grows no longer shares.
+class SharedNumbers {
+public:
+  SharedNumbers() : SharedNumbers(std::vector<double>()) {}
+  SharedNumbers(std::initializer_list<double> numbers)
+      : SharedNumbers(std::vector<double>(numbers)) {}
+  SharedNumbers(std::vector<double> numbers)
+      : numbers(std::make_shared<std::vector<double>>(std::move(numbers))) {}
+
+  double operator[](size_t index) const { return (*numbers)[index]; }
+  size_t size() const { return numbers->size(); }
+  auto begin() const { return numbers->cbegin(); }
+  auto end() const { return numbers->cend(); }
+  bool operator==(const SharedNumbers &other) const { return *numbers == *other.numbers; }
+
+  void append(double number) {
+    if (numbers.use_count() > 1) {
+      numbers = std::make_shared<std::vector<double>>(*numbers);
+    }
+    numbers->push_back(number);
+  }
+
+private:
+  std::shared_ptr<std::vector<double>> numbers;
+};
+
 struct Table {
   std::string name;
   uint32_t rows = 0, columns = 0;
   /// For each row, one number of at least 0 for each column.
-  std::vector<double> seconds;
+  SharedNumbers seconds;
   /// If true, rows and columns are the same layouts and no detour is shorter: but for rounding,
   /// seconds[a][c] <= seconds[a][b] + seconds[b][c]. Solvers are faster then.
   bool isShortest = false;

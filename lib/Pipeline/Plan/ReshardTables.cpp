@@ -10,14 +10,12 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/ReshardProblem.h"
 
-#include <numeric>
-
 using namespace mlir;
 
 namespace weft {
 
-const planner::Table &ReshardTables::of(RankedTensorType type, ReductionKind reduction,
-                                        uint32_t count) {
+const ReshardTable &ReshardTables::of(RankedTensorType type, ReductionKind reduction,
+                                      uint32_t count) {
   auto [place, isNew] = known.try_emplace({type.getAsOpaquePointer(), reduction, count});
   if (isNew) {
     place->second = make(type, reduction, count);
@@ -25,28 +23,42 @@ const planner::Table &ReshardTables::of(RankedTensorType type, ReductionKind red
   return place->second;
 }
 
-planner::Table ReshardTables::make(RankedTensorType type, ReductionKind reduction, uint32_t count) {
+ReshardTable ReshardTables::make(RankedTensorType type, ReductionKind reduction, uint32_t count) {
   const planner::LayoutSpace &space = spaces.of(type);
-  std::vector<uint32_t> all(count);
-  std::iota(all.begin(), all.end(), 0);
+  ReshardTable table;
+  std::vector<uint32_t> layouts;
+  std::vector<int64_t> shape = type.getShape().vec();
+  for (uint32_t number = 0; number < count; ++number) {
+    bool mayHave = space.divides(number, shape) && (canPend(type) || !space.isPending(number));
+    table.places.push_back(mayHave ? uint32_t(layouts.size()) : count);
+    if (mayHave) {
+      layouts.push_back(number);
+    }
+  }
+  const uint32_t size = uint32_t(layouts.size());
+  llvm::replace(table.places, count, size);
   ShardingAttr replicated = ShardingAttr::getReplicated(spaces.getMesh(), type.getRank());
   planner::ReshardProblem problem = makeReshardProblem(type, replicated, replicated);
   problem.scatters = reduction != ReductionKind::LogSumExp;
+  std::vector<double> costs =
+      space.costs(problem, canPend(type), layouts, layouts, std::ref(prices));
+  std::vector<double> seconds(size_t(size + 1) * (size + 1), planner::kInfinity);
+  for (size_t row = 0; row < size; ++row) {
+    for (size_t column = 0; column < size; ++column) {
+      // Users accept pending values only as sums.
+      bool isAccepted = reduction == ReductionKind::Sum ||
+                        !(space.isPending(layouts[row]) && space.isPending(layouts[column]));
+      if (isAccepted) {
+        seconds[row * (size + 1) + column] = costs[row * size + column];
+      }
+    }
+  }
   std::string name;
   llvm::raw_string_ostream(name) << type;
   // Paths make a value pending only in their last step, so that a detour over a pending layout may
   // be shorter.
   bool isShortest = reduction == ReductionKind::Sum && !canPend(type);
-  planner::Table table{std::move(name), count, count,
-                       space.costs(problem, canPend(type), all, all, std::ref(prices)), isShortest};
-  for (uint32_t row = 0; row < count && reduction != ReductionKind::Sum; ++row) {
-    for (uint32_t column = 0; column < count; ++column) {
-      // Users accept pending values only as sums.
-      if (space.isPending(row) && space.isPending(column)) {
-        table.seconds[row * count + column] = planner::kInfinity;
-      }
-    }
-  }
+  table.costs = {std::move(name), size + 1, size + 1, std::move(seconds), isShortest};
   return table;
 }
 

@@ -17,6 +17,21 @@
 
 namespace weft {
 
+/// The costs of reshards between the layouts that a value of one type may have. The last row and
+/// the last column, infinite, are of all layouts that it may not have.
+struct ReshardTable {
+  planner::Table costs;
+  /// For the number of each layout, its row and column.
+  std::vector<uint32_t> places;
+
+  std::vector<uint32_t> placesOf(std::vector<uint32_t> layouts) const {
+    for (uint32_t &layout : layouts) {
+      layout = places[layout];
+    }
+    return layouts;
+  }
+};
+
 /// Tables of the costs of reshards, for all problems on one mesh. Computes each table once.
 class ReshardTables {
 public:
@@ -27,16 +42,16 @@ public:
 
   /// Returns the table between the first `count` layouts of a value of `type`, the type of the
   /// whole tensor, which may be pending by `reduction`. The table lives as long as this object.
-  const planner::Table &of(mlir::RankedTensorType type, ReductionKind reduction, uint32_t count);
+  const ReshardTable &of(mlir::RankedTensorType type, ReductionKind reduction, uint32_t count);
 
   LayoutSpaces &spaces;
   const cost::Predictor *const machine;
   planner::Prices prices;
 
 private:
-  planner::Table make(mlir::RankedTensorType type, ReductionKind reduction, uint32_t count);
+  ReshardTable make(mlir::RankedTensorType type, ReductionKind reduction, uint32_t count);
 
-  std::map<std::tuple<const void *, ReductionKind, uint32_t>, planner::Table> known;
+  std::map<std::tuple<const void *, ReductionKind, uint32_t>, ReshardTable> known;
 };
 
 } // namespace weft

@@ -406,21 +406,33 @@ bool ShardingProblem::isLate(Operation *op) const {
 void ShardingProblem::connect(RankedTensorType type, const ShardingEnd &from, const ShardingEnd &to,
                               double times, bool areEqual) {
   uint32_t table = areEqual ? tableOfEqual(type) : tableOf(type, from.reduction);
+  std::vector<uint32_t> rows = from.layouts, columns = to.layouts;
+  if (!areEqual) {
+    const ReshardTable &reshards = reshardTableOf(type, from.reduction);
+    rows = reshards.placesOf(rows);
+    columns = reshards.placesOf(columns);
+  }
   if (from.node == to.node) {
     // A value that an op uses twice, or that goes from a layer to the next.
     const planner::Table &costs = problem.tables[table];
     for (size_t option = 0; option < from.layouts.size(); ++option) {
       problem.nodes[from.node].options[option].seconds +=
-          times * costs.seconds[from.layouts[option] * costs.columns + to.layouts[option]];
+          times * costs.seconds[size_t(rows[option]) * costs.columns + columns[option]];
     }
     return;
   }
   auto [known, isNew] = edges.try_emplace({from.number, to.number}, problem.edges.size());
   if (isNew) {
-    problem.edges.push_back({from.node, to.node, table, from.layouts, to.layouts, times});
+    problem.edges.push_back(
+        {from.node, to.node, table, std::move(rows), std::move(columns), times});
   } else {
     problem.edges[known->second].times += times;
   }
+}
+
+const ReshardTable &ShardingProblem::reshardTableOf(RankedTensorType type,
+                                                    ReductionKind reduction) {
+  return reshardTables.of(withSharding(type, {}), reduction, countLayouts(type));
 }
 
 uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction) {
@@ -428,7 +440,7 @@ uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction
   auto [known, isNew] =
       tables.try_emplace({whole.getAsOpaquePointer(), reduction}, uint32_t(problem.tables.size()));
   if (isNew) {
-    problem.tables.push_back(reshardTables.of(whole, reduction, countLayouts(type)));
+    problem.tables.push_back(reshardTableOf(type, reduction).costs);
   }
   return known->second;
 }
@@ -438,12 +450,11 @@ uint32_t ShardingProblem::tableOfEqual(RankedTensorType type) {
   auto [known, isNew] = equalTables.try_emplace(type.getRank(), uint32_t(problem.tables.size()));
   if (isNew) {
     uint32_t count = countLayouts(type);
-    planner::Table table{"equal", count, count, {}, /*isShortest=*/true};
-    table.seconds.assign(size_t(count) * count, planner::kInfinity);
+    std::vector<double> seconds(size_t(count) * count, planner::kInfinity);
     for (uint32_t layout = 0; layout < count; ++layout) {
-      table.seconds[size_t(layout) * count + layout] = 0;
+      seconds[size_t(layout) * count + layout] = 0;
     }
-    problem.tables.push_back(std::move(table));
+    problem.tables.push_back({"equal", count, count, std::move(seconds), /*isShortest=*/true});
   }
   return known->second;
 }

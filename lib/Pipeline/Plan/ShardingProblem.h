@@ -142,6 +142,7 @@ private:
   /// With `areEqual`, the layouts of both ends must be equal.
   void connect(mlir::RankedTensorType type, const ShardingEnd &from, const ShardingEnd &to,
                double times, bool areEqual = false);
+  const ReshardTable &reshardTableOf(mlir::RankedTensorType type, ReductionKind reduction);
   uint32_t tableOf(mlir::RankedTensorType type, ReductionKind reduction);
   uint32_t tableOfEqual(mlir::RankedTensorType type);
   uint32_t countLayouts(mlir::RankedTensorType type);
