@@ -328,6 +328,30 @@ std::vector<StepKind> kinds(const std::vector<Step> &steps) {
   return kinds;
 }
 
+/// Of five axes the last three are alike, so that one search serves many layouts.
+TEST(LayoutSpace, CostsOnFiveAxesAreThoseOfCheapestPaths) {
+  std::vector<int64_t> mesh(5, 2);
+  Price price = [&](StepKind kind, const Axes &axes, double bytes) {
+    double pace = std::find(axes.begin(), axes.end(), 0u) != axes.end()   ? 20
+                  : std::find(axes.begin(), axes.end(), 1u) != axes.end() ? 3
+                                                                          : 1;
+    return 10 + pace * bytesSent(kind, ranksOver(mesh, axes), bytes);
+  };
+  LayoutSpace space(mesh, 2);
+  std::vector<uint32_t> numbers;
+  numbers.reserve(space.inOrder());
+  for (uint32_t number = 0; number < space.inOrder(); number += 79) {
+    numbers.push_back(number);
+  }
+  ReshardProblem problem = matrix(mesh, {}, {});
+  auto costs = space.costs(problem, /*canPend=*/true, numbers, numbers, price);
+  for (size_t pair = 0; pair < costs.size(); pair += 7) {
+    problem.from = space.layout(numbers[pair / numbers.size()]);
+    problem.to = space.layout(numbers[pair % numbers.size()]);
+    EXPECT_DOUBLE_EQ(costs[pair], cheapestPath(problem, price).cost) << "pair " << pair;
+  }
+}
+
 TEST(Reshard, NothingToDoIsNoStep) {
   Layout rows{{{0}, {}}, {}};
   EXPECT_TRUE(cheapestStepsOf(matrix({4}, rows, rows), bytesOnTheWire({4})).empty());
