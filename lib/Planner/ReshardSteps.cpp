@@ -8,6 +8,7 @@
 #include "ReshardSteps.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace weft::planner {
@@ -47,7 +48,7 @@ static void forEachArrangement(const Axes &axes, const std::function<void(const 
 
 ReshardSteps ReshardSteps::between(const ReshardProblem &problem) {
   ReshardSteps steps = anywhere(problem);
-  steps.pendingAtEnd = problem.to.unreduced;
+  steps.end = problem.to;
   return steps;
 }
 
@@ -66,7 +67,7 @@ void ReshardSteps::reductions(const Layout &layout, const Visit &visit) const {
   Axes pending;
   for (uint32_t axis : layout.unreduced) {
     // Only a sum can become pending again.
-    if (problem.isSum || !contains(pendingAtEnd, axis)) {
+    if (problem.isSum || !contains(end.unreduced, axis)) {
       pending.push_back(axis);
     }
   }
@@ -112,19 +113,13 @@ void ReshardSteps::slices(const Layout &layout, const Visit &visit) const {
 }
 
 void ReshardSteps::partial(const Layout &layout, const Visit &visit) const {
-  Axes coming, replicates = replicating(layout);
-  for (uint32_t axis : pendingAtEnd) {
-    if (!contains(layout.unreduced, axis)) {
-      coming.push_back(axis);
-    }
-  }
-  bool free = std::all_of(coming.begin(), coming.end(),
-                          [&](uint32_t axis) { return contains(replicates, axis); });
-  if (!coming.empty() && free) {
-    Layout to = layout;
-    to.unreduced.insert(to.unreduced.end(), coming.begin(), coming.end());
-    std::sort(to.unreduced.begin(), to.unreduced.end());
-    visit({StepKind::Partial, coming, 0, 0, to});
+  Axes coming;
+  std::set_difference(end.unreduced.begin(), end.unreduced.end(), layout.unreduced.begin(),
+                      layout.unreduced.end(), std::back_inserter(coming));
+  bool isLast =
+      layout.dims == end.dims && layout.unreduced.size() + coming.size() == end.unreduced.size();
+  if (isLast && !coming.empty()) {
+    visit({StepKind::Partial, coming, 0, 0, end});
   }
 }
 

@@ -38,6 +38,8 @@ private:
   void gathers(const Layout &layout, const Visit &visit) const;
   void exchanges(const Layout &layout, const Visit &visit) const;
   void slices(const Layout &layout, const Visit &visit) const;
+  /// Visits the step that makes the value pending, if the path ends with it, as the tables of
+  /// LayoutSpace have it. Earlier it might cost less, as its operand might be smaller.
   void partial(const Layout &layout, const Visit &visit) const;
   /// Visits permutes to all layouts with equally many shards in every dimension.
   void permutes(const Layout &layout, const Visit &visit) const;
@@ -55,8 +57,8 @@ private:
            const Visit &visit) const;
 
   const ReshardProblem &problem;
-  /// The axes that the value is pending over at the end of the path.
-  Axes pendingAtEnd;
+  /// The layout at the end of the path; empty for any paths.
+  Layout end;
 };
 
 } // namespace weft::planner

@@ -40,7 +40,7 @@ SECONDS = 900
 ATTEMPTS = 120
 # Verified cases of which one is compiled too: verify plans as compile does, but compiles only small models.
 COMPILED_OF = 4
-CRASHES = ("Stack dump", "PLEASE submit", "Assertion", "LLVM ERROR", "terminate called", "Sanitizer")
+CRASHES = ("internal error", "Stack dump", "PLEASE submit", "Assertion", "LLVM ERROR", "terminate called", "Sanitizer")
 
 
 @dataclass

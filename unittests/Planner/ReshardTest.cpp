@@ -413,6 +413,21 @@ TEST(Reshard, APendingSumIsReducedWhereThatSparesASlowAxisAndIsPendingAgain) {
   EXPECT_EQ(kinds(cheapestStepsOf(problem, price)), std::vector{StepKind::AllGather});
 }
 
+// To make a shard pending before it is gathered would copy less, but tables have no such ways.
+TEST(Reshard, ValuesBecomePendingLastAlsoWhereThatCopiesMore) {
+  std::vector<int64_t> mesh = {2, 2};
+  Price price = [&](StepKind kind, const Axes &axes, double bytes) {
+    return kind == StepKind::Partial ? bytes : bytesSent(kind, ranksOver(mesh, axes), bytes);
+  };
+  ReshardProblem problem = matrix(mesh, {{{0, 1}, {}}, {}}, {{{}, {}}, {1}});
+  ReshardPath path = cheapestPath(problem, price);
+  EXPECT_EQ(kinds(path.steps), (std::vector{StepKind::AllGather, StepKind::Partial}));
+  LayoutSpace space(mesh, 2);
+  auto costs = space.costs(problem, /*canPend=*/true, {space.numberOf(problem.from)},
+                           {space.numberOf(problem.to)}, price);
+  EXPECT_DOUBLE_EQ(costs[0], path.cost);
+}
+
 TEST(Reshard, LatencyMakesOneStepOfTwo) {
   std::vector<int64_t> mesh = {2, 2};
   Price price = [&](StepKind kind, const Axes &axes, double bytes) {
