@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMostParts = 3;
 
 /// The smallest axis that is split into two parts for their own sake.
-constexpr int64_t kLargeAxis = 16;
+constexpr int64_t kLargeAxis = 12;
 
 class SearchSplitter {
 public:

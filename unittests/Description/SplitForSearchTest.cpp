@@ -29,7 +29,7 @@ std::string splitMesh(const std::string &mesh, int64_t kvHeads = 8) {
 TEST(SplitForSearch, AtTheBorderOfANode) {
   EXPECT_EQ(splitMesh("x=8"), "x=8");
   EXPECT_EQ(splitMesh("x=16"), "x=2x8");
-  EXPECT_EQ(splitMesh("x=2,y=12"), "x=2 y=12"); // No whole nodes.
+  EXPECT_EQ(splitMesh("x=2,y=10"), "x=2 y=10"); // No whole nodes.
   EXPECT_EQ(splitMesh("x=8,y=2"), "x=2x4 y=2");
   EXPECT_EQ(splitMesh("b=8,a=64"), "b=8 a=8x8");
 }
@@ -42,6 +42,8 @@ TEST(SplitForSearch, WhereHeadsAreFew) {
 TEST(SplitForSearch, TheLargestAxis) {
   EXPECT_EQ(splitMesh("dp=128,tp=8"), "dp=8x16 tp=8");
   EXPECT_EQ(splitMesh("x=1024"), "x=8x16x8");
+  EXPECT_EQ(splitMesh("x=96"), "x=3x4x8");
+  EXPECT_EQ(splitMesh("x=80"), "x=10x8");           // Ten ranks are not many.
   EXPECT_EQ(splitMesh("dp=17,tp=8"), "dp=17 tp=8"); // A prime.
 }
 
