@@ -309,7 +309,7 @@ void Arrays::resolve(Nest &nest) {
   auto keyOf = [&](size_t number) {
     const Access &access = nest.operands[number];
     const Print &print = arrays[access.array].print;
-    return std::tuple(print.first, print.second, access.offset, access.strides);
+    return std::tie(print.first, print.second, access.offset, access.strides);
   };
   auto order = llvm::to_vector(llvm::seq(nest.operands.size()));
   llvm::sort(order, [&](size_t left, size_t right) { return keyOf(left) < keyOf(right); });

@@ -65,6 +65,8 @@ public:
 
 private:
   bool addsInPlace() const { return !queryGradient.rounds(); }
+  void forEachKeySegment(function_ref<void()> body);
+  void forEachQuerySegment(function_ref<void()> body);
   void emitQueries();
   void emitQueryBlock();
   void emitTile();
@@ -101,6 +103,26 @@ private:
   Segment querySegment, keySegment;
 };
 
+void AttentionGradEmitter::forEachKeySegment(function_ref<void()> body) {
+  forEachSegment(code, sizes.keys, sizes.keySegment, [&](Segment segment) {
+    keySegment = segment;
+    if (sizes.order) {
+      place.enterKeys(segment.begin);
+    }
+    body();
+  });
+}
+
+void AttentionGradEmitter::forEachQuerySegment(function_ref<void()> body) {
+  forEachSegment(code, sizes.queries, sizes.querySegment, [&](Segment segment) {
+    querySegment = segment;
+    if (sizes.order) {
+      place.enterQueries(segment.begin);
+    }
+    body();
+  });
+}
+
 void AttentionGradEmitter::emit() {
   if (addsInPlace()) {
     code.fillParallel(queryGradient, 0);
@@ -109,12 +131,8 @@ void AttentionGradEmitter::emit() {
   }
   code.parallelAll({sizes.batch, sizes.kvHeads}, [&](ArrayRef<Num> indices) {
     b = indices[0], h = indices[1];
-    forEachSegment(code, sizes.keys, sizes.keySegment, [&](Segment segment) {
-      keySegment = segment;
-      if (sizes.order) {
-        place.enterKeys(segment.begin);
-      }
-      code.loop(segment.begin, segment.end(), sizes.keyTile, [&](Num start) {
+    forEachKeySegment([&] {
+      code.loop(keySegment.begin, keySegment.end(), sizes.keyTile, [&](Num start) {
         firstKey = start;
         emitTile();
       });
@@ -125,12 +143,8 @@ void AttentionGradEmitter::emit() {
 void AttentionGradEmitter::emitQueries() {
   code.parallelAll({sizes.batch, sizes.kvHeads, sizes.group}, [&](ArrayRef<Num> indices) {
     b = indices[0], h = indices[1], g = indices[2];
-    forEachSegment(code, sizes.queries, sizes.querySegment, [&](Segment segment) {
-      querySegment = segment;
-      if (sizes.order) {
-        place.enterQueries(segment.begin);
-      }
-      code.loop(segment.begin, segment.end(), sizes.queryBlock, [&](Num start) {
+    forEachQuerySegment([&] {
+      code.loop(querySegment.begin, querySegment.end(), sizes.queryBlock, [&](Num start) {
         firstQuery = start;
         emitQueryBlock();
       });
@@ -141,11 +155,7 @@ void AttentionGradEmitter::emitQueries() {
 void AttentionGradEmitter::emitQueryBlock() {
   takeQueries();
   code.fill(queryTotals, 0);
-  forEachSegment(code, sizes.keys, sizes.keySegment, [&](Segment segment) {
-    keySegment = segment;
-    if (sizes.order) {
-      place.enterKeys(segment.begin);
-    }
+  forEachKeySegment([&] {
     auto [first, last] = keysSeen(code, sizes, place, keySegment, firstQuery,
                                   reach.of(place, querySegment, b, firstQuery));
     code.loop(first, last, sizes.keyTile, [&](Num start) {
@@ -179,12 +189,8 @@ void AttentionGradEmitter::emitTile() {
   code.fill(valueSums, 0);
   code.loop(0, sizes.group, [&](Num head) {
     g = head;
-    forEachSegment(code, sizes.queries, sizes.querySegment, [&](Segment segment) {
-      querySegment = segment;
-      if (sizes.order) {
-        place.enterQueries(segment.begin);
-      }
-      auto [first, last] = queriesSeeing(code, sizes, place, reach, segment, b, firstKey);
+    forEachQuerySegment([&] {
+      auto [first, last] = queriesSeeing(code, sizes, place, reach, querySegment, b, firstKey);
       code.loop(first, last, sizes.queryBlock, [&](Num start) {
         firstQuery = start;
         emitBlock();

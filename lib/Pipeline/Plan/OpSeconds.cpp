@@ -145,12 +145,13 @@ SmallVector<int64_t> OpSeconds::shardsOf(const OpOption &option) const {
   return shards;
 }
 
-double OpSeconds::least(const OpOption &option) const {
+std::optional<rt::Matmul> OpSeconds::matmulWith(ArrayRef<int64_t> sizes) const {
   auto contract = dyn_cast<ContractOp>(op);
-  std::optional<rt::Matmul> matmul;
-  if (machine && contract && sides) {
-    matmul = matmulOf(contract, rule, shardsOf(option));
-  }
+  return machine && contract && sides ? matmulOf(contract, rule, sizes) : std::nullopt;
+}
+
+double OpSeconds::least(const OpOption &option) const {
+  std::optional<rt::Matmul> matmul = matmulWith(shardsOf(option));
   // A product of a matrix and a vector can become part of a sum where no library computes it.
   if (!matmul || matmul->m == 1 || matmul->n == 1) {
     return 0;
@@ -200,11 +201,7 @@ double OpSeconds::leastPadded(ArrayRef<int64_t> mesh) const {
   if (!gains) {
     return std::numeric_limits<double>::infinity();
   }
-  auto contract = dyn_cast<ContractOp>(op);
-  std::optional<rt::Matmul> matmul;
-  if (machine && contract && sides) {
-    matmul = matmulOf(contract, rule, sizes);
-  }
+  std::optional<rt::Matmul> matmul = matmulWith(sizes);
   int64_t ranks = llvm::product_of(mesh);
   // A rank may be left with a vector, as in least().
   if (!matmul || matmul->m <= ranks || matmul->n <= ranks) {

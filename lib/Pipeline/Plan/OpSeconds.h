@@ -47,6 +47,9 @@ public:
 
 private:
   llvm::SmallVector<int64_t> shardsOf(const OpOption &option) const;
+  /// The matmul that a library computes for the op with `sizes` of its factors, if there is a
+  /// machine with times for it.
+  std::optional<rt::Matmul> matmulWith(llvm::ArrayRef<int64_t> sizes) const;
   struct Value {
     const planner::LayoutSpace *space;
     double bytes;

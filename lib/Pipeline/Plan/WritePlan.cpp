@@ -101,22 +101,13 @@ private:
   /// (legal_r2).
   std::vector<desc::ShardingSpec> entriesFor(const std::vector<Fact> &facts) {
     bool isPadded = hasPadding();
-    return summarize(
-        facts, [&](const std::string &dimension, const std::vector<std::string> &axes) {
-          int64_t shards = 1;
-          for (const std::string &axis : axes) {
-            shards *= plan.axis(axis)->size;
-          }
-          return isPadded || llvm::all_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
-                   return llvm::all_of(
-                       llvm::zip_equal(variable.getDimensions().getAsRange<StringAttr>(),
-                                       variable.getTensorType().getShape()),
-                       [&](auto named) {
-                         auto [name, length] = named;
-                         return name.getValue() != dimension || length % shards == 0;
-                       });
-                 });
-        });
+    return summarize(facts,
+                     [&](const std::string &dimension, const std::vector<std::string> &axes) {
+                       desc::PlanSpec alone;
+                       alone.mesh = plan.mesh;
+                       alone.shardings = {{"*", dimension, axes, {}}};
+                       return isPadded || !needsPadding(module, alone);
+                     });
   }
 
   void writeHomes() {
