@@ -114,29 +114,28 @@ ScalarId LocalOps::gelu(ScalarId x, bool isGradient, bool isSingle) {
   return join(ScalarKind::Add, first, second);
 }
 
-/// What the matmul makes of its product, with the operands behind A and B.
-LocalValues LocalOps::epilogue(const rt::Matmul &matmul, ArrayId product,
+/// What a matmul of so many columns makes of its product, with the operands behind A and B.
+LocalValues LocalOps::epilogue(const rt::Epilogue &own, int64_t columns, ArrayId product,
                                ArrayRef<LocalValue> rest) {
   using Activation = rt::Epilogue::Activation;
-  const rt::Epilogue &own = matmul.epilogue;
-  Nest nest{{arrays[product].count / matmul.n, matmul.n}, 2, {}};
+  Nest nest{{arrays[product].count / columns, columns}, 2, {}};
   auto take = [&](ArrayId array, int64_t row) {
     Access access;
     access.array = array;
     access.strides = {row, 1};
     nest.operands.push_back(std::move(access));
   };
-  take(product, matmul.n);
+  take(product, columns);
   size_t next = 0;
   if (own.hasAddend) {
-    take(rest[next++].array, matmul.n);
+    take(rest[next++].array, columns);
   }
   if (own.hasBias) {
     take(rest[next++].array, 0);
   }
   bool isGradient = own.activation == Activation::GeluGradient;
   if (isGradient) {
-    take(rest[next++].array, matmul.n);
+    take(rest[next++].array, columns);
   }
   auto compute = [&](bool isActive, bool isSingle) {
     return arrays.compute(nest, [&](ArrayRef<ScalarId> in) {
@@ -211,7 +210,7 @@ std::optional<LocalValues> LocalOps::matmul(const rt::Matmul &matmul,
     }
     count = index.result;
   }
-  LocalValues results = epilogue(matmul, product(sum, {a, b}), rest);
+  LocalValues results = epilogue(matmul.epilogue, matmul.n, product(sum, {a, b}), rest);
   if (matmul.epilogue.sums != rt::Epilogue::Sums::None) {
     bool isA = matmul.epilogue.sums == rt::Epilogue::Sums::OfA;
     int64_t row = isA ? (matmul.transposeA ? 1 : matmul.lda) : (matmul.transposeB ? matmul.ldb : 1);
@@ -219,6 +218,51 @@ std::optional<LocalValues> LocalOps::matmul(const rt::Matmul &matmul,
         isA ? (matmul.transposeA ? matmul.lda : 1) : (matmul.transposeB ? 1 : matmul.ldb);
     Product own{{isA ? matmul.m : matmul.n, matmul.k}, 1, {{row, column}}};
     results.push_back({product(own, {isA ? a : b}), {}, {}});
+  }
+  return results;
+}
+
+/// The same of an op: operands in the order in which it declares them.
+std::optional<LocalValues> LocalOps::matmul(Operation *op, ArrayRef<LocalValue> operands) {
+  using Activation = rt::Epilogue::Activation;
+  ArrayId left = operands[0].array, right = operands[1].array;
+  ArrayRef<LocalValue> rest = operands.drop_front(2);
+  rt::Epilogue own;
+  auto read = [&](auto matmul) {
+    own.hasAddend = matmul.getAddend() != nullptr;
+    own.hasBias = matmul.getBias() != nullptr;
+    return matmul.getEquation();
+  };
+  llvm::StringRef text;
+  Value sums;
+  if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    text = read(matmul);
+    own.hasAux = matmul.getKept() != nullptr;
+    own.activation = matmul.getPreactivation() ? Activation::GeluGradient
+                     : matmul.getGelu()        ? Activation::Gelu
+                                               : Activation::None;
+    sums = matmul.getSums();
+  } else {
+    text = read(cast<Fp8MatmulOp>(op));
+    std::optional<ArrayId> decodedLeft = decoded(left, rest.drop_back().back().array);
+    std::optional<ArrayId> decodedRight = decoded(right, rest.back().array);
+    if (!decodedLeft || !decodedRight) {
+      return std::nullopt;
+    }
+    left = *decodedLeft;
+    right = *decodedRight;
+    rest = rest.drop_back(2);
+  }
+  Sizes shapes[] = {shapeOf(op->getOperand(0)), shapeOf(op->getOperand(1))};
+  ArrayId product = equation(text, {left, right}, shapes);
+  int64_t columns = own.hasBias ? arrays[rest[own.hasAddend ? 1 : 0].array].count : 1;
+  LocalValues results = epilogue(own, columns, product, rest);
+  if (sums) {
+    llvm::StringRef letters = text.split(',').first, result = text.split("->").second;
+    std::string kept;
+    llvm::copy_if(letters, std::back_inserter(kept),
+                  [&](char letter) { return result.contains(letter); });
+    results.push_back({equation((letters + "->" + kept).str(), {left}, {shapes[0]}), {}, {}});
   }
   return results;
 }

@@ -33,7 +33,10 @@ LocalValues LocalModule::call(func::FuncOp function, ArrayRef<LocalValue> argume
     } else if (auto observe = dyn_cast<ObserveOp>(op)) {
       result.observed[observe.getName().str()].push_back(operands[0].array);
     } else if (auto inner = dyn_cast<CallOp>(op)) {
-      results = call(lookup(inner.getCallee()), operands);
+      results = closed.contains(inner.getCallee()) ? ops.application(inner, operands)
+                                                   : call(lookup(inner.getCallee()), operands);
+    } else if (auto launch = dyn_cast<LaunchOp>(op)) {
+      results = call(lookup(launch.getKernel()), operands);
     } else {
       results = ops.evaluate(&op, operands);
     }

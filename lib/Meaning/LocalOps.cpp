@@ -97,15 +97,29 @@ LocalValues LocalOps::unknown(Operation *op, ArrayRef<LocalValue> operands) {
       words << arrays[value.array].print << ArrayRef<int64_t>(shapeOf(operand));
     }
   }
-  Print print = words.print();
+  return results(words.print(), op);
+}
+
+LocalValue LocalOps::unknown(const Print &name, Type type) {
+  return type.isIndex() ? LocalValue{0, name, {}}
+                        : LocalValue{arrays.other(name, countOf(type)), {}, {}};
+}
+
+LocalValues LocalOps::results(const Print &name, Operation *op) {
   LocalValues results;
-  for (auto [number, value] : llvm::enumerate(op->getResults())) {
-    Print own = (Words() << print << uint64_t(number)).print();
-    bool isNumber = value.getType().isIndex();
-    results.push_back(isNumber ? LocalValue{0, own, {}}
-                               : LocalValue{arrays.other(own, countOf(value.getType())), {}, {}});
+  for (auto [number, type] : llvm::enumerate(op->getResultTypes())) {
+    results.push_back(unknown((Words() << name << uint64_t(number)).print(), type));
   }
   return results;
+}
+
+LocalValues LocalOps::application(CallOp call, ArrayRef<LocalValue> operands) {
+  Words words;
+  words << uint64_t('c') << call.getCallee();
+  for (auto [value, type] : llvm::zip_equal(operands, call->getOperandTypes())) {
+    words << (type.isIndex() ? value.number : arrays[value.array].print);
+  }
+  return results(words.print(), call);
 }
 
 LocalValues LocalOps::index(Operation *op, ArrayRef<LocalValue> operands) {
@@ -331,6 +345,10 @@ LocalValues LocalOps::evaluate(Operation *op, ArrayRef<LocalValue> operands) {
           .Default([](Operation *) { return LocalValues(); });
   if (!results.empty()) {
     return results;
+  }
+  if (isa<MatmulOp, Fp8MatmulOp>(op)) {
+    std::optional<LocalValues> matmul = this->matmul(op, operands);
+    return matmul ? *matmul : unknown(op, operands);
   }
   std::optional<ArrayId> array = convolution(op, arraysOf(operands));
   array = array ? array : move(op, operands);

@@ -16,7 +16,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <map>
 #include <string>
@@ -54,7 +54,12 @@ public:
   /// them. `operands` are those that it reads, in its order. None if its operands do not fit.
   std::optional<LocalValues> matmul(const rt::Matmul &matmul, llvm::ArrayRef<LocalValue> operands);
   LocalValue collective(const rt::Collective &collective, LocalValue operand);
+  static bool isCollective(mlir::Operation *op) { return groupOf(op).has_value(); }
   LocalValue variable(llvm::StringRef name, int64_t count);
+  /// A value of type `type` of which nothing is known but the name.
+  LocalValue unknown(const Print &name, mlir::Type type);
+  /// The results of a call of `function`, as a function of which only the name is known.
+  LocalValues application(CallOp call, llvm::ArrayRef<LocalValue> operands);
   /// Says that all arrays of the program to compare with are here. Where an epilogue can be one of
   /// several functions, it is the one that this program has.
   void endExpected() { expected = arrays.size(); }
@@ -66,6 +71,7 @@ private:
   // LocalOps.cpp
   Print functionOf(mlir::Operation *op);
   LocalValues unknown(mlir::Operation *op, llvm::ArrayRef<LocalValue> operands);
+  LocalValues results(const Print &name, mlir::Operation *op);
   LocalValues index(mlir::Operation *op, llvm::ArrayRef<LocalValue> operands);
   LocalValue fill(FillOp op, llvm::ArrayRef<LocalValue> operands);
   LocalValues map(MapOp op, llvm::ArrayRef<LocalValue> operands);
@@ -108,7 +114,9 @@ private:
   LocalValues encode(EncodeOp op, llvm::ArrayRef<LocalValue> operands);
   ArrayId quantized(mlir::Attribute format, ArrayId input, ArrayId amax);
   std::optional<ArrayId> decoded(ArrayId bytes, ArrayId factor);
-  LocalValues epilogue(const rt::Matmul &matmul, ArrayId product, llvm::ArrayRef<LocalValue> rest);
+  std::optional<LocalValues> matmul(mlir::Operation *op, llvm::ArrayRef<LocalValue> operands);
+  LocalValues epilogue(const rt::Epilogue &epilogue, int64_t columns, ArrayId product,
+                       llvm::ArrayRef<LocalValue> rest);
   ScalarId tanhOfGelu(ScalarId x, double factor, double cube);
   ScalarId gelu(ScalarId x, bool isGradient, bool isSingle);
 
@@ -127,12 +135,17 @@ private:
 struct SectionResult {
   std::map<std::string, ArrayId> variables;
   std::map<std::string, std::vector<ArrayId>> observed;
+
+  bool operator==(const SectionResult &other) const = default;
 };
 
 /// Runs the functions of a module for one rank.
 class LocalModule {
 public:
   LocalModule(mlir::ModuleOp module, LocalOps &ops) : ops(ops), symbols(module) {}
+
+  /// Says that calls of `function` are not looked into from now on: see LocalOps::application.
+  void close(llvm::StringRef function) { closed.insert(function); }
 
   SectionResult run(mlir::func::FuncOp section);
   /// The results of a function of ops that give nothing else, such as a kernel.
@@ -145,6 +158,7 @@ public:
 private:
   LocalOps &ops;
   mlir::SymbolTable symbols;
+  llvm::StringSet<> closed;
   SectionResult result;
 };
 

@@ -8,6 +8,7 @@
 #include "weft/Meaning/ProveTable.h"
 
 #include "LocalProgram.h"
+#include "ProveFunctions.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
@@ -39,8 +40,6 @@ private:
   LogicalResult executeMatmul(const rt::Instruction &instruction);
   LogicalResult compareVariable(StringRef section, const rt::NamedTensor &tensor,
                                 const SectionResult &expectedResult);
-  bool isLayout(const rt::TensorLayout &layout, RankedTensorType type,
-                std::optional<ArrayRef<int64_t>> unpadded) const;
   void write(const rt::Instruction &instruction, uint32_t buffer, ArrayId array);
   /// The first instruction, on the way to `array`, that computes something that is not expected of
   /// what is.
@@ -185,34 +184,9 @@ LogicalResult TableComparison::execute(const rt::Instruction &instruction) {
   llvm_unreachable("unknown opcode");
 }
 
-bool TableComparison::isLayout(const rt::TensorLayout &layout, RankedTensorType type,
-                               std::optional<ArrayRef<int64_t>> unpadded) const {
-  ShardingAttr sharding = getSharding(type);
-  if (!sharding || layout.dimAxes.size() != sharding.getDims().size() ||
-      ArrayRef(layout.cutShape()) != type.getShape() ||
-      ArrayRef(layout.globalShape) != unpadded.value_or(type.getShape())) {
-    return false;
-  }
-  for (auto [numbers, axes] : llvm::zip_equal(layout.dimAxes, sharding.getDims())) {
-    if (numbers.size() != axes.size()) {
-      return false;
-    }
-    for (auto [number, axis] : llvm::zip_equal(numbers, axes.getAsRange<StringAttr>())) {
-      if (mesh.getNames()[number] != axis) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
 LogicalResult TableComparison::compareVariable(StringRef section, const rt::NamedTensor &tensor,
                                                const SectionResult &expectedResult) {
   VariableOp variable = expected.variable(tensor.name);
-  if (!variable || !isLayout(tensor.layout, variable.getTensorType(), variable.getUnpadded())) {
-    return emitError(local.getLoc(), "prove-meaning: the program has '")
-           << tensor.name << "' in another layout than the module after Partition";
-  }
   auto assigned = expectedResult.variables.find(tensor.name);
   ArrayId wanted =
       assigned != expectedResult.variables.end()
@@ -282,10 +256,53 @@ LogicalResult TableComparison::run() {
   return success();
 }
 
+bool isLayout(const rt::TensorLayout &layout, MeshAttr mesh, VariableOp variable) {
+  RankedTensorType type = variable.getTensorType();
+  ShardingAttr sharding = getSharding(type);
+  if (!sharding || layout.dimAxes.size() != sharding.getDims().size() ||
+      ArrayRef(layout.cutShape()) != type.getShape() ||
+      ArrayRef(layout.globalShape) != variable.getUnpadded().value_or(type.getShape())) {
+    return false;
+  }
+  for (auto [numbers, axes] : llvm::zip_equal(layout.dimAxes, sharding.getDims())) {
+    if (numbers.size() != axes.size()) {
+      return false;
+    }
+    for (auto [number, axis] : llvm::zip_equal(numbers, axes.getAsRange<StringAttr>())) {
+      if (mesh.getNames()[number] != axis) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+LogicalResult compareLayouts(ModuleOp local, const rt::Program &program) {
+  auto mesh = local->getAttrOfType<MeshAttr>(kMeshAttrName);
+  SymbolTable symbols(local);
+  for (const auto *list : {&program.parameters, &program.optimizerState, &program.inputs}) {
+    for (const rt::NamedTensor &tensor : *list) {
+      auto variable = symbols.lookup<VariableOp>(tensor.name);
+      if (!variable || !isLayout(tensor.layout, mesh, variable)) {
+        return emitError(local.getLoc(), "prove-meaning: the program has '")
+               << tensor.name << "' in another layout than the module after Partition";
+      }
+    }
+  }
+  return success();
+}
+
 } // namespace
 } // namespace meaning
 
 LogicalResult proveTable(ModuleOp local, ModuleOp scheduled, const rt::Program &program) {
+  if (failed(meaning::compareLayouts(local, program))) {
+    return failure();
+  }
+  if (meaning::proveFunctions(local, scheduled, program)) {
+    return success();
+  }
+  // Instruction by instruction, across functions; this also says where the fault is.
   return meaning::TableComparison(local, scheduled, program).run();
 }
 
