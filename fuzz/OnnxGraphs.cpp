@@ -81,15 +81,16 @@ void compile(const onnx::Graph &graph, const std::vector<std::string> &constants
   registerScalarOpModels(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   desc::Diagnostics problems;
-  GraphModule imported = importGraph(context, graph, model, recipeFor(graph), {}, problems);
-  checkProblems(problems, bool(imported.module));
-  if (!imported.module) {
+  mlir::OwningOpRef<mlir::ModuleOp> imported =
+      importGraph(context, graph, model, recipeFor(graph), {}, problems);
+  checkProblems(problems, bool(imported));
+  if (!imported) {
     return;
   }
   mlir::PassManager manager(&context);
   buildImportPipeline(manager);
   buildDifferentiatePipeline(manager);
-  require(mlir::succeeded(manager.run(*imported.module)),
+  require(mlir::succeeded(manager.run(*imported)),
           "what is imported is a legal module with a derivative");
 }
 

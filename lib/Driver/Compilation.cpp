@@ -147,11 +147,9 @@ LogicalResult Compilation::import() {
     return success();
   }
   desc::Diagnostics problems;
-  GraphModule graph = importGraph(context, *descriptions.graph, *descriptions.model,
-                                  descriptions.recipe, options.import, problems);
+  module = importGraph(context, *descriptions.graph, *descriptions.model, descriptions.recipe,
+                       options.import, problems);
   llvm::errs() << desc::str(problems);
-  module = std::move(graph.module);
-  classes = graph.classes;
   return failure(!problems.empty() || failed(checkSplits()));
 }
 
@@ -529,7 +527,7 @@ LogicalResult Compilation::makeProgram() {
   info.globalBatch = recipe.globalBatch;
   info.microBatches = request.accumulation;
   info.sequenceLength = recipe.sequenceLength;
-  info.vocabulary = classes > 0 ? classes : sizesOf(*module).vocabulary;
+  info.vocabulary = sizesOf(*module).vocabulary;
   info.documentEnd = recipe.documentEnd;
   info.defaultSteps = recipe.steps;
   info.defaultSeed = recipe.seed;

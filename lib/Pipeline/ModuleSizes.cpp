@@ -7,6 +7,7 @@
 
 #include "weft/Pipeline/ModuleSizes.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 using namespace mlir;
@@ -30,7 +31,8 @@ ModuleSizes weft::sizesOf(ModuleOp module) {
   // The batch is one dimension, or two of them.
   bool isDivided = tokens && tokens.getTensorType().getRank() > 2;
   int64_t microBatches = isDivided ? dimensionOf(module, "tokens", 0) : 1;
+  auto classes = module->getAttrOfType<IntegerAttr>(kClassesAttrName);
   return {microBatches * dimensionOf(module, "tokens", isDivided),
           dimensionOf(module, "tokens", isDivided + 1), microBatches,
-          dimensionOf(module, "embed.tokens.weight", 0)};
+          classes ? classes.getInt() : dimensionOf(module, "embed.tokens.weight", 0)};
 }

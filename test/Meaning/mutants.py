@@ -19,16 +19,21 @@ mutant changes a result and is not refused, or if nothing was refused.
 
 import argparse
 import collections
+import copy
 import random
 import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Execution"))
+TESTS = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS / "Execution"), str(TESTS / "Onnx")]
 import cases  # noqa: E402
 import differences  # noqa: E402
+import equality  # noqa: E402
+import graphs  # noqa: E402
 import mutations  # noqa: E402
 import programs  # noqa: E402
 
@@ -48,16 +53,38 @@ def bases():
             (gpt2, "dp=2,cp=2:ring"), (qwen, "cp=2:gather,tp=2"), (experts, "dp=2,ep=2,zero=3"),
             (bounded, "ep=2,tp=2"), (deepseek, "cp=2:ring"), (gpt2, "dp=2,cp=2:all-to-all"),
             (llama, "dp=2,fsdp=2,tp=2"), (fp8, "dp=2,tp=2"),
-            (narrow, "dp=2,zero=1,accumulation=2")]
+            (narrow, "dp=2,zero=1,accumulation=2"), (Images(), "dp=2,tp=2")]
+
+
+@dataclass(frozen=True)
+class Images:
+    """A small ResNet: convolutions, pools, batch norms whose statistics are variables."""
+
+    name: str = "resnet"
+
+
+def describe(tools, compiler, case, place):
+    """Returns the model and the recipe of a case, and a compiler whose runs have its data."""
+    if not isinstance(case, Images):
+        return *cases.write(case, place), compiler
+    graph = graphs.MODELS[case.name]()
+    graph.write(place / "graph.textproto")
+    programs.call([tools / "weft", "import", place / "graph.textproto", "-o", place / "imported"])
+    own = copy.copy(compiler)
+    own.data, batch = equality.write_data(place, graph)
+    own.validation_data = own.data
+    recipe = place / "recipe.textproto"
+    recipe.write_text(equality.RECIPE.format(batch=batch, precision="F64"))
+    return place / "imported/model.textproto", recipe, own
 
 
 class Base:
     """A right program, in a folder of its own."""
 
     def __init__(self, tools, compiler, case, mesh):
-        self.tools, self.compiler, self.case, self.mesh = tools, compiler, case, mesh
+        self.tools, self.case, self.mesh = tools, case, mesh
         self.place = compiler.place(case, mesh)
-        model, recipe = cases.write(case, self.place)
+        model, recipe, self.compiler = describe(tools, compiler, case, self.place)
         machine = self.place / "machine.textproto"
         machine.write_text(cases.MACHINE)
         self.options = ["--machine", machine, "--recipe", recipe, "--target", "host", "--pin", mesh]

@@ -43,9 +43,10 @@ OwningOpRef<Operation *> translate(llvm::SourceMgr &sources, MLIRContext *contex
     return nullptr;
   }
   weft::desc::Diagnostics problems;
-  weft::GraphModule imported = weft::importGraph(*context, *graph, *model, *recipe, {}, problems);
+  OwningOpRef<ModuleOp> imported =
+      weft::importGraph(*context, *graph, *model, *recipe, {}, problems);
   llvm::errs() << weft::desc::str(problems);
-  return std::move(imported.module);
+  return imported;
 }
 
 } // namespace

@@ -160,8 +160,6 @@ private:
   bool padsOpenVariables = false;
   /// What to tell the user of the plan that is kept.
   std::vector<std::string> remarks;
-  /// Length of the logits of a graph; 0 for other models.
-  int64_t classes = 0;
   double stepFlops = 0;
   rt::Program program;
   EmitReport emitReport;

@@ -21,7 +21,8 @@ struct ModuleSizes {
   int64_t batch = 0, sequence = 0;
   /// Micro-batches in a batch: 1 until Plan has divided it.
   int64_t microBatches = 1;
-  /// Number of token values: the rows of `embed.tokens.weight`.
+  /// Number of token values or classes: what the import of a graph noted, else the rows of
+  /// `embed.tokens.weight`.
   int64_t vocabulary = 0;
 };
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Pipeline/Import/ImportGraph.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 
 #include "GraphBuilder.h"
 
@@ -244,9 +245,10 @@ void GraphImporter::buildInit() {
 
 } // namespace
 
-GraphModule weft::importGraph(MLIRContext &context, const onnx::Graph &graph,
-                              const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
-                              const ImportOptions &options, desc::Diagnostics &problems) {
+OwningOpRef<ModuleOp> weft::importGraph(MLIRContext &context, const onnx::Graph &graph,
+                                        const desc::ModelSpec &model,
+                                        const desc::RecipeSpec &recipe,
+                                        const ImportOptions &options, desc::Diagnostics &problems) {
   context.loadDialect<WeftDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context), model.name);
   OpBuilder ops(module->getBodyRegion());
@@ -277,5 +279,6 @@ GraphModule weft::importGraph(MLIRContext &context, const onnx::Graph &graph,
   ObserveOp::create(ops, evaluation.location("loss"), "validation_loss", value);
   func::ReturnOp::create(ops, evaluation.location("loss"));
   eraseUnused(evaluate.getBody().front());
-  return {std::move(module), importer.getClasses()};
+  module.get()->setAttr(kClassesAttrName, ops.getI64IntegerAttr(importer.getClasses()));
+  return module;
 }

@@ -25,21 +25,16 @@
 
 namespace weft {
 
-struct GraphModule {
-  /// Null if the graph could not be imported.
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// Number of logits of one token or image: the size of the vocabulary, or the number of classes.
-  int64_t classes = 0;
-};
-
 /// Builds the module of `graph` trained by `recipe`; `model` says which of the graph's tensors are
 /// trained. Loads the dialects that it needs into `context`. Adds to `problems` each unsupported
-/// node, with its name, its op and its place in the file.
+/// node, with its name, its op and its place in the file; the module is then null.
 ///
 /// REQUIRES: `model.graph`, and `validateTogether` accepts model and recipe.
-GraphModule importGraph(mlir::MLIRContext &context, const onnx::Graph &graph,
-                        const desc::ModelSpec &model, const desc::RecipeSpec &recipe,
-                        const ImportOptions &options, desc::Diagnostics &problems);
+mlir::OwningOpRef<mlir::ModuleOp> importGraph(mlir::MLIRContext &context, const onnx::Graph &graph,
+                                              const desc::ModelSpec &model,
+                                              const desc::RecipeSpec &recipe,
+                                              const ImportOptions &options,
+                                              desc::Diagnostics &problems);
 
 } // namespace weft
 

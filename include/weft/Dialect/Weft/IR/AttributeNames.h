@@ -53,6 +53,10 @@ inline constexpr llvm::StringLiteral kMayPendAttrName = "weft.may_pend";
 /// or -1. A function with this attribute is a kernel.
 inline constexpr llvm::StringLiteral kTiedAttrName = "weft.tied";
 
+/// On a module that was imported from a graph: the number of logits of one token or image, which is
+/// the size of the vocabulary or the number of classes.
+inline constexpr llvm::StringLiteral kClassesAttrName = "weft.classes";
+
 /// On a lowered kernel: the number of iterations of each phase, see `weft::rt::KernelCode`.
 inline constexpr llvm::StringLiteral kIterationsAttrName = "weft.iterations";
 
