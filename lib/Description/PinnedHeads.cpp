@@ -60,26 +60,24 @@ public:
 private:
   int64_t sizeOf(const std::string &name) const { return plan.axis(name)->size; }
 
-  /// The query heads of one of `ranks` ranks if `ways` cut key and value heads.
-  int64_t queryHeads(int64_t ways, int64_t ranks) const {
-    return ceilDiv(kvHeads, ways) * ceilDiv(group, ranks / ways);
-  }
-
-  /// Returns true if both dimensions have as many heads as ranks cut them (legal_r5).
-  bool hasEnough(int64_t ways, int64_t ranks) const {
-    return ways <= kvHeads && ranks / ways <= group;
+  /// Returns how many query heads and key heads one of `ranks` ranks has if `ways` cut key and
+  /// value heads. Both kinds count alike: queries and outputs are matmuls of the size of keys and
+  /// values.
+  int64_t headsOfRank(int64_t ways, int64_t ranks) const {
+    int64_t keyHeads = ceilDiv(kvHeads, ways);
+    return keyHeads * ceilDiv(group, ranks / ways) + keyHeads;
   }
 
   /// Returns how many of the ranks of `axes` should cut key and value heads, such that a rank has
-  /// the fewest query heads. Of several numbers the greatest is best, because the remaining ranks
-  /// compute the same keys and values. Numbers that leave a dimension too few heads are last.
+  /// the fewest heads. Of several numbers the greatest is best, because the remaining ranks compute
+  /// the same keys and values. Heads are padded where they are fewer than ranks.
   int64_t bestWays(const Axes &axes) const {
     int64_t ranks = 1;
     for (const std::string &name : axes) {
       ranks *= sizeOf(name);
     }
     int64_t before = 1, best = 0;
-    std::pair<bool, int64_t> least;
+    int64_t least = 0;
     for (const std::string &name : axes) {
       auto known = headWays.find(name);
       bool isOpen = known == headWays.end();
@@ -90,10 +88,10 @@ private:
         if (sizeOf(name) % ways != 0) {
           continue;
         }
-        std::pair price(!hasEnough(before * ways, ranks), queryHeads(before * ways, ranks));
-        if (best == 0 || price <= least) {
+        int64_t heads = headsOfRank(before * ways, ranks);
+        if (best == 0 || heads <= least) {
           best = before * ways;
-          least = price;
+          least = heads;
         }
       }
       before *= sizeOf(name);

@@ -176,24 +176,23 @@ void Review::checkShards() {
       std::optional<int64_t> ways = shards(entry.axes);
       std::optional<int64_t> size = dimensionSize(model, recipe, entry.dimension);
       if (!plan.mayPad || !ways || !size || *size % *ways == 0 ||
-          (!areHomes && !canBePadded(entry.dimension))) {
+          (!areHomes && !canBePadded(entry.dimension)) ||
+          !warned.insert({entry.dimension, *ways}).second) {
         continue;
       }
-      std::string what = entry.dimension + "=" + text(*size);
-      if (*ways > *size && !areHomes) {
-        error(entry.location, "legal_r5",
-              product(entry.axes) + " cuts " + what +
-                  " into more shards than it has elements, use at most " + text(*size));
-      } else if (warned.insert({entry.dimension, *ways}).second) {
-        int64_t padded = (*size + *ways - 1) / *ways * *ways;
-        const char *least = request.alignsRows && !areHomes ? "at least " : "";
-        result.warnings.push_back(diagnostic(
-            entry.location, "legal_r9",
-            product(entry.axes) + " does not divide " + what + ", which is padded to " + least +
-                text(padded) + (areHomes ? " between steps: ranks store " : ": ranks compute ") +
-                least + text(100.0 * double(padded - *size) / double(*size), "%") +
-                " more of each value with it"));
-      }
+      int64_t each = (*size + *ways - 1) / *ways, padded = each * *ways;
+      int64_t empty = areHomes ? 0 : *ways - (*size + each - 1) / each;
+      const char *least = request.alignsRows && !areHomes ? "at least " : "";
+      result.warnings.push_back(
+          diagnostic(entry.location, empty > 0 ? "legal_r5" : "legal_r9",
+                     product(entry.axes) + " does not divide " + entry.dimension + "=" +
+                         text(*size) + ", which is padded to " + least + text(padded) +
+                         (areHomes ? " between steps: ranks store " : ": ranks compute ") + least +
+                         text(100.0 * double(padded - *size) / double(*size), "%") +
+                         " more of each value with it" +
+                         (empty > 0 ? ", and " + text(empty) + " of " + text(*ways) + " shards " +
+                                          (empty == 1 ? "is" : "are") + " padding alone"
+                                    : "")));
     }
   }
 }

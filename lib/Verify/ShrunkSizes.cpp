@@ -84,7 +84,7 @@ bool ShrunkSizes::isPaddedAlike(const LargeDimension &dimension, const Cuts &cut
   return std::all_of(cuts.shards.begin(), cuts.shards.end(), [&](Product shards) {
     bool had = hasEmpty(dimension.size, before, shards.first);
     bool has = hasEmpty(chosen, after, shards.second);
-    return chosen >= shards.second && (had == has || !exactly); // legal_r5
+    return had == has || !exactly;
   });
 }
 

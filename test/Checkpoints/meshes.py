@@ -50,9 +50,9 @@ def all_pairs(bench, options):
     if options.uneven:
         meshes = [ONE_RANK, *UNEVEN_MESHES]
     else:
-        # On 3, 5 and 6 ranks, variables are padded between steps.
+        # On 3, 5 and 6 ranks, variables are padded between steps. Of 4 heads, 2 of 6 ranks have none.
         meshes = [ONE_RANK, (2, 1), (1, 2), (2, 2), (3, 1), (2, 1, "zero=2,accumulation=2"),
-                  (2, 1, "zero=3,accumulation=2"), (5, 1, "zero=3"), (1, 1, "fsdp=6")]
+                  (2, 1, "zero=3,accumulation=2"), (5, 1, "zero=3"), (1, 1, "fsdp=6"), (1, 6)]
     meshes += [(4, 1), (5, 1), (1, 4), (4, 2)] if options.all else []
     furthest = 0
     for mesh in meshes:

@@ -13,6 +13,7 @@ not, so that together they cover the model family.
 
 import math
 import random
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,6 +66,14 @@ FEW_HEADS_MESHES = ("tp=2", "tp=4", "tp=8", "dp=2,tp=4", "tp=4,sp=true", "cp=2:a
                     "cp=4:all-to-all", "cp=2:all-to-all,tp=2",
                     "dp=2,tp=4,zero=3", "tp=3", "dp=2,tp=3,sp=true,zero=1")
 
+# More ranks than heads: of 4 heads with keys of their own, of 2 key heads with 2 query heads each, and with 3.
+MORE_THAN_HEADS_MESHES = ("tp=6", "tp=8", "cp=6:all-to-all", "dp=2,tp=6,sp=true,zero=2,accumulation=2")
+MORE_THAN_TWOS_MESHES = ("tp=3", "tp=5", "tp=6", "tp=7", "tp=5,sp=true", "dp=2,tp=5,sp=true,zero=3", "fsdp=2,tp=3",
+                         "dp=3,tp=5,zero=1")
+MORE_THAN_THREES_MESHES = ("tp=5", "tp=7", "tp=8", "cp=2:all-to-all,tp=5")
+# More ranks than elements of every dimension that they cut: see SHORT.
+SHORT_MESHES = ("dp=5", "tp=5", "cp=5:ring", "cp=6:gather", "cp=6:all-to-all", "dp=4,tp=4,sp=true,zero=3", "fsdp=7")
+
 # In micro-batches: of samples that dropout numbers, with sums that are pending, cut or whole.
 PART_MESHES = ("accumulation=4", "dp=2,accumulation=2", "tp=2,accumulation=2", "cp=2,accumulation=8",
                "dp=2,tp=2,accumulation=4", "cp=2:ring,accumulation=2", "dp=2,zero=1,accumulation=2",
@@ -111,8 +120,9 @@ class Case:
     bounded: bool = False  # of families with experts: buffers of a bounded size, and nothing dropped
     coarse: bool = False  # takes AdamW's epsilon of the narrower precisions
     chunks: int = 1  # of each sequence, whose logits follow one another
-    few_heads: bool = False  # of families with groups: 8 query heads on 2 key heads
+    heads: tuple = ()  # query and key heads, in the place of the family's
     six_experts: bool = False  # of families with experts: in the place of 8 or 16
+    short: bool = False  # see SHORT
     documents: bool = False  # that words are
     cpu: str = ""  # the processor to generate code for; by default the one that this runs on
 
@@ -125,8 +135,9 @@ class Case:
         parts += [] if self.routing else ["dropless"]
         parts += ["bounded"] if self.bounded else []
         parts += [f"chunks{self.chunks}"] if self.chunks > 1 else []
-        parts += ["few"] if self.few_heads else []
+        parts += ["heads{}on{}".format(*self.heads)] if self.heads else []
         parts += ["six"] if self.six_experts else []
+        parts += ["short"] if self.short else []
         parts += ["documents"] if self.documents else []
         parts += [self.cpu] if self.cpu else []
         parts += ["narrow"] if self.reduction == "BF16" else []
@@ -282,6 +293,16 @@ clip_norm: 1.0
 """,
 }
 
+# Sizes below the numbers of ranks. Tokens are bytes, so a vocabulary cannot be short.
+SHORT = {"ffn": 3, "experts": 3, "sequence_length": 4, "global_batch_sequences": 3}
+
+
+def shortened(case, text):
+    """Returns a description, with the sizes of SHORT if `case` is short."""
+    for name, size in SHORT.items() if case.short else ():
+        text = re.sub(rf"\b{name}: \d+", f"{name}: {size}", text)
+    return text
+
 
 def model_text(case):
     """The model of `case` as a description."""
@@ -297,8 +318,9 @@ initialization {{ standard_deviation: {BOUNDED_DEVIATION if case.bounded else 0.
     if not case.attention_biases:
         text = text.replace("attention_biases: true\n", "").replace(
             "attention_output_bias: false\n", "")
-    if case.few_heads:
-        text = text.replace("heads: 16\nkv_heads: 8\n", "heads: 8\nkv_heads: 2\n")
+    if case.heads:
+        text = re.sub(r"^heads: \d+\n(kv_heads: \d+\n)?", "heads: {}\nkv_heads: {}\n".format(*case.heads),
+                      text, flags=re.MULTILINE)
     if case.six_experts:
         for many, few in (("experts: 8\n", "experts: 6\n"), ("experts: 8 ", "experts: 6 "),
                           ("experts: 16\n", "experts: 6\n"), ("  groups: 4", "  groups: 3")):
@@ -307,7 +329,7 @@ initialization {{ standard_deviation: {BOUNDED_DEVIATION if case.bounded else 0.
         text += "dropout: 0.1\n"
         # Heads are split over tp, so these masks are the ones that a wrong index would change.
         text += f"attention_dropout: {0.1 if case.family == 'gpt2' else 0.2}\n"
-    return text
+    return shortened(case, text)
 
 
 def recipe_text(case):
@@ -329,12 +351,12 @@ def recipe_text(case):
         "SCALE", "" if case.tied else "scale: SPECTRAL nesterov: false adamw_rate: 0.3 ")
     if case.family == "deepseek":  # At twice the rate SGD leaps, and 1e-16 grows to 1e-10.
         optimizer = optimizer.replace("peak_learning_rate: 0.2", "peak_learning_rate: 0.1")
-    return f"""version: 1
+    return shortened(case, f"""version: 1
 sequence_length: 16
 global_batch_sequences: 8
 precision: {case.precision}
 {mixed}{optimizer}steps: {STEPS}
-"""
+""")
 
 
 MACHINE = """version: 1
@@ -427,7 +449,13 @@ def default_cases():
         chosen[number] = replace(chosen[number], meshes=tuple(chosen[number].meshes) + meshes)
     chosen[4] = replace(chosen[4], meshes=chosen[4].meshes + (  # One with a window.
         "cp=4:ring", "cp=2:ring,tp=4", "cp=3:ring", "dp=3,tp=2"))
-    chosen.append(replace(chosen[3], few_heads=True, meshes=FEW_HEADS_MESHES))
+    chosen.append(replace(chosen[3], heads=(8, 2), meshes=FEW_HEADS_MESHES))
+    chosen += [replace(chosen[0], tied=False, heads=(4, 4), meshes=MORE_THAN_HEADS_MESHES),
+               replace(chosen[3], heads=(4, 2), meshes=MORE_THAN_TWOS_MESHES),
+               replace(chosen[4], heads=(6, 2), meshes=MORE_THAN_THREES_MESHES),
+               replace(chosen[11], heads=(4, 2), meshes=("tp=5",)),
+               replace(chosen[0], tied=False, heads=(2, 2), short=True, meshes=SHORT_MESHES),
+               replace(chosen[5], short=True, meshes=("ep=4", "ep=5", "ep=2,tp=5,sp=true"))]
     chosen += [replace(case, six_experts=True, meshes=meshes) for case, meshes in (
         (chosen[5], SIX_EXPERTS_MESHES),
         (chosen[6], ("ep=4", "ep=4,accumulation=2")),

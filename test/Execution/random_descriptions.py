@@ -188,7 +188,7 @@ def experts_of(draw, layers):
 
 
 def pins_of(draw, model):
-    """Returns pins by name: mostly, with axes no longer than what they cut."""
+    """Returns pins by name: mostly of axes that the model has dimensions for."""
     for _ in range(50):
         pins = any_pins_of(draw, model)
         if fits(pins, model) or draw.chance(0.03):
@@ -197,15 +197,9 @@ def pins_of(draw, model):
 
 
 def fits(pins, model):
-    """Returns true if the pins cut no dimension into more shards than it has elements, and if those of
-    homes, which are not padded, divide."""
-    if not model:
-        return not {"cp", "ep"} & pins.keys()
-    cp, way = (*str(pins.get("cp", 1)).split(":"), "ring")[:2]
-    heads = pins.get("tp", 1) * (int(cp) if way == "all-to-all" else 1)
-    homes = pins.get("dp", 1) * pins.get("fsdp", 1) * int(cp) if pins.get("zero") or "fsdp" in pins else 1
-    return (heads <= (model["kv_heads"] or model["heads"]) and model["hidden"] % homes == 0
-            and pins.get("ep", 1) <= (model["experts"] or {"experts": 1})["experts"])
+    """Returns true unless the model is a graph, and pins cut what only described models have. Dimensions
+    that pins do not divide are padded, even those shorter than an axis."""
+    return bool(model) or not {"cp", "ep"} & pins.keys()
 
 
 def any_pins_of(draw, model):
@@ -260,8 +254,9 @@ def entries_of(draw, model, axes):
         dimension = draw.pick(ANY_DIMENSION if draw.chance(0.03) else dimensions)
         chosen = draw.random.sample(sorted(names), min(draw.pick((0, 1, 1, 1, 1, 2)), len(names)))
         one_each = len({name.split(":")[0] for name in chosen}) == len(chosen)
-        shards, size = math.prod(names[name] for name in chosen), size_of(model, dimension)
-        fit = size % shards == 0 if dimension == "hidden" else shards <= size
+        shards = math.prod(names[name] for name in chosen)
+        # The other dimensions may be padded, even those shorter than an axis.
+        fit = not model or dimension != "hidden" or model["hidden"] % shards == 0
         if (value, dimension) not in taken and one_each and (fit or draw.chance(0.05)):
             taken.add((value, dimension))
             entries.append({"value": value if value != "*" else draw.maybe(0.5, value),
@@ -271,17 +266,6 @@ def entries_of(draw, model, axes):
     if (unused := [name for name in axes if name not in used]) and ("*", "batch") not in taken:
         entries.append({"dimension": "batch", "axes": unused})
     return entries
-
-
-def size_of(model, dimension):
-    """Returns a size that a dimension has at least."""
-    if not model:
-        return 8 if dimension == "batch" else 1
-    heads = model["kv_heads"] or model["heads"]
-    sizes = {"kv_heads": heads, "group": model["heads"] // heads, "ffn": model["ffn"],
-             "hidden": model["hidden"], "vocab": model["vocabulary"], "batch": 8,
-             "experts": (model["experts"] or {"experts": 1})["experts"]}
-    return sizes.get(dimension, 6)
 
 
 def plan_of(draw, model):
@@ -331,7 +315,8 @@ def precision_of(draw, parts):
     precision = draw.pick(("F64", "F32", "F32", "TF32", "F16", "BF16", "BF16", "BF16"))
     fields = {"precision": Enum(precision)}
     if precision == "BF16":
-        fields["mixed"] = draw.maybe(0.5, {"reduction": Enum(draw.pick(("F32", "BF16")))})
+        reduction, gradients = draw.pick((("F32", "F32"), ("F32", "BF16"), ("BF16", "F32"), ("BF16", "BF16")))
+        fields["mixed"] = draw.maybe(0.5, {"reduction": Enum(reduction), "gradient_accumulation": Enum(gradients)})
     if precision == "F16":
         fields["loss_scale"] = draw.maybe(0.5, {"initial": 1024.0, "growth_interval": draw.pick((0, 6))})
     elif draw.chance(0.25):

@@ -50,7 +50,7 @@ class RandomPlans(unittest.TestCase):
         for word in ("layer_period: 2", "shared_ffn", "latent_attention", "fp8", "capacity_factor", "muon",
                      "clip_norm", "dropout", "loss_chunks", "tied_embeddings", "precision: BF16",
                      "loss_scale", "documents", "sub_axes", "cp=2:ring", "sp=true", "ep=", "zero=3",
-                     "accumulation=", "--mesh", "sequence_length: 127"):
+                     "accumulation=", "--mesh", "sequence_length: 127", "gradient_accumulation: BF16"):
             self.assertTrue(any(word in text for text in texts), word)
         self.assertEqual({case.graph for case in cases}, {"", "mlp", "gpt"})
 

@@ -56,6 +56,7 @@ QUICK_CASES = (("gpt2-adamw", "dp=2,cp=2:gather,tp=2,sp=true"), ("llama-sgd", "d
                ("gpt2-adamw", "dp=2,tp=2,sp=true,zero=3,accumulation=2"),
                ("llama-muon", "dp=2,tp=2,zero=1"), ("llama-sgd-plain-tied-f64-chunks4", "cp=2:ring"),
                ("deepseek-adamw", "ep=2,tp=2"), ("deepseek-adamw-plain-tied-f64-six", "ep=4"),
+               ("llama-sgd-dropout-untied-f64-heads4on2", "tp=5"),
                # In which a number lies between two FP8 numbers.
                ("llama-sgd-plain-untied-f64-fp8", "cp=3:ring"))
 

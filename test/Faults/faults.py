@@ -223,11 +223,7 @@ def descriptions(bench):
 
 def plans(bench):
     """Splits that do not fit."""
-    warning = r"warning: --pin: [dt]p=3 does not divide \w+=\d+, which is padded to \d+: ranks .*"
     idle = r"warning: .*[pa]=3 uses 3 of the 4 devices of machine laptop: 1 is idle"
-    bench.compile("fewer heads than ranks of tp",
-                  [r"--pin: tp=3 cuts kv_heads=2 into more shards than it has elements, use at "
-                   r"most 2", warning, warning, idle], "--pin", "tp=3")
     bench.write("hidden.textproto", "version: 1 mesh { axis { name: 'a' size: 3 } }\n"
                 "sharding { dimension: 'hidden' axes: 'a' }\n")
     bench.compile("ops on hidden that an axis does not divide",

@@ -2,6 +2,10 @@
 // RUN: weft-opt %s -substitute-batch="batch=3" -pad-dimensions="pins=dp=2,tp=3" | FileCheck %s --check-prefixes=CHECK,BOTH
 // RUN: weft-opt %s -substitute-batch -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3}} sharding {dimension: 'ffn' axes: 'x'} home {dimension: 'ffn' axes: 'y'} sharding {value: 'attention' dimension: 'keys' axes: 'x'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
 
+// An axis may be longer than the dimension.
+// RUN: weft-opt %s -substitute-batch -pad-dimensions="pins=tp=9" | FileCheck %s --check-prefixes=CHECK,LONG
+// LONG: @w ["ffn", "hidden"] unpadded {{\[}}7, 4] : tensor<9x4xf64>
+
 // RUN: weft-opt %s -substitute-batch="batch=2" -pad-dimensions="plan={version: 1 padding: false mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'}}" | FileCheck %s --check-prefix=REFUSED
 // REFUSED: @w ["ffn", "hidden"] : tensor<7x4xf64>
 // REFUSED: @tokens ["batch", "sequence"] : tensor<2x15xi32>

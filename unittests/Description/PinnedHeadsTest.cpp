@@ -65,19 +65,30 @@ TEST(PinnedHeads, GroupsAloneWhereHeadsHaveNoCommonFactor) {
   EXPECT_EQ(axesOf(plan, "ffn"), Axes{"tp"});
 }
 
-/// What leaves a dimension too few heads would be refused (legal_r5).
-TEST(PinnedHeads, EachDimensionHasEnoughHeads) {
-  PlanSpec plan = fitted("tp=4", 5, 3); // Group alone would be best, but has three.
+TEST(PinnedHeads, RanksHaveFewKeyHeadsToo) {
+  PlanSpec plan = fitted("tp=4", 5, 3); // Five query heads and as many keys, or six and two.
   EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"tp"});
   EXPECT_EQ(axesOf(plan, "group"), Axes{"none"});
-  plan = fitted("tp=4", 3, 3);
-  EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"tp:(1)2"});
-  EXPECT_EQ(axesOf(plan, "group"), Axes{"tp:(2)2"});
-  plan = fitted("tp=3", 2, 4);
-  EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"none"});
-  EXPECT_EQ(axesOf(plan, "group"), Axes{"tp"});
-  // Nothing fits: legal_r5 says so.
+}
+
+TEST(PinnedHeads, MoreRanksThanHeads) {
+  // Ranks without a head cost less than a second key head on each.
+  for (auto [pin, kvHeads, group] : {std::tuple("tp=3", 2, 4), std::tuple("tp=4", 3, 3),
+                                     std::tuple("tp=5", 2, 2), std::tuple("tp=7", 2, 3)}) {
+    PlanSpec plan = fitted(pin, kvHeads, group);
+    EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"tp"}) << pin;
+    EXPECT_EQ(axesOf(plan, "group"), Axes{"none"}) << pin;
+  }
+  // Here a second key head saves half of the query heads.
+  EXPECT_EQ(axesOf(fitted("tp=5", 2, 4), "kv_heads"), Axes{"none"});
   EXPECT_EQ(axesOf(fitted("tp=5", 2, 4), "group"), Axes{"tp"});
+  // One of the parts that cut six ways into four heads is longer than its dimension.
+  PlanSpec plan = fitted("tp=6", 2, 2);
+  EXPECT_EQ(axesOf(plan, "kv_heads"), Axes{"tp:(1)3"});
+  EXPECT_EQ(axesOf(plan, "group"), Axes{"tp:(3)2"});
+  // Without groups there is nothing to choose.
+  EXPECT_TRUE(fitted("tp=6", 4, 1) == *applyPins({"tp=6"}));
+  EXPECT_TRUE(fitted("cp=8:all-to-all", 4, 1) == *applyPins({"cp=8:all-to-all"}));
 }
 
 TEST(PinnedHeads, OtherPinsGoAlong) {
@@ -110,12 +121,11 @@ TEST(PinnedHeads, WaysOfHeads) {
   model.heads = 8;
   EXPECT_EQ(waysOfHeads(model, 2), 2);
   EXPECT_EQ(waysOfHeads(model, 8), 2);
-  // Two heads are too few for three ranks, the four query heads of each are not.
-  EXPECT_EQ(waysOfHeads(model, 3), 1);
+  // Three ranks have four query heads in both ways, but one key head, not two.
+  EXPECT_EQ(waysOfHeads(model, 3), 3);
   // Three ranks have four query heads each in both ways; the greater number is taken.
   model.kvHeads = 4;
   EXPECT_EQ(waysOfHeads(model, 3), 3);
-  model.kvHeads = 2;
   model.kvHeads = 3;
   model.heads = 12;
   EXPECT_EQ(waysOfHeads(model, 2), 1);

@@ -116,8 +116,10 @@ const Case cases[] = {
        scene.plan.mayPad = true;
        scene.model.kvHeads = 2;
      },
-     "legal_r5: p:7:1: axes: b=4 cuts kv_heads=2 into more shards than it has elements, use at "
-     "most 2\n"},
+     "",
+     "legal_r5: p:7:1: axes: b=4 does not divide kv_heads=2, which is padded to 4: ranks compute "
+     "100 % "
+     "more of each value with it, and 2 of 4 shards are padding alone\n"},
     {"legal_r6",
      [](Scene &scene) {
        scene.request.microBatch = 2;
@@ -172,7 +174,7 @@ TEST(ReviewPlan, SaysAllRulesAtOnce) {
   scene.plan.mayPad = true;
   scene.machine.nodes = 2;
   scene.model.kvHeads = 2;
-  std::string all = lines(scene.review().errors);
+  std::string all = lines(scene.review().errors) + lines(scene.review().warnings);
   EXPECT_NE(all.find("legal_r3"), all.npos) << all;
   EXPECT_NE(all.find("legal_r5"), all.npos) << all;
   EXPECT_EQ(all.find("legal_r2"), all.npos) << all;
@@ -191,6 +193,16 @@ TEST(ReviewPlan, LegalR9SaysWhatPaddingCosts) {
   EXPECT_EQ(lines(scene.review().warnings),
             "legal_r9: p:8:1: axes: b=4 does not divide ffn=250, which is padded to at least 252: "
             "ranks compute at least 0.8 % more of each value with it\n");
+}
+
+TEST(ReviewPlan, LegalR5CountsShardsOfPadding) {
+  Scene scene;
+  scene.plan.mayPad = true;
+  scene.model.kvHeads = 5; // Shards of 2, 2, 1 and 0.
+  EXPECT_EQ(lines(scene.review().errors), "");
+  EXPECT_EQ(lines(scene.review().warnings),
+            "legal_r5: p:7:1: axes: b=4 does not divide kv_heads=5, which is padded to 8: ranks "
+            "compute 60 % more of each value with it, and 1 of 4 shards is padding alone\n");
 }
 
 TEST(ReviewPlan, HomesPadVariablesAlone) {

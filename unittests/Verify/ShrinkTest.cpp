@@ -242,6 +242,20 @@ TEST(ShrinkTest, WhatIsPaddedStaysPadded) {
   }
 }
 
+TEST(ShrinkTest, RanksWithoutHeadsStayWithoutHeads) {
+  for (const char *pins : {"tp=5", "tp=6", "tp=8", "dp=2,tp=7"}) {
+    SCOPED_TRACE(pins);
+    desc::ModelSpec model = modelOf();
+    model.kvHeads = 4;
+    model.heads = 8;
+    Shrunk small = shrink(model, recipeOf(), planOf(pins));
+    EXPECT_GE(small.model.kvHeads, 2);
+    EXPECT_TRUE(paddedOf(small.model.kvHeads, small.plan.axis("tp")->size).second);
+    EXPECT_EQ(small.model.group(), 2);
+    EXPECT_TRUE(small.notKept.empty()) << small.notKept[0];
+  }
+}
+
 /// Homes pad variables alone, so hidden is divided, or not, as in the large model by each axis.
 TEST(ShrinkTest, VariablesPaddedBetweenStepsStaySo) {
   for (const char *pins : {"dp=5,zero=3", "dp=2,fsdp=5", "dp=5,zero=1"}) {

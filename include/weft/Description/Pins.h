@@ -61,11 +61,12 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_vie
 /// share a key and value head (`group`) instead, or a sub-axis cuts kv_heads and the rest cuts
 /// group. Example: with tp=4 and two key and value heads of two query heads each, tp:(1)2 cuts
 /// kv_heads and tp:(2)2 cuts group; every rank has one query head, and each key and value head is
-/// on two ranks.
+/// on two ranks. Where ranks are more than heads, some have padding alone: with tp=3, each of two
+/// key and value heads is on one rank.
 PlanSpec fitPins(const PlanSpec &plan, const ModelSpec &model);
 
 /// Returns how many of `ranks` ranks should cut key and value heads, a divisor of `ranks`: the
-/// others cut the query heads that share one. A rank then computes the fewest query heads.
+/// others cut the query heads that share one. A rank then has the fewest query heads and key heads.
 int64_t waysOfHeads(const ModelSpec &model, int64_t ranks);
 
 } // namespace weft::desc

@@ -39,8 +39,8 @@ struct PlanRequest {
 struct PlanReview {
   /// Violated rules (together_r*, legal_r*), which no program can be compiled with.
   desc::Diagnostics errors;
-  /// What is allowed, but costs more or does less than it seems to (legal_r8, legal_r9, legal_r12,
-  /// legal_r13, together_r10).
+  /// What is allowed, but costs more or does less than it seems to (legal_r5, legal_r8, legal_r9,
+  /// legal_r12, legal_r13, together_r10).
   desc::Diagnostics warnings;
 };
 
