@@ -46,6 +46,9 @@ namespace weft::lower {
 
 class Code;
 
+/// The address space of the memory that a block of threads shares.
+inline constexpr int64_t kSharedMemory = 3;
+
 /// A number under construction: an index, an integer, a float, or a vector of floats.
 class Num {
 public:
