@@ -45,5 +45,7 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   // A map that works in place is another kernel, so places are decided before kernels are made.
   manager.addPass(createCopyAssignmentsPass());
   manager.addPass(createOutlineKernelsPass());
+  // When it is decided which kernels work in place.
+  manager.addPass(createJoinLaunchesPass());
   manager.addPass(createVerifySchedulePass());
 }
