@@ -46,6 +46,8 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   manager.addPass(createCopyAssignmentsPass());
   manager.addPass(createOutlineKernelsPass());
   // When it is decided which kernels work in place.
+  manager.addPass(createFuseLaunchesPass());
+  // Joins what no other op has taken in.
   manager.addPass(createJoinLaunchesPass());
   manager.addPass(createVerifySchedulePass());
 }

@@ -196,6 +196,10 @@ public:
   /// Returns a null buffer for a null value.
   Buffer buffer(mlir::Value value) { return value ? Buffer(*this, value) : Buffer(); }
 
+  /// Returns true if a map computes the elements of `buffer` where they are loaded, or takes them
+  /// where they are stored: a value inside of a kernel, which gets no memory.
+  static bool isInlined(const Buffer &buffer);
+
   /// Constants, which are created once each, in the entry block of the function.
   Num constant(mlir::Type type, mlir::Attribute value);
   Num index(int64_t value);

@@ -66,8 +66,9 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
     whose rounds are independent are `scf.parallel`.
     Memrefs are distinct (`llvm.noalias`) and aligned to 64 bytes.
 
-    A value that stays inside of the kernel must be a single element: kernels get no memory
-    besides their operands.
+    A value that stays inside of the kernel must be a single element, because kernels get no memory
+    besides their operands; or a map computes its elements where the only reader loads them, or
+    takes them where its op stores them, if that op's lowering allows this.
 
     ```mlir
     func.func private @kernel_0(%layer: index, %x: tensor<4xf32>) -> tensor<4xf32>

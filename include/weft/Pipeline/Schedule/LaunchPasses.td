@@ -62,6 +62,43 @@ def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
   ];
 }
 
+def FuseLaunchesPass : Pass<"fuse-launches", "::mlir::ModuleOp"> {
+  let summary = "lets other kernels compute maps of their operands and results";
+  let description = [{
+    Before: the result of `outline-kernels`. If the module's `weft.target` is "cuda": where a launch
+    follows another and alone reads one of its results, and one of both is a map that the lowering
+    of the other's op can compute elementwise, at its stores or its loads, both become one launch of
+    a kernel that holds both ops. The value between them never reaches memory, and keeps its
+    rounding. So the gradient of a norm adds the gradient of the residual, and sums gradients of the
+    norm's result. After: no such pair is left. Without the target the pass changes nothing.
+
+    ```mlir
+    %0:2 = weft.launch @kernel_norm_grad_0(%x, %s, %g) tied [-1, -1] : (tensor<8x16xbf16>,
+        tensor<16xf32>, tensor<8x16xbf16>) -> (tensor<8x16xbf16>, tensor<16xf32>)
+    %1 = weft.launch @kernel_map_0(%r, %0#0) tied [0]
+        : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xbf16>
+    ```
+
+    becomes
+
+    ```mlir
+    %0:2 = weft.launch @kernel_fused_norm_grad_0(%x, %s, %g, %r) tied [-1, 3] : (tensor<8x16xbf16>,
+        tensor<16xf32>, tensor<8x16xbf16>, tensor<8x16xbf16>) -> (tensor<16xf32>, tensor<8x16xbf16>)
+    ...
+    func.func private @kernel_fused_norm_grad_0(%x: tensor<8x16xbf16>, %s: tensor<16xf32>,
+        %g: tensor<8x16xbf16>, %r: tensor<8x16xbf16>) -> (tensor<16xf32>, tensor<8x16xbf16>)
+        attributes {weft.tied = array<i64: -1, 3>} {
+      %0, %1 = weft.norm_grad rms %x …
+      %2 = weft.map ins(%r, %0 : tensor<8x16xbf16>, tensor<8x16xbf16>) …
+      return %1, %2 : tensor<16xf32>, tensor<8x16xbf16>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"fused", "fused", "pairs of launches that became one">,
+  ];
+}
+
 def JoinLaunchesPass : Pass<"join-launches", "::mlir::ModuleOp"> {
   let summary = "makes one launch of several that are alike";
   let description = [{
