@@ -393,6 +393,48 @@ def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
   ];
 }
 
+def MergeMapsPass : Pass<"merge-maps", "::mlir::ModuleOp"> {
+  let summary = "merges maps that read the same tensor";
+  let description = [{
+    Before: tensors are local, and maps are merged with their users. Two maps of one shape that read
+    a common tensor, at the element that they compute, become one map with the results of both, which
+    reads it once; as the backward pass of SwiGLU, which recomputes the activation and computes its
+    derivatives of the same two tensors. The second map moves to the place of the first: its operands
+    must be computed by then, and nothing in between reads them. Its results must not need more
+    memory than those of its operands that end with it, since they live longer. After: no such pair
+    is left; a map merges once.
+
+    ```mlir
+    %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+    ^bb0(%a: f32):
+      %2 = math.exp %a : f32
+      weft.yield %2 : f32
+    }
+    %1 = weft.map ins(%x, %y : tensor<4xf32>, tensor<4xf32>)
+        maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %2 = arith.mulf %a, %b : f32
+      weft.yield %2 : f32
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    %0:2 = weft.map ins(%x, %y : tensor<4xf32>, tensor<4xf32>)
+        maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32>, tensor<4xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %1 = math.exp %a : f32
+      %2 = arith.mulf %a, %b : f32
+      weft.yield %1, %2 : f32, f32
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"merged", "merged", "maps that became part of an earlier one">,
+  ];
+}
+
 def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
   let summary = "copies assigned values that cannot be computed in their variable's place";
   let description = [{
