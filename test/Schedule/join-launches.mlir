@@ -126,7 +126,7 @@ func.func private @kernel_map_0(%n: index, %x: tensor<4xf32>, %f: tensor<f32>) -
 // -----
 
 // A launch that needs another, that overwrites what another reads, or whose result could take the
-// place of another's operand, stays by itself; so does one in @init.
+// place of another's operand, as that of a variable, stays by itself; so does one in @init.
 module attributes {weft.target = "cuda"} {
 weft.variable parameter @w ["x"] : tensor<8xf32>
 weft.variable parameter @v ["x"] : tensor<8xf32>
@@ -141,6 +141,9 @@ weft.variable parameter @v ["x"] : tensor<8xf32>
 // CHECK-NEXT:    weft.observe "z"
 // CHECK-NEXT:    weft.launch @kernel_map_0(%[[W]]) tied [-1]
 // CHECK-NEXT:    weft.launch @kernel_map_1(%[[W]]) tied [0]
+// CHECK:         %[[V:.*]] = weft.read @v
+// CHECK:         weft.launch @kernel_map_0(%[[V]]) tied [-1]
+// CHECK-NEXT:    weft.launch @kernel_map_0(%{{.*}}) tied [-1]
 func.func @init() {
   %0 = weft.launch @kernel_fill_0() tied [-1] : () -> tensor<8xf32>
   %1 = weft.launch @kernel_fill_0() tied [-1] : () -> tensor<8xf32>
@@ -158,7 +161,12 @@ func.func @step() {
   %u = weft.launch @kernel_map_0(%w) tied [-1] : (tensor<8xf32>) -> tensor<8xf32>
   %new = weft.launch @kernel_map_1(%w) tied [0] : (tensor<8xf32>) -> tensor<8xf32>
   weft.observe "u", %u : tensor<8xf32>
+  %v = weft.read @v : tensor<8xf32>
+  %old = weft.launch @kernel_map_0(%v) tied [-1] : (tensor<8xf32>) -> tensor<8xf32>
+  %next = weft.launch @kernel_map_0(%u) tied [-1] : (tensor<8xf32>) -> tensor<8xf32>
+  weft.observe "old", %old : tensor<8xf32>
   weft.assign @w, %new : tensor<8xf32>
+  weft.assign @v, %next : tensor<8xf32>
   return
 }
 func.func private @kernel_fill_0() -> tensor<8xf32> attributes {weft.tied = array<i64: -1>} {

@@ -34,6 +34,10 @@ class LaunchUses {
 public:
   explicit LaunchUses(ArrayRef<FlatSection> sections) {
     for (const FlatSection &section : sections) {
+      llvm::DenseMap<uint32_t, int32_t> &variables = assigned[&section];
+      for (const FlatAssign &assign : section.assigns) {
+        variables[assign.value] = static_cast<int32_t>(assign.variable);
+      }
       for (const FlatOp &op : section.ops) {
         if (isa<LaunchOp>(op.op)) {
           uses[op.op].push_back({&section, &op});
@@ -46,11 +50,12 @@ public:
   /// and no array that begins in it may take the place of one that ends in them.
   bool isIndependent(ArrayRef<LaunchOp> before, LaunchOp launch) const {
     return llvm::all_of(before, [&](LaunchOp earlier) {
-      return llvm::all_of(
-          llvm::zip_equal(uses.lookup(earlier), uses.lookup(launch)), [&](auto pair) {
-            auto [before, after] = pair;
-            return areIndependent(before, after) && !(endsArray(before) && beginsArray(after));
-          });
+      return llvm::all_of(llvm::zip_equal(uses.lookup(earlier), uses.lookup(launch)),
+                          [&](auto pair) {
+                            auto [before, after] = pair;
+                            return areIndependent(before, after) && !replaces(after, before) &&
+                                   !(endsArray(before) && beginsArray(after));
+                          });
     });
   }
 
@@ -81,6 +86,17 @@ private:
 
   static bool areIndependent(const Use &a, const Use &b) { return !needs(a, b) && !needs(b, a); }
 
+  /// Returns true if a result of `after` lies where a variable does whose old value `before` reads.
+  bool replaces(const Use &after, const Use &before) const {
+    const llvm::DenseMap<uint32_t, int32_t> &variables = assigned.at(after.section);
+    return llvm::any_of(after.results(), [&](uint32_t result) {
+      auto variable = variables.find(result);
+      return variable != variables.end() && llvm::any_of(before.operands(), [&](uint32_t operand) {
+               return before.section->values[operand].variable == variable->second;
+             });
+    });
+  }
+
   static bool isArray(Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getNumElements() > 1;
@@ -104,6 +120,8 @@ private:
   }
 
   llvm::DenseMap<Operation *, SmallVector<Use>> uses;
+  /// The variable that a value is assigned to, by the value's number.
+  llvm::DenseMap<const FlatSection *, llvm::DenseMap<uint32_t, int32_t>> assigned;
 };
 
 /// Operands of several launches: first all numbers, then each tensor once.
