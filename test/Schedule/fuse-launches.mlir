@@ -41,9 +41,16 @@ func.func private @in_place(%x: tensor<8x16xbf16>, %s: tensor<16xf32>, %g: tenso
       : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xbf16>
   return %1, %0#1 : tensor<8x16xbf16>, tensor<16xf32>
 }
-// Not where the map overwrites what the norm's gradient reads, another op reads the value, or the
-// value is the other gradient, of which a device adds up parts.
+// Not where the map overwrites what the norm's gradient reads, by a reshape or as a call passes one
+// value for two arguments; where another op reads the value; or where the value is the other
+// gradient, of which a device adds up parts.
 // CHECK-LABEL: func.func private @overwrites(
+// CHECK:         weft.launch @kernel_norm_grad_0
+// CHECK-NEXT:    weft.launch @kernel_map_0
+// CHECK-LABEL: func.func private @overwrites_reshaped(
+// CHECK:         weft.launch @kernel_norm_grad_0
+// CHECK-NEXT:    weft.launch @kernel_map_0
+// CHECK-LABEL: func.func private @called_with_one(
 // CHECK:         weft.launch @kernel_norm_grad_0
 // CHECK-NEXT:    weft.launch @kernel_map_0
 // CHECK-LABEL: func.func private @reads_twice(
@@ -59,6 +66,30 @@ func.func private @overwrites(%x: tensor<8x16xbf16>, %s: tensor<16xf32>, %g: ten
   %1 = weft.launch @kernel_map_0(%g, %0#0) tied [0]
       : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xbf16>
   return %1, %0#1 : tensor<8x16xbf16>, tensor<16xf32>
+}
+func.func private @overwrites_reshaped(%x: tensor<8x16xbf16>, %s: tensor<16xf32>,
+    %f: tensor<128xbf16>) -> (tensor<8x16xbf16>, tensor<16xf32>) {
+  %g = weft.reshape %f [[0, 1]] : tensor<128xbf16> -> tensor<8x16xbf16>
+  %h = weft.reshape %f [[0, 1]] : tensor<128xbf16> -> tensor<8x16xbf16>
+  %0:2 = weft.launch @kernel_norm_grad_0(%x, %s, %g) tied [-1, -1]
+      : (tensor<8x16xbf16>, tensor<16xf32>, tensor<8x16xbf16>) -> (tensor<8x16xbf16>, tensor<16xf32>)
+  %1 = weft.launch @kernel_map_0(%h, %0#0) tied [0]
+      : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xbf16>
+  return %1, %0#1 : tensor<8x16xbf16>, tensor<16xf32>
+}
+func.func private @called_with_one(%x: tensor<8x16xbf16>, %s: tensor<16xf32>,
+    %g: tensor<8x16xbf16>, %r: tensor<8x16xbf16>) -> (tensor<8x16xbf16>, tensor<16xf32>) {
+  %0:2 = weft.launch @kernel_norm_grad_0(%x, %s, %g) tied [-1, -1]
+      : (tensor<8x16xbf16>, tensor<16xf32>, tensor<8x16xbf16>) -> (tensor<8x16xbf16>, tensor<16xf32>)
+  %1 = weft.launch @kernel_map_0(%r, %0#0) tied [0]
+      : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xbf16>
+  return %1, %0#1 : tensor<8x16xbf16>, tensor<16xf32>
+}
+func.func private @caller(%x: tensor<8x16xbf16>, %s: tensor<16xf32>, %g: tensor<8x16xbf16>)
+    -> (tensor<8x16xbf16>, tensor<16xf32>) {
+  %0:2 = weft.call @called_with_one(%x, %s, %g, %g) label "one" : (tensor<8x16xbf16>, tensor<16xf32>,
+      tensor<8x16xbf16>, tensor<8x16xbf16>) -> (tensor<8x16xbf16>, tensor<16xf32>)
+  return %0#0, %0#1 : tensor<8x16xbf16>, tensor<16xf32>
 }
 func.func private @reads_twice(%x: tensor<8x16xbf16>, %s: tensor<16xf32>, %g: tensor<8x16xbf16>,
     %r: tensor<8x16xbf16>) -> (tensor<8x16xbf16>, tensor<8x16xbf16>) {

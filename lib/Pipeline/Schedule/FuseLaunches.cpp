@@ -38,6 +38,9 @@ struct FuseLaunchesPass : impl::FuseLaunchesPassBase<FuseLaunchesPass> {
     }
     ModuleSymbols all(getOperation());
     symbols = &all;
+    getOperation().walk([&](CallOp call) {
+      calls[symbols->functions.lookup(call.getCalleeAttr().getAttr())].push_back(call);
+    });
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (!isKernel(function)) {
         fuseIn(function.front());
@@ -49,6 +52,7 @@ struct FuseLaunchesPass : impl::FuseLaunchesPassBase<FuseLaunchesPass> {
   void fuseIn(Block &block);
   std::optional<Pair> findPair(LaunchOp second);
   bool mayFuse(Pair pair);
+  bool mayBeSame(Value a, Value b);
   LaunchOp fuse(Pair pair);
   func::FuncOp findOrMakeKernel(Pair pair, ArrayRef<Value> operands, ArrayRef<int64_t> tied,
                                 TypeRange results);
@@ -63,6 +67,8 @@ struct FuseLaunchesPass : impl::FuseLaunchesPassBase<FuseLaunchesPass> {
   }
 
   ModuleSymbols *symbols = nullptr;
+  /// The calls of each function.
+  llvm::DenseMap<Operation *, SmallVector<CallOp>> calls;
   /// Fused kernels by their members, the operands of these, and ties.
   llvm::StringMap<func::FuncOp> fusedKernels;
 };
@@ -98,6 +104,23 @@ std::optional<Pair> FuseLaunchesPass::findPair(LaunchOp second) {
   return std::nullopt;
 }
 
+/// Returns true if two values are one, up to reshapes, or a call passes one value for both.
+bool FuseLaunchesPass::mayBeSame(Value a, Value b) {
+  for (Value *value : {&a, &b}) {
+    while (auto reshape = value->getDefiningOp<ReshapeOp>()) {
+      *value = reshape.getInput();
+    }
+  }
+  auto first = dyn_cast<BlockArgument>(a), second = dyn_cast<BlockArgument>(b);
+  if (a == b || !first || !second) {
+    return a == b;
+  }
+  return llvm::any_of(calls.lookup(first.getOwner()->getParentOp()), [&](CallOp call) {
+    return mayBeSame(call->getOperand(first.getArgNumber()),
+                     call->getOperand(second.getArgNumber()));
+  });
+}
+
 /// Returns true if a map takes the value where the first kernel's op stores it, or computes it
 /// where the second kernel's op loads it; and no op between the launches reads other results of the
 /// first.
@@ -113,7 +136,9 @@ bool FuseLaunchesPass::mayFuse(Pair pair) {
   // What the second overwrites, the first may still read.
   bool overwrites = llvm::any_of(pair.second.getTied(), [&](int64_t operand) {
     return operand >= 0 && operand != pair.operand &&
-           llvm::is_contained(pair.first->getOperands(), pair.second->getOperand(operand));
+           llvm::any_of(pair.first->getOperands(), [&](Value read) {
+             return mayBeSame(read, pair.second->getOperand(operand));
+           });
   });
   bool isReadBetween = llvm::any_of(pair.first->getUsers(), [&](Operation *user) {
     return user->getBlock() == pair.second->getBlock() && user->isBeforeInBlock(pair.second);
