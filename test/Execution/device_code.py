@@ -39,7 +39,7 @@ BUDGETS = {
 
 # Bytes of a buffer that one thread may go through.
 LEAST_SHARED = 4096
-# Kernels with a phase for each part, of which some are few bytes.
+# Kernels with a phase for each part, of which some are few bytes; so have joined kernels.
 PARTS = ("concat", "split")
 BYTES = {"bf16": 2, "f16": 2, "f32": 4, "f64": 8, "i32": 4, "i64": 8}
 
@@ -52,7 +52,7 @@ def has_no_toolkit(tools):
 
 
 def kind_of(entry):
-    return re.fullmatch(r"kernel_(\w+)_\d+_phase_\d+", entry)[1]
+    return re.fullmatch(r"kernel_(?:joined_)?(\w+)_\d+_phase_\d+", entry)[1]
 
 
 def phases_of(module):
@@ -80,7 +80,9 @@ def lonely_threads(kernels, module):
     numbers = r"array<i64: ([^>]*)>"
     for line in module[module.index("module @devices"):].splitlines():
         kernel = re.search(rf"llvm\.func @(kernel_(\w+)_\d+)\(.*weft\.iterations = {numbers}", line)
-        if not kernel or kernel[2] in PARTS or largest[kernel[1]] <= LEAST_SHARED:
+        if not kernel or largest[kernel[1]] <= LEAST_SHARED:
+            continue
+        if kernel[2] in PARTS or kernel[2].startswith("joined_"):
             continue
         iterations = kernel[3].split(", ")
         threads = re.search(rf"weft\.threads = {numbers}", line)

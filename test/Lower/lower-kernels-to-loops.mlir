@@ -93,3 +93,34 @@ func.func private @attention(%q: tensor<1x4096x2x1x32xf32>, %k: tensor<1x4096x2x
       -> tensor<1x4096x2x1x32xf32>, tensor<1x2x1x4096xf32>
   return %o, %l : tensor<1x4096x2x1x32xf32>, tensor<1x2x1x4096xf32>
 }
+
+// The norm's gradient is rounded as it is stored, and the map adds it to the residual there. It has
+// no memory of its own.
+// CHECK-LABEL: func private @inlined_map(
+// CHECK-SAME: memref<3x4xbf16> {{{[^}]*}}}, %{{[^:,]*}}: memref<4xf32> {{{[^}]*}}},
+// CHECK-SAME: memref<3x4xbf16> {{{[^}]*}}}, %[[R:[^:,]*]]: memref<3x4xbf16>
+// CHECK-NOT: memref.alloca
+// CHECK: %[[DX:.*]] = arith.truncf
+// CHECK: %[[OLD:.*]] = memref.load %[[R]]
+// CHECK: %[[WIDE_OLD:.*]] = arith.extf %[[OLD]]
+// CHECK: %[[WIDE:.*]] = arith.extf %[[DX]]
+// CHECK: %[[SUM:.*]] = arith.addf %[[WIDE_OLD]], %[[WIDE]]
+// CHECK: %[[NEW:.*]] = arith.truncf %[[SUM]]
+// CHECK: memref.store %[[NEW]], %[[R]]
+// CHECK: return
+func.func private @inlined_map(%x: tensor<3x4xbf16>, %s: tensor<4xf32>, %g: tensor<3x4xbf16>,
+    %r: tensor<3x4xbf16>) -> (tensor<3x4xbf16>, tensor<4xf32>)
+    attributes {weft.tied = array<i64: 3, -1>} {
+  %0, %1 = weft.norm_grad rms %x scale(%s : tensor<4xf32>) gradient(%g : tensor<3x4xbf16>)
+      epsilon = 1.0e-5 : tensor<3x4xbf16> -> tensor<3x4xbf16>, tensor<4xf32>
+  %2 = weft.map ins(%r, %0 : tensor<3x4xbf16>, tensor<3x4xbf16>)
+      maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>] -> tensor<3x4xbf16> {
+  ^bb0(%a: bf16, %b: bf16):
+    %3 = arith.extf %a : bf16 to f32
+    %4 = arith.extf %b : bf16 to f32
+    %5 = arith.addf %3, %4 : f32
+    %6 = arith.truncf %5 : f32 to bf16
+    weft.yield %6 : bf16
+  }
+  return %2, %1 : tensor<3x4xbf16>, tensor<4xf32>
+}

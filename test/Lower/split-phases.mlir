@@ -1,4 +1,5 @@
 // RUN: weft-opt %s -split-phases -split-input-file | FileCheck %s -enable-var-scope
+// RUN: weft-opt %s -split-phases=for-devices -split-input-file | FileCheck %s -enable-var-scope -check-prefix=DEVICES
 
 // The example of the pass' description.
 // CHECK-LABEL: func.func private @two_loops
@@ -10,6 +11,21 @@
 // CHECK: %[[SECOND:.*]] = arith.cmpi eq, %[[PHASE]], %{{.*}} : index
 // CHECK: scf.if %[[SECOND]] {
 // CHECK-NEXT: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// For devices, one phase: its iterations 4 to 11 are those of the second loop.
+// DEVICES-LABEL: func.func private @two_loops
+// DEVICES-SAME: %{{[^:,]*}}: index, %[[BEGIN:[^:,]*]]: index, %[[END:[^:,]*]]: index)
+// DEVICES-SAME: weft.iterations = array<i64: 12>
+// DEVICES: scf.if
+// DEVICES-NEXT: scf.for
+// DEVICES: %[[LAST:.*]] = arith.constant 12 : index
+// DEVICES: %[[BEFORE:.*]] = arith.cmpi slt, %[[BEGIN]], %[[LAST]]
+// DEVICES: %[[FOUR:.*]] = arith.constant 4 : index
+// DEVICES: %[[AFTER:.*]] = arith.cmpi sgt, %[[END]], %[[FOUR]]
+// DEVICES: %[[OWN:.*]] = arith.andi %[[BEFORE]], %[[AFTER]]
+// DEVICES: %[[FROM:.*]] = arith.maxsi
+// DEVICES: %[[TO:.*]] = arith.minsi
+// DEVICES: scf.if %[[OWN]] {
+// DEVICES-NEXT: scf.for %{{.*}} = %[[FROM]] to %[[TO]]
 func.func private @two_loops(%x: memref<4xf32>, %y: memref<8xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -164,6 +180,9 @@ func.func private @value_of_a_phase(%x: memref<4xf32>, %y: memref<4xf32>) {
 // A loop that says how many threads take a round together says so of its phase.
 // CHECK-LABEL: func.func private @blocks
 // CHECK-SAME: weft.iterations = array<i64: 4, 8>, weft.threads = array<i64: 0, 96>
+// Phases of single threads and of blocks stay apart.
+// DEVICES-LABEL: func.func private @blocks
+// DEVICES-SAME: weft.iterations = array<i64: 4, 8>, weft.threads = array<i64: 0, 96>
 func.func private @blocks(%x: memref<4xf32>, %y: memref<8xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -176,5 +195,79 @@ func.func private @blocks(%x: memref<4xf32>, %y: memref<8xf32>) {
   scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
     memref.store %zero, %y[%i] : memref<8xf32>
   } {weft.threads = 96 : i64}
+  return
+}
+
+// -----
+
+// For devices the first and the third phase become one, and so do the others, which need them.
+// DEVICES-LABEL: func.func private @two_by_two
+// DEVICES-SAME: weft.iterations = array<i64: 12, 6>
+func.func private @two_by_two(%x: memref<4xf32>, %y: memref<8xf32>, %s: memref<4xf32>,
+                              %t: memref<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %0 = memref.load %x[%i] : memref<4xf32>
+    memref.store %0, %s[%i] : memref<4xf32>
+  }
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    memref.store %zero, %y[%i] : memref<8xf32>
+  }
+  scf.parallel (%i) = (%c0) to (%c2) step (%c1) {
+    %0 = memref.load %y[%i] : memref<8xf32>
+    memref.store %0, %t[%i] : memref<2xf32>
+  }
+  return
+}
+
+// -----
+
+// What is read may not be overwritten beside it.
+// DEVICES-LABEL: func.func private @overwrites
+// DEVICES-SAME: weft.iterations = array<i64: 4, 4>
+func.func private @overwrites(%x: memref<4xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %0 = memref.load %x[%i] : memref<4xf32>
+    memref.store %0, %y[%i] : memref<4xf32>
+  }
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  return
+}
+
+// -----
+
+// Blocks of two such phases would need 12 KiB of shared memory each.
+memref.global "private" @first : memref<1536xf32, 3> = uninitialized
+memref.global "private" @second : memref<1536xf32, 3> = uninitialized
+// DEVICES-LABEL: func.func private @much_shared_memory
+// DEVICES-SAME: weft.iterations = array<i64: 4, 4>
+func.func private @much_shared_memory(%x: memref<4xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %first = memref.get_global @first : memref<1536xf32, 3>
+  %second = memref.get_global @second : memref<1536xf32, 3>
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %0 = memref.load %first[%i] : memref<1536xf32, 3>
+    memref.store %0, %x[%i] : memref<4xf32>
+  }
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %0 = memref.load %second[%i] : memref<1536xf32, 3>
+    memref.store %0, %y[%i] : memref<4xf32>
+  }
   return
 }

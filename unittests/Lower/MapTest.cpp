@@ -172,6 +172,86 @@ func.func private @kernel(%s: tensor<$f>, %x: tensor<9x$f>) -> tensor<9x$f>
   expectClose(outcome.results[0], expected);
 }
 
+/// Ops that need nothing of each other: blocks of a device run their phases side by side. The sums
+/// take two phases each, and share memory of the module between them.
+TEST_P(MapTest, RunsSideBySide) {
+  KernelCall call;
+  call.operands = {randomArray({5, 7}, 1), randomArray({4099}, 2), randomArray({}, 3),
+                   randomArray({20011}, 4), randomArray({3000}, 5)};
+  call.results = {Array({4099}), Array({}), Array({})};
+  call.text = R"(
+#id = affine_map<(i) -> (i)>
+func.func private @kernel(%x: tensor<5x7x$f>, %y: tensor<4099x$f>, %s: tensor<$f>,
+                          %a: tensor<20011x$f>, %b: tensor<3000x$f>)
+    -> (tensor<5x7x$f>, tensor<4099x$f>, tensor<$f>, tensor<$f>)
+    attributes {weft.tied = array<i64: 0, -1, -1, -1>} {
+  %0 = weft.map ins(%x, %s : tensor<5x7x$f>, tensor<$f>)
+      maps [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>] -> tensor<5x7x$f> {
+  ^bb0(%e: $f, %f: $f):
+    %4 = arith.addf %e, %f : $f
+    weft.yield %4 : $f
+  }
+  %1 = weft.map ins(%y, %s : tensor<4099x$f>, tensor<$f>) maps [#id, affine_map<(i) -> ()>]
+      -> tensor<4099x$f> {
+  ^bb0(%e: $f, %f: $f):
+    %4 = arith.mulf %e, %f : $f
+    weft.yield %4 : $f
+  }
+  %2 = weft.contract "a->"(%a) : (tensor<20011x$f>) -> tensor<$f>
+  %3 = weft.contract "a,a->"(%b, %b) : (tensor<3000x$f>, tensor<3000x$f>) -> tensor<$f>
+  return %0, %1, %2, %3 : tensor<5x7x$f>, tensor<4099x$f>, tensor<$f>, tensor<$f>
+})";
+  Outcome outcome = run(call);
+  double s = call.operands[2].data[0];
+  Array added({5, 7}), scaled({4099}), sum({}), squares({});
+  for (int64_t i = 0; i < 35; ++i) {
+    added.data[i] = call.operands[0].data[i] + s;
+  }
+  for (int64_t i = 0; i < 4099; ++i) {
+    scaled.data[i] = call.operands[1].data[i] * s;
+  }
+  for (double a : call.operands[3].data) {
+    sum.data[0] += a;
+  }
+  for (double b : call.operands[4].data) {
+    squares.data[0] += b * b;
+  }
+  expectClose(outcome.operands[0], added);
+  expectClose(outcome.results[0], scaled);
+  expectClose(outcome.results[1], sum, 100);
+  expectClose(outcome.results[2], squares, 4);
+}
+
+/// More ops than run side by side.
+TEST_P(MapTest, RunsManySideBySide) {
+  constexpr int64_t kCount = 19;
+  KernelCall call;
+  std::string inputs, types, body, results, tied;
+  for (int64_t i = 0; i < kCount; ++i) {
+    call.operands.push_back(randomArray({3 + 5 * i}, unsigned(i)));
+    std::string comma = i ? ", " : "", n = std::to_string(i);
+    std::string type = call.operands.back().type("$f");
+    inputs += comma + "%x" + n + ": " + type;
+    types += comma + type;
+    results += comma + "%y" + n;
+    tied += comma + n;
+    body += "%y" + n + " = weft.map ins(%x" + n + " : " + type +
+            ") maps [affine_map<(i) -> (i)>] -> " + type +
+            " {\n^bb0(%0: $f):\n%1 = arith.addf %0, %0 : $f\nweft.yield %1 : $f\n}\n";
+  }
+  call.text = "func.func private @kernel(" + inputs + ") -> (" + types +
+              ") attributes {weft.tied = array<i64: " + tied + ">} {\n" + body + "return " +
+              results + " : " + types + "\n}";
+  Outcome outcome = run(call);
+  for (auto [before, after] : llvm::zip_equal(call.operands, outcome.operands)) {
+    Array expected(before.shape);
+    for (int64_t i = 0; i < before.size(); ++i) {
+      expected.data[i] = 2 * before.data[i];
+    }
+    expectClose(after, expected);
+  }
+}
+
 /// A function of `math`, applied to many numbers at once.
 class FunctionTest : public KernelTest {
 protected:

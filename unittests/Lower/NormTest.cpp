@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include <array>
 #include <cmath>
 
 #include "KernelRunner.h"
@@ -60,15 +61,15 @@ struct NormTest : KernelTest {
     expectClose(inPlace ? outcome.operands[0] : outcome.results[0], expected, 4);
   }
 
-  /// The input's gradient takes over the operand numbered `tied`, if that is not -1.
-  void checkGradient(bool isLayer, int tied, int64_t rows, int64_t n) {
-    KernelCall call;
-    call.operands = {randomArray({rows, n}, 1), randomArray({n}, 2), randomArray({rows, n}, 3)};
-    const auto &scale = call.operands[1].data, &g = call.operands[2].data;
+  /// The gradients of input, scale and bias for the result's gradient `gradient`.
+  static std::array<Array, 3> gradientsOf(bool isLayer, const Array &input, const Array &scales,
+                                          const Array &gradient) {
+    int64_t rows = input.shape[0], n = input.shape[1];
+    const auto &scale = scales.data, &g = gradient.data;
     Array x({rows, n}), s({n}), b({n});
     for (int64_t i = 0; i < rows; ++i) {
       double factor, mean = 0, along = 0;
-      auto normal = normalize(&call.operands[0].data[i * n], n, isLayer, &factor);
+      auto normal = normalize(&input.data[i * n], n, isLayer, &factor);
       for (int64_t j = 0; j < n; ++j) {
         mean += g[i * n + j] * scale[j] / static_cast<double>(n);
         along += g[i * n + j] * scale[j] * normal[j] / static_cast<double>(n);
@@ -79,6 +80,49 @@ struct NormTest : KernelTest {
         x({i, j}) = factor * (g[i * n + j] * scale[j] - (isLayer ? mean : 0) - normal[j] * along);
       }
     }
+    return {x, s, b};
+  }
+
+  /// The gradient is a sum that a map computes as it is loaded, and another map adds the input's
+  /// gradient, before it is stored, to `%r` in its place.
+  void checkGradientBetweenMaps(int64_t rows, int64_t n) {
+    KernelCall call;
+    call.operands = {randomArray({rows, n}, 1), randomArray({n}, 2), randomArray({rows, n}, 3),
+                     randomArray({rows, n}, 4), randomArray({}, 5),  randomArray({rows, n}, 6)};
+    call.results = {Array({n})};
+    std::string type = call.operands[0].type("$f"), v = call.operands[1].type("$f");
+    std::string maps = "maps [#id, #id, affine_map<(i, j) -> ()>] -> " + type +
+                       " {\n^bb0(%0: $f, "
+                       "%1: $f, %2: $f):\n%3 = arith.mulf %1, %2 : $f\n"
+                       "%4 = arith.addf %0, %3 : $f\nweft.yield %4 : $f\n}\n";
+    std::string types = " : " + type + ", " + type + ", tensor<$f>) ";
+    call.text = "#id = affine_map<(i, j) -> (i, j)>\nfunc.func private @kernel(%x: " + type +
+                ", %s: " + v + ", %a: " + type + ", %b: " + type + ", %f: tensor<$f>, %r: " + type +
+                ") -> (" + type + ", " + v + ") attributes {weft.tied = array<i64: 5, -1>} {\n" +
+                "%g = weft.map ins(%a, %b, %f" + types + maps +
+                "%y:2 = weft.norm_grad rms %x scale(%s : " + v + ") gradient(%g : " + type +
+                ") epsilon = 1.0e-5 : " + type + " -> " + type + ", " + v + "\n" +
+                "%z = weft.map ins(%r, %y#0, %f" + types + maps + "return %z, %y#1 : " + type +
+                ", " + v + "\n}";
+    Outcome outcome = run(call);
+    double f = call.operands[4].data[0];
+    Array gradient({rows, n}), sum({rows, n});
+    for (int64_t i = 0; i < rows * n; ++i) {
+      gradient.data[i] = call.operands[2].data[i] + f * call.operands[3].data[i];
+    }
+    auto [x, s, b] = gradientsOf(false, call.operands[0], call.operands[1], gradient);
+    for (int64_t i = 0; i < rows * n; ++i) {
+      sum.data[i] = call.operands[5].data[i] + f * x.data[i];
+    }
+    expectClose(outcome.operands[5], sum, 8);
+    expectClose(outcome.results[0], s, 4);
+  }
+
+  /// The input's gradient takes over the operand numbered `tied`, if that is not -1.
+  void checkGradient(bool isLayer, int tied, int64_t rows, int64_t n) {
+    KernelCall call;
+    call.operands = {randomArray({rows, n}, 1), randomArray({n}, 2), randomArray({rows, n}, 3)};
+    auto [x, s, b] = gradientsOf(isLayer, call.operands[0], call.operands[1], call.operands[2]);
     std::string wide = x.type("$f"), v = s.type("$f");
     std::string results = wide + ", " + v + (isLayer ? ", " + v : "");
     call.text = "func.func private @kernel(%x: " + wide + ", %s: " + v + ", %g: " + wide +
@@ -130,6 +174,13 @@ TEST_P(NormTest, RootMeanSquareGradient) {
   checkGradient(false, -1, 5, 37);
   checkGradient(false, 2, 7, 64);
   checkGradient(false, 0, 7, 64);
+}
+
+TEST_P(NormTest, GradientBetweenMaps) {
+  checkGradientBetweenMaps(5, 37);
+  checkGradientBetweenMaps(7, 64);
+  checkGradientBetweenMaps(3, 2048);
+  checkGradientBetweenMaps(3, 5000);
 }
 
 /// A device's blocks: of one warp and of several, with and without a rest, and with more chunks

@@ -9,7 +9,9 @@
 
 #include "weft-rt/DeviceImage.h"
 
+#include "llvm/IR/ConstantRange.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 
 namespace weft {
@@ -72,6 +74,19 @@ static std::pair<Value *, Value *> blockOf(IRBuilder<> &builder) {
           readNumber(builder, Intrinsic::nvvm_read_ptx_sreg_nctaid_x)};
 }
 
+/// The most operands of a kernel for which loops over iterations keep a running address each: two
+/// registers, where a thread has 128.
+constexpr size_t kMostAddresses = 12;
+
+/// Returns `number`, less than `count`, in a way that hides from LLVM how it comes to be.
+static Value *hide(IRBuilder<> &builder, Value *number, uint64_t count) {
+  auto *type = FunctionType::get(number->getType(), {number->getType()}, /*isVarArg=*/false);
+  auto *move = InlineAsm::get(type, "mov.u64 $0, $1;", "=l,l", /*hasSideEffects=*/false);
+  CallInst *hidden = builder.CreateCall(type, move, {number});
+  hidden->addRangeRetAttr(ConstantRange(APInt(64, 0), APInt(64, std::max<uint64_t>(count, 1))));
+  return hidden;
+}
+
 /// A thread, or a block if `threads` take an iteration together, runs the iteration of its own
 /// number, then strides by the number of threads or blocks, so that neighbors access neighboring
 /// memory.
@@ -99,9 +114,10 @@ static void addEntry(Function &kernel, unsigned phase, int64_t iterations, int64
     arguments[number] = argument;
   }
   unsigned part = unsigned(kernel.arg_size()) - kPartArguments;
+  Value *own = entry->arg_size() > kMostAddresses ? hide(builder, at, uint64_t(iterations)) : at;
   arguments[part] = builder.getInt64(phase);
-  arguments[part + 1] = at;
-  arguments[part + 2] = builder.CreateNUWAdd(at, builder.getInt64(1));
+  arguments[part + 1] = own;
+  arguments[part + 2] = builder.CreateNUWAdd(own, builder.getInt64(1));
   builder.CreateCall(&kernel, arguments);
   at->addIncoming(builder.CreateNUWAdd(at, step), body);
   builder.CreateBr(loop);

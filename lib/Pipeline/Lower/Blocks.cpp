@@ -36,8 +36,8 @@ constexpr int64_t kManyRounds = int64_t(132) * 16;
 /// Rows with fewer chunks are not cut at aligned addresses.
 constexpr int64_t kLeastPeeled = 64;
 
-/// Address spaces of devices.
-constexpr int64_t kGlobalMemory = 1, kSharedMemory = 3;
+/// An address space of devices.
+constexpr int64_t kGlobalMemory = 1;
 
 } // namespace
 

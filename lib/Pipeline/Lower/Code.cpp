@@ -181,6 +181,14 @@ Code::Code(FunctionOpInterface function, OpBuilder &builder, Location loc, Proce
   }
 }
 
+bool Code::isInlined(const Buffer &buffer) {
+  Value memref = buffer;
+  while (auto view = memref.getDefiningOp<memref::ReinterpretCastOp>()) {
+    memref = view.getSource();
+  }
+  return memref.getDefiningOp<memref::AllocaOp>() != nullptr;
+}
+
 Num Code::constant(Type type, Attribute value) {
   Value &known = constants[{type, value}];
   if (!known) {

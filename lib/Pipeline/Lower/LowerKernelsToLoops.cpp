@@ -16,6 +16,8 @@
 #include "weft/Pipeline/Lower/HostLowering.h"
 #include "weft/Pipeline/Lower/Passes.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace weft {
 
 #define GEN_PASS_DEF_LOWERKERNELSTOLOOPSPASS
@@ -54,9 +56,13 @@ private:
   LogicalResult checkSignature();
   LogicalResult checkBody();
   LogicalResult checkReuse();
+  bool isReturned(Value value) { return llvm::is_contained(getReturn().getOperands(), value); }
   void makeFunction();
   void makeResults(Code &code);
   void lowerOp(Code &code, Operation &op);
+  LogicalResult inlineMaps(Code &code);
+  LogicalResult inlineMap(Code &code, MapOp map, Value value);
+  void inlineMapAt(Code &code, MapOp map, Value value, Operation *access);
 
   ArrayRef<int64_t> getTied() {
     return kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName).asArrayRef();
@@ -71,6 +77,8 @@ private:
   IRMapping known;
   /// The memref of each result of the kernel.
   SmallVector<Value> results;
+  /// Values that a map takes or computes elementwise, and the maps.
+  llvm::MapVector<Value, MapOp> inlined;
 };
 
 LogicalResult KernelLowering::checkSignature() {
@@ -124,10 +132,19 @@ LogicalResult KernelLowering::checkBody() {
       if (!isLocal(result.getType())) {
         return op.emitOpError("must have results of static shape without encoding");
       }
-      if (type && type.getRank() != 0 && !llvm::is_contained(getReturn().getOperands(), result)) {
-        return op.emitOpError() << "would need memory for " << type
-                                << ": a value inside of a kernel must be a single element";
+      if (!type || type.getRank() == 0 || isReturned(result)) {
+        continue;
       }
+      Operation *map = result.hasOneUse()
+                           ? findInlinedMap(cast<OpResult>(result), *result.use_begin())
+                           : nullptr;
+      if (map) {
+        inlined[result] = cast<MapOp>(map);
+        continue;
+      }
+      return op.emitOpError() << "would need memory for " << type
+                              << ": a value inside of a kernel must be a single element, or pass "
+                                 "from or to a map elementwise";
     }
   }
   return checkReuse();
@@ -216,7 +233,8 @@ void KernelLowering::makeResults(Code &code) {
   for (Operation &op : kernel.front().without_terminator()) {
     for (Value result : op.getResults()) {
       if (isTensor(result.getType()) && !known.contains(result)) {
-        known.map(result, Value(code.scratch(memrefOf(result.getType()).getElementType(), {})));
+        MemRefType type = memrefOf(result.getType());
+        known.map(result, Value(code.scratch(type.getElementType(), type.getShape())));
       }
     }
   }
@@ -238,6 +256,72 @@ void KernelLowering::lowerOp(Code &code, Operation &op) {
   }
 }
 
+/// Lets `map` compute at `access`, the load or store of an element of `value`'s memory.
+void KernelLowering::inlineMapAt(Code &code, MapOp map, Value value, Operation *access) {
+  code.getBuilder().setInsertionPoint(access);
+  auto load = dyn_cast<memref::LoadOp>(access);
+  auto store = dyn_cast<memref::StoreOp>(access);
+  ArrayRef<int64_t> shape = (load ? load.getMemRefType() : store.getMemRefType()).getShape();
+  lower::Nums at = llvm::map_to_vector<4>(load ? load.getIndices() : store.getIndices(),
+                                          [&](Value index) { return code.num(index); });
+  Block &body = map.getBody().front();
+  IRMapping elements;
+  for (auto [input, argument] : llvm::zip_equal(map.getInputs(), body.getArguments())) {
+    if (input == value) {
+      elements.map(argument, store.getValueToStore());
+      continue;
+    }
+    Buffer buffer = code.buffer(known.lookup(input));
+    elements.map(argument, Value(buffer.getRank() == 0 ? buffer.loadStored({})
+                                                       : buffer.view(shape).loadStored(at)));
+  }
+  for (Operation &op : body.without_terminator()) {
+    code.getBuilder().clone(op, elements);
+  }
+  auto yielded = llvm::map_to_vector(body.getTerminator()->getOperands(), [&](Value result) {
+    return elements.lookupOrDefault(result);
+  });
+  if (load) {
+    load.replaceAllUsesWith(yielded.front());
+  } else {
+    for (auto [result, element] : llvm::zip_equal(map->getResults(), yielded)) {
+      code.buffer(known.lookup(result)).view(shape).storeStored(code.num(element), at);
+    }
+  }
+  access->erase();
+}
+
+/// Replaces all accesses to the memory of `value`, and the memory.
+LogicalResult KernelLowering::inlineMap(Code &code, MapOp map, Value value) {
+  bool isLoaded = map->getResults().front() == value;
+  SmallVector<Operation *> views = {known.lookup(value).getDefiningOp()};
+  for (size_t number = 0; number < views.size(); ++number) {
+    for (Operation *user : llvm::make_early_inc_range(views[number]->getUsers())) {
+      if (isa<memref::ReinterpretCastOp>(user)) {
+        views.push_back(user);
+      } else if (isLoaded ? isa<memref::LoadOp>(user) : isa<memref::StoreOp>(user)) {
+        inlineMapAt(code, map, value, user);
+      } else {
+        return map.emitOpError("internal error: elements are accessed otherwise than one by one");
+      }
+    }
+  }
+  for (Operation *view : llvm::reverse(views)) {
+    view->erase();
+  }
+  return success();
+}
+
+LogicalResult KernelLowering::inlineMaps(Code &code) {
+  for (auto [value, map] : inlined) {
+    if (failed(inlineMap(code, map, value))) {
+      return failure();
+    }
+  }
+  code.getBuilder().setInsertionPointToEnd(&lowered.front());
+  return success();
+}
+
 LogicalResult KernelLowering::run() {
   if (failed(checkSignature()) || failed(checkBody())) {
     return failure();
@@ -247,7 +331,13 @@ LogicalResult KernelLowering::run() {
   Code code(lowered, builder, kernel.getLoc(), processor);
   makeResults(code);
   for (Operation &op : kernel.front().without_terminator()) {
-    lowerOp(code, op);
+    bool isInlined = llvm::any_of(inlined, [&](auto pair) { return pair.second == &op; });
+    if (!isInlined) {
+      lowerOp(code, op);
+    }
+  }
+  if (failed(inlineMaps(code))) {
+    return failure();
   }
   for (auto [value, memref] : llvm::zip_equal(getReturn().getOperands(), results)) {
     if (known.lookup(value) != memref) {

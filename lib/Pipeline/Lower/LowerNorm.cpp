@@ -169,15 +169,16 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
   }
 
   /// Returns how many rounds share the rows: those of as many blocks as a device of 132
-  /// multiprocessors runs at once, by the registers of a thread with `sums` sums for each column.
-  static int64_t countShares(Code &code, int64_t rows, int64_t columns, int64_t sums) {
+  /// multiprocessors runs at once, by the registers of a thread that keeps `extra` values for each
+  /// column: sums, and operands of maps of what it loads and stores.
+  static int64_t countShares(Code &code, int64_t rows, int64_t columns, int64_t extra) {
     constexpr int64_t kRegisters = 65536, kThreads = rt::kBlockThreads;
     int64_t chunks = llvm::divideCeil(columns, code.countLanes());
     int64_t rounds = code.countRounds(columns);
     int64_t threads = rounds > 1 || chunks > kThreads ? kThreads : llvm::alignTo(chunks, 32);
     int64_t each = chunks > 2 * kThreads ? 1
                    : chunks > kThreads   ? 2
-                                         : kRegisters / (threads * (72 + 8 * sums));
+                                         : kRegisters / (threads * (72 + 8 * extra));
     return rounds * std::min<int64_t>(llvm::divideCeil(rows, rounds), 132 * each);
   }
 
@@ -250,7 +251,9 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     Type type = x.getElementType();
     int64_t rows = x.getSize(0), columns = x.getSize(1);
     int64_t count = static_cast<int64_t>(results.size()) - 1;
-    int64_t all = countShares(code, rows, columns, count), rounds = code.countRounds(columns);
+    int64_t mapped = llvm::count_if(std::array{gradient, inputGradient}, Code::isInlined);
+    int64_t all = countShares(code, rows, columns, count + mapped);
+    int64_t rounds = code.countRounds(columns);
     bool isLayer = op.getKind() == NormKind::Layer;
     Buffer parts = code.lasting(type, {count, all / rounds, columns});
 
@@ -291,6 +294,12 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
   bool mayReuse(Operation *, unsigned operand, unsigned result) const {
     return result == 0 && operand != 1;
   }
+
+  /// The input's gradient.
+  bool storesOnce(Operation *, unsigned result) const { return result == 0; }
+
+  /// The gradient of the result.
+  bool loadsSingly(Operation *, unsigned operand) const { return operand == 2; }
 };
 
 } // namespace

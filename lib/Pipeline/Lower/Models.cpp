@@ -30,3 +30,24 @@ void weft::registerHostLoweringModels(mlir::DialectRegistry &registry) {
     lower::attachQuantizeModels(*context);
   });
 }
+
+mlir::Operation *weft::findInlinedMap(mlir::OpResult value, mlir::OpOperand &use) {
+  auto isElementwise = [](MapOp map) {
+    return map && map->getNumResults() == 1 &&
+           llvm::all_of(
+               map.getMaps().getAsValueRange<mlir::AffineMapAttr>(),
+               [](mlir::AffineMap own) { return own.isIdentity() || own.getNumResults() == 0; });
+  };
+  auto writer = llvm::dyn_cast<HostLoweringOpInterface>(value.getOwner());
+  auto reader = llvm::dyn_cast<HostLoweringOpInterface>(use.getOwner());
+  if (!writer || !reader) {
+    return nullptr;
+  }
+  if (isElementwise(llvm::dyn_cast<MapOp>(*reader)) && writer.storesOnce(value.getResultNumber())) {
+    return reader;
+  }
+  if (isElementwise(llvm::dyn_cast<MapOp>(*writer)) && reader.loadsSingly(use.getOperandNumber())) {
+    return writer;
+  }
+  return nullptr;
+}

@@ -21,7 +21,7 @@ namespace {
 static void lowerKernels(mlir::OpPassManager &manager, bool forDevices) {
   manager.addPass(createLowerKernelsToLoopsPass({forDevices}));
   // While parallel loops are still marked as such.
-  manager.addPass(createSplitPhasesPass());
+  manager.addPass(createSplitPhasesPass({forDevices}));
   // Removes repeated index arithmetic, which the builders of loops do not avoid.
   manager.addPass(mlir::createCSEPass());
   // After the loops, whose loads and stores convert.

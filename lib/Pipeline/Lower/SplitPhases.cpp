@@ -38,7 +38,55 @@ struct PhaseOps {
   scf::ParallelOp loop;
   SmallVector<Operation *> serial;
   Touched touched;
+
+  int64_t countIterations() {
+    return loop ? *getConstantIntValue(loop.getUpperBound().front()) : 1;
+  }
+  /// How many threads take a round together; 0 for single threads.
+  int64_t countThreads() {
+    auto count = loop ? loop->getAttrOfType<IntegerAttr>(kThreadsAttrName) : nullptr;
+    return count ? count.getInt() : 0;
+  }
+  /// The bytes of memory that its blocks of threads share.
+  int64_t countSharedBytes() const;
+  /// At the last op: it may use ops that stand between those of the phase but are not part of it.
+  Operation *lastOp() { return loop ? loop.getOperation() : serial.back(); }
 };
+
+int64_t PhaseOps::countSharedBytes() const {
+  llvm::SmallPtrSet<Value, 8> memrefs(touched.read);
+  memrefs.insert_range(touched.written);
+  int64_t bytes = 0;
+  for (Value memref : memrefs) {
+    auto type = cast<MemRefType>(memref.getType());
+    if (type.getMemorySpaceAsInt() == lower::kSharedMemory) {
+      bytes += type.getNumElements() * type.getElementTypeBitWidth() / 8;
+    }
+  }
+  return bytes;
+}
+
+/// Returns true if one of the two writes what the other reads or writes.
+bool conflict(const Touched &a, const Touched &b) {
+  auto meet = [](const auto &written, const Touched &other) {
+    return llvm::any_of(written, [&](Value memref) {
+      return other.read.contains(memref) || other.written.contains(memref);
+    });
+  };
+  return meet(a.written, b) || meet(b.written, a);
+}
+
+/// Phases that run as one: their iterations follow each other.
+struct JoinedPhase {
+  SmallVector<PhaseOps *, 1> members;
+  int64_t threads, sharedBytes;
+};
+
+/// The most phases that run as one: every thread looks for its own.
+constexpr size_t kMostJoined = 16;
+
+/// Blocks of joined phases share the memory of all members. With more, fewer blocks run at once.
+constexpr int64_t kMostSharedBytes = 8192;
 
 /// Turns a parallel loop into a sequential one over [from, to).
 void makeSerial(scf::ParallelOp loop, Value from, Value to) {
@@ -53,7 +101,8 @@ void makeSerial(scf::ParallelOp loop, Value from, Value to) {
 
 class PhaseSplitter {
 public:
-  explicit PhaseSplitter(func::FuncOp kernel) : kernel(kernel), entry(kernel.front()) {}
+  PhaseSplitter(func::FuncOp kernel, bool joins)
+      : kernel(kernel), entry(kernel.front()), joins(joins) {}
 
   LogicalResult run();
 
@@ -65,13 +114,19 @@ private:
   bool findPhases();
   bool canSplit() const;
   bool passesOnOwnMemory() const;
-  SmallVector<int64_t> threadsOfPhases();
+  void joinPhases();
+  JoinedPhase *findPlace(PhaseOps &phase);
   void addArguments();
-  void wrap(const PhaseOps &phase, unsigned number, int64_t &iterations);
+  Value makeTest(OpBuilder &builder, arith::CmpIPredicate predicate, Value a, int64_t b);
+  void wrap(PhaseOps &phase, Value condition, Value from, Value to);
+  void wrapPart(PhaseOps &phase, Value isThis, int64_t first);
+  int64_t wrapAll(ArrayRef<PhaseOps *> members, unsigned number);
 
   func::FuncOp kernel;
   Block &entry;
+  const bool joins;
   SmallVector<PhaseOps> phases;
+  SmallVector<JoinedPhase> joined;
   /// Memrefs that every thread reads before all phases.
   llvm::SmallPtrSet<Value, 8> readFirst;
   /// The arguments that select the part to run.
@@ -171,51 +226,118 @@ void PhaseSplitter::addArguments() {
   }
 }
 
-void PhaseSplitter::wrap(const PhaseOps &phase, unsigned number, int64_t &iterations) {
-  // At the last op: it may use ops that stand between those of the phase but are not part of it.
-  OpBuilder builder(phase.loop ? phase.loop : phase.serial.back());
-  Location loc = kernel.getLoc();
-  Block *body = nullptr;
-  if (phases.size() > 1) {
-    Value own = arith::ConstantIndexOp::create(builder, loc, number);
-    Value isThis = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, phaseNumber, own);
-    body = scf::IfOp::create(builder, loc, isThis, /*withElseRegion=*/false).thenBlock();
-  }
-  auto moveIn = [&](Operation *op) {
-    if (body) {
-      op->moveBefore(body->getTerminator());
+/// Returns the earliest joined phase that `phase` may be part of: one of as many threads, where
+/// neither that nor a later one touches what the phase writes, or writes what it touches.
+JoinedPhase *PhaseSplitter::findPlace(PhaseOps &phase) {
+  JoinedPhase *place = nullptr;
+  for (JoinedPhase &other : llvm::reverse(joined)) {
+    if (llvm::any_of(other.members, [&](const PhaseOps *member) {
+          return conflict(member->touched, phase.touched);
+        })) {
+      break;
     }
-  };
-  iterations = 1;
-  if (scf::ParallelOp loop = phase.loop) {
-    iterations = *getConstantIntValue(loop.getUpperBound().front());
-    moveIn(loop);
-    makeSerial(loop, begin, end);
-    return;
+    if (other.threads == phase.countThreads() && other.members.size() < kMostJoined &&
+        other.sharedBytes + phase.countSharedBytes() <= kMostSharedBytes) {
+      place = &other;
+    }
   }
-  llvm::for_each(phase.serial, moveIn);
+  return place;
 }
 
-/// Returns how many threads take a round of each phase together; 0 for single threads.
-SmallVector<int64_t> PhaseSplitter::threadsOfPhases() {
-  return llvm::map_to_vector(phases, [](PhaseOps &phase) -> int64_t {
-    auto count = phase.loop ? phase.loop->getAttrOfType<IntegerAttr>(kThreadsAttrName) : nullptr;
-    return count ? count.getInt() : 0;
-  });
+void PhaseSplitter::joinPhases() {
+  for (PhaseOps &phase : phases) {
+    JoinedPhase *place = joins ? findPlace(phase) : nullptr;
+    if (!place) {
+      joined.push_back({{}, phase.countThreads(), 0});
+      place = &joined.back();
+    }
+    place->members.push_back(&phase);
+    place->sharedBytes += phase.countSharedBytes();
+  }
+}
+
+Value PhaseSplitter::makeTest(OpBuilder &builder, arith::CmpIPredicate predicate, Value a,
+                              int64_t b) {
+  Value bound = arith::ConstantIndexOp::create(builder, kernel.getLoc(), b);
+  return arith::CmpIOp::create(builder, kernel.getLoc(), predicate, a, bound);
+}
+
+/// Lets `phase` run only if `condition` holds, where there is one; a loop from `from` to `to`.
+void PhaseSplitter::wrap(PhaseOps &phase, Value condition, Value from, Value to) {
+  if (condition) {
+    OpBuilder builder(phase.lastOp());
+    Block *body = scf::IfOp::create(builder, kernel.getLoc(), condition, /*withElseRegion=*/false)
+                      .thenBlock();
+    for (Operation *op : phase.serial) {
+      op->moveBefore(body->getTerminator());
+    }
+    if (phase.loop) {
+      phase.loop->moveBefore(body->getTerminator());
+    }
+  }
+  if (phase.loop) {
+    makeSerial(phase.loop, from, to);
+  }
+}
+
+/// A phase whose first iteration is number `first` of a joined one. The bounds are those that LLVM
+/// folds where only one iteration runs.
+void PhaseSplitter::wrapPart(PhaseOps &phase, Value isThis, int64_t first) {
+  OpBuilder builder(phase.lastOp());
+  Location loc = kernel.getLoc();
+  int64_t count = phase.countIterations();
+  Value isOwn = arith::AndIOp::create(
+      builder, loc, makeTest(builder, arith::CmpIPredicate::slt, begin, first + count),
+      makeTest(builder, arith::CmpIPredicate::sgt, end, first));
+  if (isThis) {
+    isOwn = arith::AndIOp::create(builder, loc, isThis, isOwn);
+  }
+  Value from, to;
+  if (phase.loop) {
+    Value offset = arith::ConstantIndexOp::create(builder, loc, first);
+    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+    Value all = arith::ConstantIndexOp::create(builder, loc, count);
+    from = arith::MaxSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, begin, offset),
+                                  zero);
+    to =
+        arith::MinSIOp::create(builder, loc, arith::SubIOp::create(builder, loc, end, offset), all);
+  }
+  wrap(phase, isOwn, from, to);
+}
+
+/// Lets the phases of `members` run as phase `number`, and returns its iterations.
+int64_t PhaseSplitter::wrapAll(ArrayRef<PhaseOps *> members, unsigned number) {
+  int64_t iterations = 0;
+  for (PhaseOps *phase : members) {
+    int64_t count = phase->countIterations();
+    Value isThis;
+    if (joined.size() > 1) {
+      OpBuilder builder(phase->lastOp());
+      isThis = makeTest(builder, arith::CmpIPredicate::eq, phaseNumber, number);
+    }
+    if (members.size() == 1) {
+      wrap(*phase, isThis, begin, end);
+    } else {
+      wrapPart(*phase, isThis, iterations);
+    }
+    iterations += count;
+  }
+  return iterations;
 }
 
 LogicalResult PhaseSplitter::run() {
   bool splits = findPhases();
   addArguments();
-  SmallVector<int64_t> threads = threadsOfPhases();
-  bool hasBlocks = llvm::any_of(threads, [](int64_t count) { return count != 0; });
+  bool hasBlocks = llvm::any_of(phases, [](PhaseOps &phase) { return phase.countThreads() != 0; });
   if (hasBlocks && !splits) {
     return kernel.emitOpError("has loops for blocks of threads, but cannot be cut into phases");
   }
-  SmallVector<int64_t> iterations(splits ? phases.size() : 0);
+  SmallVector<int64_t> iterations, threads;
   if (splits) {
-    for (auto [number, phase] : llvm::enumerate(phases)) {
-      wrap(phase, number, iterations[number]);
+    joinPhases();
+    for (auto [number, phase] : llvm::enumerate(joined)) {
+      threads.push_back(phase.threads);
+      iterations.push_back(wrapAll(phase.members, number));
     }
   }
   kernel.walk([&](scf::ParallelOp loop) {
@@ -232,9 +354,11 @@ LogicalResult PhaseSplitter::run() {
 }
 
 struct SplitPhasesPass : impl::SplitPhasesPassBase<SplitPhasesPass> {
+  using SplitPhasesPassBase::SplitPhasesPassBase;
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      if (!function.isDeclaration() && failed(PhaseSplitter(function).run())) {
+      if (!function.isDeclaration() && failed(PhaseSplitter(function, forDevices).run())) {
         return signalPassFailure();
       }
     }

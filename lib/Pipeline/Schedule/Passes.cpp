@@ -42,8 +42,14 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
     // After maps are merged, so that a single map reads a matmul's result.
     manager.addNestedPass<func::FuncOp>(createFuseEpiloguesPass());
   }
+  // After epilogues, which take in single maps.
+  manager.addPass(createMergeMapsPass());
   // A map that works in place is another kernel, so places are decided before kernels are made.
   manager.addPass(createCopyAssignmentsPass());
   manager.addPass(createOutlineKernelsPass());
+  // When it is decided which kernels work in place.
+  manager.addPass(createFuseLaunchesPass());
+  // Joins what no other op has taken in.
+  manager.addPass(createJoinLaunchesPass());
   manager.addPass(createVerifySchedulePass());
 }

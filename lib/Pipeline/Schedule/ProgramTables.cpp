@@ -8,6 +8,7 @@
 #include "ProgramTables.h"
 
 #include "AttentionForm.h"
+#include "KernelWork.h"
 #include "OpKinds.h"
 #include "weft/Dialect/Weft/IR/Fp8Ops.h"
 #include "weft/Dialect/Weft/IR/OpCosts.h"
@@ -39,19 +40,6 @@ std::string join(char kind, ArrayRef<int64_t> numbers) {
   return key;
 }
 
-/// Returns the ops in the regions of `op`, in order: "mulf addf tanh".
-std::string scalarOps(Operation &op) {
-  std::string text;
-  for (Region &region : op.getRegions()) {
-    for (Operation &inner : region.getOps()) {
-      if (!inner.hasTrait<OpTrait::IsTerminator>() && !inner.hasTrait<OpTrait::ConstantLike>()) {
-        text += (text.empty() ? "" : " ") + inner.getName().stripDialect().str();
-      }
-    }
-  }
-  return text;
-}
-
 /// Returns the bytes of all tensors in `types`.
 double bytesOf(TypeRange types) {
   double bytes = 0;
@@ -68,25 +56,7 @@ std::optional<MatmulForm> formOf(Operation *op) {
       .Case<ContractOp, MatmulOp, Fp8MatmulOp>([](auto op) { return classifyMatmul(op); });
 }
 
-/// Returns the name that a location carries, or "".
-StringRef findName(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc)) {
-    return name.getName();
-  }
-  if (auto call = dyn_cast<CallSiteLoc>(loc)) {
-    return findName(call.getCallee());
-  }
-  if (auto fused = dyn_cast<FusedLoc>(loc)) {
-    for (Location part : fused.getLocations()) {
-      if (StringRef name = findName(part); !name.empty()) {
-        return name;
-      }
-    }
-  }
-  return "";
-}
-
-/// For a bucket returns the first names and the number of the others; else returns one name.
+/// For joined ops returns the first names and the number of the others; else returns one name.
 std::string findNames(Location loc) {
   constexpr size_t kShown = 2;
   auto bucket = dyn_cast<FusedLocWith<UnitAttr>>(loc);
@@ -137,16 +107,36 @@ FailureOr<ProgramTables::Target> ProgramTables::findTarget(Operation *op) {
   return target;
 }
 
-Operation *ProgramTables::findWork(LaunchOp op) const {
-  func::FuncOp kernel = symbols.functions.lookup(op.getKernelAttr().getAttr());
-  Operation *last = kernel.getBody().front().getTerminator()->getPrevNode();
-  return last ? last : op.getOperation();
+Operation *ProgramTables::mainWorkOf(LaunchOp op) const {
+  Operation *work = findMainWork(symbols.functions.lookup(op.getKernelAttr().getAttr()));
+  return work ? work : op.getOperation();
+}
+
+SmallVector<Operation *> ProgramTables::workOf(LaunchOp op) const {
+  SmallVector<Operation *> work = findWork(symbols.functions.lookup(op.getKernelAttr().getAttr()));
+  return work.empty() ? SmallVector<Operation *>{op} : work;
 }
 
 rt::Cost ProgramTables::costOf(Operation *op) const {
   if (auto launch = dyn_cast<LaunchOp>(op)) {
-    op = findWork(launch);
+    rt::Cost all;
+    SmallVector<Operation *> ops = workOf(launch);
+    for (Operation *work : ops) {
+      rt::Cost cost = costOfWork(work);
+      all.flops += cost.flops;
+      all.bytes += cost.bytes;
+      for (Value operand : work->getOperands()) {
+        // What another op of the kernel computes is neither written nor read.
+        bool isInside = llvm::is_contained(ops, operand.getDefiningOp());
+        all.bytes -= isInside ? 2 * bytesOf(operand.getType()) : 0;
+      }
+    }
+    return all;
   }
+  return costOfWork(op);
+}
+
+rt::Cost ProgramTables::costOfWork(Operation *op) const {
   if (isa<MatmulOp, Fp8MatmulOp>(op)) {
     std::optional<MatmulForm> form = formOf(op);
     const rt::Matmul p = form ? form->matmul : rt::Matmul();
@@ -190,10 +180,17 @@ FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
 ProgramTables::Target ProgramTables::makeKernel(LaunchOp op) {
   auto [it, isNew] = numbers.try_emplace(("k" + op.getKernel()).str(), program.kernels.size());
   if (isNew) {
-    Operation *work = findWork(op);
+    Operation *work = mainWorkOf(op);
+    SmallVector<std::string> details;
+    for (Operation *member : workOf(op)) {
+      std::string ops = scalarOps(*member);
+      if (!ops.empty() && !llvm::is_contained(details, ops)) {
+        details.push_back(std::move(ops));
+      }
+    }
     func::FuncOp kernel = symbols.functions.lookup(op.getKernelAttr().getAttr());
     program.kernels.push_back({op.getKernel().str(), work->getName().stripDialect().str(),
-                               scalarOps(*work), classifyAttention(kernel, work, mesh)});
+                               llvm::join(details, ", "), classifyAttention(kernel, work, mesh)});
   }
   return {rt::Opcode::Kernel, it->second};
 }
@@ -313,10 +310,10 @@ FailureOr<ProgramTables::Target> ProgramTables::makeObservation(ObserveOp op) {
 }
 
 std::string ProgramTables::describe(Operation *op) {
-  // A launch is described by the op that its kernel computes.
+  // A launch is described by what its kernel computes.
   StringRef kind = op->getName().stripDialect();
   if (auto launch = dyn_cast<LaunchOp>(op)) {
-    kind = findWork(launch)->getName().stripDialect();
+    kind = mainWorkOf(launch)->getName().stripDialect();
   }
   std::string name = findNames(op->getLoc());
   return name + (name.empty() ? "(" : " (") + kind.str() + ")";
@@ -324,7 +321,7 @@ std::string ProgramTables::describe(Operation *op) {
 
 bool ProgramTables::moves(Operation *op) const {
   auto launch = dyn_cast<LaunchOp>(op);
-  return launch ? isRearrangement(findWork(launch)) : isCommunication(op);
+  return launch ? llvm::all_of(workOf(launch), isRearrangement) : isCommunication(op);
 }
 
 uint32_t ProgramTables::findLabel(Operation *op, StringRef section, StringRef path) {

@@ -52,10 +52,12 @@ private:
   mlir::FailureOr<Target> makeMatmul(mlir::Operation *op);
   Target makeKernel(LaunchOp op);
   rt::Cost costOf(mlir::Operation *op) const;
-  /// Returns the op that the kernel computes: its last, since the ops before are arithmetic on
-  /// numbers; the launch itself if the kernel has no body.
-  mlir::Operation *findWork(LaunchOp op) const;
-  /// Returns "attention.query (contract)" or "(contract)"; for a bucket, all its members if few.
+  rt::Cost costOfWork(mlir::Operation *op) const;
+  /// Returns the ops that the kernel computes; the launch itself if there are none.
+  llvm::SmallVector<mlir::Operation *> workOf(LaunchOp op) const;
+  /// Returns the op that stands for all of them.
+  mlir::Operation *mainWorkOf(LaunchOp op) const;
+  /// Returns "attention.query (contract)" or "(contract)"; for joined ops, all of them if few.
   std::string describe(mlir::Operation *op);
 
   rt::Program &program;

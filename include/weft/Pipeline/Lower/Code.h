@@ -46,6 +46,9 @@ namespace weft::lower {
 
 class Code;
 
+/// The address space of the memory that a block of threads shares.
+inline constexpr int64_t kSharedMemory = 3;
+
 /// A number under construction: an index, an integer, a float, or a vector of floats.
 class Num {
 public:
@@ -192,6 +195,10 @@ public:
   Num num(mlir::Value value) { return Num(*this, value); }
   /// Returns a null buffer for a null value.
   Buffer buffer(mlir::Value value) { return value ? Buffer(*this, value) : Buffer(); }
+
+  /// Returns true if a map computes the elements of `buffer` where they are loaded, or takes them
+  /// where they are stored: a value inside of a kernel, which gets no memory.
+  static bool isInlined(const Buffer &buffer);
 
   /// Constants, which are created once each, in the entry block of the function.
   Num constant(mlir::Type type, mlir::Attribute value);

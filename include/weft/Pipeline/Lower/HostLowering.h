@@ -20,6 +20,12 @@ namespace weft {
 /// Attaches HostLoweringOpInterface to the ops of the `weft` dialect.
 void registerHostLoweringModels(mlir::DialectRegistry &registry);
 
+/// Returns the map of two ops, the first of which computes `value` and the second reads it by `use`
+/// alone, if the map can take the elements where the first op stores them, or compute them where
+/// the second loads them. The value then needs no memory. Returns null if there is no such map.
+/// `use` may stand in another function, whose argument is the value.
+mlir::Operation *findInlinedMap(mlir::OpResult value, mlir::OpOperand &use);
+
 } // namespace weft
 
 #endif // WEFT_PIPELINE_LOWER_HOSTLOWERING_H

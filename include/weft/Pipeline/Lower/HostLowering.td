@@ -30,6 +30,18 @@ def Weft_HostLoweringOpInterface : OpInterface<"HostLoweringOpInterface"> {
       }], "bool", "mayReuse", (ins "unsigned":$operand, "unsigned":$result), "", [{
         return false;
       }]>,
+    InterfaceMethod<[{
+        Returns true if the code stores each element of result number `result` once, by itself, and
+        never loads it. A map may then take the element before it reaches memory.
+      }], "bool", "storesOnce", (ins "unsigned":$result), "", [{
+        return false;
+      }]>,
+    InterfaceMethod<[{
+        Returns true if the code loads elements of operand number `operand` only one by one. A map
+        may then compute them instead.
+      }], "bool", "loadsSingly", (ins "unsigned":$operand), "", [{
+        return false;
+      }]>,
   ];
 }
 

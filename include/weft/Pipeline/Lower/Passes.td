@@ -66,8 +66,9 @@ def LowerKernelsToLoopsPass : Pass<"lower-kernels-to-loops", "::mlir::ModuleOp">
     whose rounds are independent are `scf.parallel`.
     Memrefs are distinct (`llvm.noalias`) and aligned to 64 bytes.
 
-    A value that stays inside of the kernel must be a single element: kernels get no memory
-    besides their operands.
+    A value that stays inside of the kernel must be a single element, because kernels get no memory
+    besides their operands; or a map computes its elements where the only reader loads them, or
+    takes them where its op stores them, if that op's lowering allows this.
 
     ```mlir
     func.func private @kernel_0(%layer: index, %x: tensor<4xf32>) -> tensor<4xf32>
@@ -127,6 +128,10 @@ def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
     of threads that take a round together, becomes an attribute of the function with a number for
     each phase, 0 for one thread.
 
+    A device launches each phase by itself, so for devices up to 16 phases of equally many threads
+    become one phase if none writes what another one touches. Its iterations are those of all: here
+    12, of which the first 4 are those of the first loop.
+
     ```mlir
     func.func private @kernel_0(%x: memref<4xf32>, %y: memref<8xf32>) {
       %c0 = arith.constant 0 : index
@@ -157,6 +162,10 @@ def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"forDevices", "for-devices", "bool", /*default=*/"false",
+           "join phases that do not depend on each other">,
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 

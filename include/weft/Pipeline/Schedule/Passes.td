@@ -9,6 +9,7 @@
 #define WEFT_SCHEDULE_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+include "weft/Pipeline/Schedule/LaunchPasses.td"
 
 def BucketCollectivesPass : Pass<"bucket-collectives", "::mlir::ModuleOp"> {
   let summary = "joins collectives where one takes less than several";
@@ -392,6 +393,48 @@ def FuseEpiloguesPass : Pass<"fuse-epilogues", "::mlir::func::FuncOp"> {
   ];
 }
 
+def MergeMapsPass : Pass<"merge-maps", "::mlir::ModuleOp"> {
+  let summary = "merges maps that read the same tensor";
+  let description = [{
+    Before: tensors are local, and maps are merged with their users. Two maps of one shape that read
+    a common tensor, at the element that they compute, become one map with the results of both, which
+    reads it once; as the backward pass of SwiGLU, which recomputes the activation and computes its
+    derivatives of the same two tensors. The second map moves to the place of the first: its operands
+    must be computed by then, and nothing in between reads them. Its results must not need more
+    memory than those of its operands that end with it, since they live longer. After: no such pair
+    is left; a map merges once.
+
+    ```mlir
+    %0 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+    ^bb0(%a: f32):
+      %2 = math.exp %a : f32
+      weft.yield %2 : f32
+    }
+    %1 = weft.map ins(%x, %y : tensor<4xf32>, tensor<4xf32>)
+        maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %2 = arith.mulf %a, %b : f32
+      weft.yield %2 : f32
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    %0:2 = weft.map ins(%x, %y : tensor<4xf32>, tensor<4xf32>)
+        maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32>, tensor<4xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %1 = math.exp %a : f32
+      %2 = arith.mulf %a, %b : f32
+      weft.yield %1, %2 : f32, f32
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"merged", "merged", "maps that became part of an earlier one">,
+  ];
+}
+
 def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
   let summary = "copies assigned values that cannot be computed in their variable's place";
   let description = [{
@@ -426,58 +469,6 @@ def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"insertedCopies", "copies", "maps that copy a value">,
-  ];
-}
-
-def OutlineKernelsPass : Pass<"outline-kernels", "::mlir::ModuleOp"> {
-  let summary = "turns every op that the compiler generates code for into a kernel function";
-  let description = [{
-    Before: the result of `copy-assignments`. Every op that computes, except contractions that a
-    library's matmul does, becomes a launch of a function of its own; ops that are equal apart from
-    their operands share one. Arithmetic on mesh coordinates moves into the kernel. Numbers that are
-    constants, or arguments of the enclosing function (the layer's number), become operands of type
-    `index`, which come first; so do the bits of an initial value's deviation. An op that computes a
-    variable's new value from its old one, or that is the last reader of a value, works in place if
-    it is a map or its lowering allows that: its result is then tied to the operand. After: the
-    module has the form that `verify-schedule` checks.
-
-    ```mlir
-    func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,
-                             %step: tensor<i64>) -> tensor<8x16xf32> {
-      %0 = weft.axis_index "dp" of #weft.mesh<"dp" = 2>
-      %c8 = arith.constant 8 : index
-      %1 = arith.muli %0, %c8 : index
-      %c0 = arith.constant 0 : index
-      %2 = weft.dropout %x rate = 0.5 site = 1
-          key(%seed, %step, %n : tensor<i64>, tensor<i64>) offsets(%1, %c0)
-          of [16, 16] : tensor<8x16xf32> -> tensor<8x16xf32>
-      return %2 : tensor<8x16xf32>
-    }
-    ```
-
-    becomes
-
-    ```mlir
-    func.func private @layer(%n: index, %x: tensor<8x16xf32>, %seed: tensor<i64>,
-                             %step: tensor<i64>) -> tensor<8x16xf32> {
-      %c0 = arith.constant 0 : index
-      %0 = weft.launch @kernel_dropout_0(%n, %c0, %x, %seed, %step) tied [-1] : …
-      return %0 : tensor<8x16xf32>
-    }
-    func.func private @kernel_dropout_0(%n: index, %o: index, %x: tensor<8x16xf32>,
-        %seed: tensor<i64>, %step: tensor<i64>) -> tensor<8x16xf32>
-        attributes {weft.tied = array<i64: -1>} {
-      %0 = weft.axis_index "dp" of #weft.mesh<"dp" = 2>
-      %c8 = arith.constant 8 : index
-      %1 = arith.muli %0, %c8 : index
-      %2 = weft.dropout %x … offsets(%1, %o) …
-      return %2 : tensor<8x16xf32>
-    }
-    ```
-  }];
-  let statistics = [
-    Statistic<"createdKernels", "kernels", "distinct kernels">,
-    Statistic<"createdLaunches", "launches", "ops that became launches">,
   ];
 }
 
