@@ -103,8 +103,9 @@ void printSearch(llvm::raw_ostream &os, const SearchReport &search, const rt::Pr
                        cost::stepSeconds(program) / search.leastSeconds);
   }
   os << "the search, each op and collective by itself, says " << secondsText(search.seconds)
-     << llvm::format(" (at most %.2f %% above the least such sum, %zu decisions):\n",
-                     100 * search.gap, search.decisions);
+     << llvm::format(
+            " (at most %.2f %% above the least such sum%s, %zu decisions):\n", 100 * search.gap,
+            search.searchesAll ? "" : " of those searched on so many parts", search.decisions);
 }
 
 } // namespace

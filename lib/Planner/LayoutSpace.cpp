@@ -123,7 +123,8 @@ LayoutSpace::PricedSteps LayoutSpace::priced(const ReshardProblem &problem,
   for (uint32_t number = 0; number < size(); ++number) {
     exists.push_back(divides(number, problem.shape));
   }
-  std::map<std::tuple<StepKind, uint16_t, int64_t>, double> known;
+  // By group, then by kind and number of shards.
+  std::vector<std::map<std::pair<StepKind, int64_t>, double>> known(groups.size());
   PricedSteps priced;
   for (uint32_t from = 0; from < size(); ++from) {
     int64_t parts = shards(from);
@@ -134,7 +135,7 @@ LayoutSpace::PricedSteps LayoutSpace::priced(const ReshardProblem &problem,
       if (!exists[from] || !exists[edge.to] || !allowed) {
         continue;
       }
-      auto [entry, isNew] = known.try_emplace({edge.kind, edge.group, parts}, 0);
+      auto [entry, isNew] = known[edge.group].try_emplace({edge.kind, parts}, 0);
       if (isNew) {
         double bytes = reduces(edge.kind) ? problem.reducedBytes : problem.elementBytes;
         entry->second = price(edge.kind, groups[edge.group], elements / double(parts) * bytes);
@@ -172,8 +173,12 @@ std::vector<double> LayoutSpace::costsFrom(uint32_t from, const PricedSteps &pri
 }
 
 /// Returns the number of each layout after its axes are renamed by `names`.
-std::vector<uint32_t> LayoutSpace::renamed(const Axes &names) const {
-  std::vector<uint32_t> after;
+const std::vector<uint32_t> &LayoutSpace::renamed(const Axes &names) const {
+  auto [known, isNew] = renamings.try_emplace(names);
+  std::vector<uint32_t> &after = known->second;
+  if (!isNew) {
+    return after;
+  }
   after.reserve(size());
   for (Layout layout : layouts) {
     auto rename = [&](Axes &axes) {
@@ -195,7 +200,7 @@ bool LayoutSpace::areAlike(uint32_t axis, uint32_t other, const PricedSteps &pri
   Axes names(mesh.size());
   std::iota(names.begin(), names.end(), 0);
   std::swap(names[axis], names[other]);
-  std::vector<uint32_t> after = renamed(names);
+  const std::vector<uint32_t> &after = renamed(names);
   std::vector<PricedStep> steps;
   for (uint32_t from = 0; from < size(); ++from) {
     steps.clear();
@@ -291,16 +296,12 @@ std::vector<double> LayoutSpace::costs(const ReshardProblem &problem, bool canPe
     const std::vector<uint32_t> *after;
   };
   const Axes same = alike(steps);
-  std::map<Axes, std::vector<uint32_t>> renamings;
   std::map<uint32_t, std::vector<Row>> rowsLike;
   for (size_t row = 0; row < from.size(); ++row) {
     if (divides(from[row], problem.shape) && (canPend || !isPending(from[row]))) {
       Axes names = namesOf(layouts[from[row]], same);
-      auto [known, isNew] = renamings.try_emplace(names);
-      if (isNew) {
-        known->second = renamed(names);
-      }
-      rowsLike[known->second[from[row]]].push_back({row, &known->second});
+      const std::vector<uint32_t> &after = renamed(names);
+      rowsLike[after[from[row]]].push_back({row, &after});
     }
   }
   std::vector<double> table(from.size() * to.size(), kNoWay);

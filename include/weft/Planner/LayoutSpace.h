@@ -100,7 +100,7 @@ private:
   void addEdges(uint32_t from);
   PricedSteps priced(const ReshardProblem &problem, const Price &price) const;
   std::vector<double> costsFrom(uint32_t from, const PricedSteps &priced) const;
-  std::vector<uint32_t> renamed(const Axes &names) const;
+  const std::vector<uint32_t> &renamed(const Axes &names) const;
   bool areAlike(uint32_t axis, uint32_t other, const PricedSteps &priced) const;
   Axes alike(const PricedSteps &priced) const;
   Axes namesOf(const Layout &layout, const Axes &alike) const;
@@ -118,6 +118,8 @@ private:
   std::vector<Edge> edges;
   std::vector<Axes> groups;
   std::map<Axes, uint16_t> groupNumbers;
+  /// What renamed() has returned: the same for values of all shapes.
+  mutable std::map<Axes, std::vector<uint32_t>> renamings;
 };
 
 } // namespace weft::planner

@@ -44,6 +44,11 @@ public:
 
   std::vector<OpOption> run() {
     assign(0);
+    if (!spaces.areAllSearched() && !cutsAsPinned) {
+      freesPinned = true; // All cuts that pins ask for have too many runs.
+      options.clear();
+      assign(0);
+    }
     return std::move(options);
   }
 
@@ -105,6 +110,7 @@ private:
     for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
       if (auto axes = dyn_cast<ArrayAttr>(given[factor])) {
         pins[factor] = toAxes(mesh, axes);
+        llvm::append_range(pinnedAxes, *pins[factor]);
         isInOtherOrder |= !llvm::is_sorted(*pins[factor]);
       }
     }
@@ -133,6 +139,7 @@ private:
           })) {
         for (uint32_t axis : toAxes(mesh, cast<ArrayAttr>(entry.getValue()))) {
           pinnedTerms[axis] = operands;
+          pinnedAxes.push_back(axis);
         }
       }
     }
@@ -180,7 +187,10 @@ private:
 
   void assign(size_t axis) {
     if (axis == does.size()) {
-      return finish();
+      if (spaces.isSearched(does, freesPinned ? pinnedAxes : SmallVector<uint32_t>())) {
+        finish();
+      }
+      return;
     }
     int64_t ranks = mesh.getSizes()[axis];
     for (auto [number, assignment] : llvm::enumerate(assignments)) {
@@ -234,6 +244,11 @@ private:
     for (const Digits &digits : operands) {
       option.operands.push_back(layoutOf(digits));
     }
+    cutsAsPinned |= llvm::all_of(llvm::seq(pins.size()), [&](size_t factor) {
+      return !pins[factor] || llvm::all_of(*pins[factor], [&](uint32_t axis) {
+        return llvm::is_contained(assignments[does[axis]].cuts, factor);
+      });
+    });
     option.parts.assign(parts.begin(), parts.end());
     for (auto [axis, assignment] : llvm::enumerate(does)) {
       option.name +=
@@ -255,6 +270,12 @@ private:
   SmallVector<std::optional<planner::Axes>> pins;
   /// For each axis the operands that are pinned to be pending over it; empty without such a pin.
   SmallVector<SmallVector<unsigned>> pinnedTerms;
+  /// All axes of pins.
+  SmallVector<uint32_t> pinnedAxes;
+  /// If true, the search considers all uses of these.
+  bool freesPinned = false;
+  /// If true, some option cuts all pinned factors by their axes.
+  bool cutsAsPinned = false;
   bool isInOtherOrder = false;
   std::vector<OpOption> options;
 };
@@ -286,18 +307,33 @@ static bool agrees(const planner::Layout &layout, MeshAttr mesh, ArrayAttr pins)
   });
 }
 
+/// Returns the axes of all pins of a value.
+static planner::Axes pinnedAxes(MeshAttr mesh, ArrayAttr pins) {
+  planner::Axes pinned;
+  for (Attribute pin : pins ? pins.getValue() : ArrayRef<Attribute>()) {
+    if (auto axes = dyn_cast<ArrayAttr>(pin)) {
+      llvm::append_range(pinned, toAxes(mesh, axes));
+    } else if (auto terms = dyn_cast<DictionaryAttr>(pin)) {
+      for (NamedAttribute term : terms) {
+        llvm::append_range(pinned, toAxes(mesh, cast<ArrayAttr>(term.getValue())));
+      }
+    }
+  }
+  return pinned;
+}
+
 std::vector<uint32_t> enumerateLayouts(RankedTensorType type, LayoutSpaces &spaces, bool pending,
                                        ArrayAttr pins) {
   const planner::LayoutSpace &space = spaces.of(type);
-  std::vector<uint32_t> layouts;
+  std::vector<uint32_t> allowed;
   for (uint32_t number = 0; number < (pins ? space.size() : space.inOrder()); ++number) {
-    bool allowed = !space.isPending(number) || (pending && canPend(type));
-    allowed &= !pins || agrees(space.layout(number), spaces.getMesh(), pins);
-    if (allowed && space.divides(number, type.getShape().vec())) {
-      layouts.push_back(number);
+    bool mayPend = !space.isPending(number) || (pending && canPend(type));
+    bool agreesWithPins = !pins || agrees(space.layout(number), spaces.getMesh(), pins);
+    if (mayPend && agreesWithPins && space.divides(number, type.getShape().vec())) {
+      allowed.push_back(number);
     }
   }
-  return layouts;
+  return spaces.searchedOf(type.getRank(), allowed, pinnedAxes(spaces.getMesh(), pins));
 }
 
 } // namespace weft

@@ -192,15 +192,13 @@ static bool gainsByPadding(int64_t size, ArrayRef<int64_t> mesh) {
 }
 
 double OpSeconds::leastPadded(ArrayRef<int64_t> mesh) const {
-  SmallVector<int64_t> sizes;
-  bool gains = false;
-  for (const Factor &factor : rule.factors) {
-    sizes.push_back(factor.size);
-    gains |= gainsByPadding(factor.size, mesh);
-  }
-  if (!gains) {
-    return std::numeric_limits<double>::infinity();
-  }
+  bool gains = llvm::any_of(
+      rule.factors, [&](const Factor &factor) { return gainsByPadding(factor.size, mesh); });
+  return gains ? leastShared(mesh) : std::numeric_limits<double>::infinity();
+}
+
+double OpSeconds::leastShared(ArrayRef<int64_t> mesh) const {
+  auto sizes = llvm::map_to_vector(rule.factors, [](const Factor &factor) { return factor.size; });
   std::optional<rt::Matmul> matmul = matmulWith(sizes);
   int64_t ranks = llvm::product_of(mesh);
   // A rank may be left with a vector, as in least().

@@ -44,6 +44,9 @@ public:
   /// sizes cut padded factors: those of its matmul's operations, shared by all ranks. Infinity if
   /// no rank computes less for padding, 0 for other ops and without a machine.
   double leastPadded(llvm::ArrayRef<int64_t> mesh) const;
+  /// Returns seconds that the op takes at least on a mesh of these sizes, however its axes cut
+  /// factors.
+  double leastShared(llvm::ArrayRef<int64_t> mesh) const;
 
 private:
   llvm::SmallVector<int64_t> shardsOf(const OpOption &option) const;

@@ -14,29 +14,29 @@ using namespace mlir;
 
 namespace weft {
 
-const ReshardTable &ReshardTables::of(RankedTensorType type, ReductionKind reduction,
-                                      uint32_t count) {
-  auto [place, isNew] = known.try_emplace({type.getAsOpaquePointer(), reduction, count});
+const ReshardTable &ReshardTables::of(RankedTensorType type, ReductionKind reduction) {
+  const std::vector<uint32_t> &searched = spaces.searched(type.getRank());
+  auto [place, isNew] = known.try_emplace({type.getAsOpaquePointer(), reduction, searched.size()});
   if (isNew) {
-    place->second = make(type, reduction, count);
+    place->second = make(type, reduction, searched);
   }
   return place->second;
 }
 
-ReshardTable ReshardTables::make(RankedTensorType type, ReductionKind reduction, uint32_t count) {
+ReshardTable ReshardTables::make(RankedTensorType type, ReductionKind reduction,
+                                 ArrayRef<uint32_t> searched) {
   const planner::LayoutSpace &space = spaces.of(type);
   ReshardTable table;
   std::vector<uint32_t> layouts;
   std::vector<int64_t> shape = type.getShape().vec();
-  for (uint32_t number = 0; number < count; ++number) {
-    bool mayHave = space.divides(number, shape) && (canPend(type) || !space.isPending(number));
-    table.places.push_back(mayHave ? uint32_t(layouts.size()) : count);
-    if (mayHave) {
-      layouts.push_back(number);
-    }
-  }
+  llvm::copy_if(searched, std::back_inserter(layouts), [&](uint32_t number) {
+    return space.divides(number, shape) && (canPend(type) || !space.isPending(number));
+  });
   const uint32_t size = uint32_t(layouts.size());
-  llvm::replace(table.places, count, size);
+  table.places.assign(space.size(), size);
+  for (uint32_t place = 0; place < size; ++place) {
+    table.places[layouts[place]] = place;
+  }
   ShardingAttr replicated = ShardingAttr::getReplicated(spaces.getMesh(), type.getRank());
   planner::ReshardProblem problem = makeReshardProblem(type, replicated, replicated);
   problem.scatters = reduction != ReductionKind::LogSumExp;

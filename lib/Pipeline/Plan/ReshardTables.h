@@ -40,18 +40,21 @@ public:
   ReshardTables(LayoutSpaces &spaces, const cost::Predictor *machine)
       : spaces(spaces), machine(machine), prices(spaces.getMesh().getSizes(), machine) {}
 
-  /// Returns the table between the first `count` layouts of a value of `type`, the type of the
-  /// whole tensor, which may be pending by `reduction`. The table lives as long as this object.
-  const ReshardTable &of(mlir::RankedTensorType type, ReductionKind reduction, uint32_t count);
+  /// Returns the table between the layouts that a search considers for a value of `type`, the type
+  /// of the whole tensor, which may be pending by `reduction`. The table lives as long as this
+  /// object.
+  const ReshardTable &of(mlir::RankedTensorType type, ReductionKind reduction);
 
   LayoutSpaces &spaces;
   const cost::Predictor *const machine;
   planner::Prices prices;
 
 private:
-  ReshardTable make(mlir::RankedTensorType type, ReductionKind reduction, uint32_t count);
+  ReshardTable make(mlir::RankedTensorType type, ReductionKind reduction,
+                    llvm::ArrayRef<uint32_t> searched);
 
-  std::map<std::tuple<const void *, ReductionKind, uint32_t>, ReshardTable> known;
+  /// By the number of layouts too, which grows as layouts are added.
+  std::map<std::tuple<const void *, ReductionKind, size_t>, ReshardTable> known;
 };
 
 } // namespace weft

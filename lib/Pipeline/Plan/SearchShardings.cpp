@@ -250,7 +250,8 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
                         shardings.leastSeconds,
                         seconds / std::max(std::min(solution.lowerBound, seconds), 1e-12) - 1,
                         solution.found(),
-                        shardings.problem.nodes.size()};
+                        shardings.problem.nodes.size(),
+                        tables.spaces.areAllSearched()};
     }
     if (explainer) {
       explainer->explain(found, tables, origins);

@@ -72,6 +72,7 @@ LogicalResult ShardingProblem::build(func::FuncOp root) {
       places.add(function);
     }
   }
+  addPinnedLayouts();
   if (failed(declareVariables())) {
     return failure();
   }
@@ -89,6 +90,29 @@ LogicalResult ShardingProblem::build(func::FuncOp root) {
   connectRoutes();
   orderNodes(root);
   return success();
+}
+
+/// Lets values have the layouts that pins give to ops, also where a search considers few.
+void ShardingProblem::addPinnedLayouts() {
+  if (spaces.areAllSearched()) {
+    return;
+  }
+  module.walk([&](ShardableOpInterface op) {
+    if (!op->hasAttr(kPinsAttrName) || !calls.contains(op->getParentOfType<func::FuncOp>())) {
+      return;
+    }
+    for (const OpOption &option : enumerateOptions(op, spaces)) {
+      auto add = [&](TypeRange types, ArrayRef<uint32_t> layouts) {
+        for (auto [type, layout] : llvm::zip(types, layouts)) {
+          if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+            spaces.add(tensor.getRank(), layout);
+          }
+        }
+      };
+      add(op->getOperandTypes(), option.operands);
+      add(op->getResultTypes(), option.results);
+    }
+  });
 }
 
 /// Returns true if `value` is an argument of a function in which a call of `peakPoints` passes it,
@@ -257,7 +281,8 @@ OpNode ShardingProblem::addOp(ShardableOpInterface op) {
   double times = timesOf(op);
   OpNode made;
   std::vector<planner::Option> priced;
-  double cheapest = seconds.leastPadded(spaces.getMesh().getSizes());
+  ArrayRef<int64_t> mesh = spaces.getMesh().getSizes();
+  double cheapest = spaces.areAllSearched() ? seconds.leastPadded(mesh) : seconds.leastShared(mesh);
   for (OpOption &option : options) {
     cheapest = std::min(cheapest, seconds.least(option));
     double round = pricePermutation(op, rule, option, spaces, std::ref(reshardTables.prices));
@@ -351,10 +376,7 @@ uint32_t ShardingProblem::addNode(std::string name, std::vector<planner::Option>
 
 const ShardingEnd *ShardingProblem::addEnd(uint32_t node, Type type, std::vector<uint32_t> layouts,
                                            ReductionKind reduction) {
-  const planner::LayoutSpace &space = spaces.of(type);
-  if (llvm::any_of(layouts, [&](uint32_t layout) { return layout >= space.inOrder(); })) {
-    otherOrders.insert(cast<RankedTensorType>(type).getRank());
-  }
+  spaces.add(cast<RankedTensorType>(type).getRank(), layouts);
   ends.push_back({node, uint32_t(ends.size()), std::move(layouts), reduction});
   return &ends.back();
 }
@@ -403,14 +425,26 @@ bool ShardingProblem::isLate(Operation *op) const {
   });
 }
 
+/// Returns the place of each layout in an ascending list that has it.
+static std::vector<uint32_t> placesAmong(ArrayRef<uint32_t> list, ArrayRef<uint32_t> layouts) {
+  std::vector<uint32_t> places;
+  for (uint32_t layout : layouts) {
+    places.push_back(uint32_t(llvm::lower_bound(list, layout) - list.begin()));
+  }
+  return places;
+}
+
 void ShardingProblem::connect(RankedTensorType type, const ShardingEnd &from, const ShardingEnd &to,
                               double times, bool areEqual) {
   uint32_t table = areEqual ? tableOfEqual(type) : tableOf(type, from.reduction);
-  std::vector<uint32_t> rows = from.layouts, columns = to.layouts;
-  if (!areEqual) {
+  std::vector<uint32_t> rows, columns;
+  if (areEqual) {
+    rows = placesAmong(spaces.searched(type.getRank()), from.layouts);
+    columns = placesAmong(spaces.searched(type.getRank()), to.layouts);
+  } else {
     const ReshardTable &reshards = reshardTableOf(type, from.reduction);
-    rows = reshards.placesOf(rows);
-    columns = reshards.placesOf(columns);
+    rows = reshards.placesOf(from.layouts);
+    columns = reshards.placesOf(to.layouts);
   }
   if (from.node == to.node) {
     // A value that an op uses twice, or that goes from a layer to the next.
@@ -432,7 +466,7 @@ void ShardingProblem::connect(RankedTensorType type, const ShardingEnd &from, co
 
 const ReshardTable &ShardingProblem::reshardTableOf(RankedTensorType type,
                                                     ReductionKind reduction) {
-  return reshardTables.of(withSharding(type, {}), reduction, countLayouts(type));
+  return reshardTables.of(withSharding(type, {}), reduction);
 }
 
 uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction) {
@@ -449,7 +483,7 @@ uint32_t ShardingProblem::tableOf(RankedTensorType type, ReductionKind reduction
 uint32_t ShardingProblem::tableOfEqual(RankedTensorType type) {
   auto [known, isNew] = equalTables.try_emplace(type.getRank(), uint32_t(problem.tables.size()));
   if (isNew) {
-    uint32_t count = countLayouts(type);
+    auto count = uint32_t(spaces.searched(type.getRank()).size());
     std::vector<double> seconds(size_t(count) * count, planner::kInfinity);
     for (uint32_t layout = 0; layout < count; ++layout) {
       seconds[size_t(layout) * count + layout] = 0;
@@ -457,11 +491,6 @@ uint32_t ShardingProblem::tableOfEqual(RankedTensorType type) {
     problem.tables.push_back({"equal", count, count, std::move(seconds), /*isShortest=*/true});
   }
   return known->second;
-}
-
-uint32_t ShardingProblem::countLayouts(RankedTensorType type) {
-  const planner::LayoutSpace &space = spaces.of(type);
-  return otherOrders.contains(type.getRank()) ? space.size() : space.inOrder();
 }
 
 double ShardingProblem::bytesOf(RankedTensorType type, uint32_t layout) {

@@ -116,6 +116,7 @@ private:
   /// In VariableKinds.cpp.
   mlir::LogicalResult declareVariables();
   mlir::FailureOr<const ShardingEnd *> declareKind(VariableOp variable);
+  void addPinnedLayouts();
   void declare(mlir::func::FuncOp function);
   const ShardingEnd *declareBorder(mlir::func::FuncOp function, llvm::StringRef what,
                                    unsigned number, mlir::Type type,
@@ -145,7 +146,6 @@ private:
   const ReshardTable &reshardTableOf(mlir::RankedTensorType type, ReductionKind reduction);
   uint32_t tableOf(mlir::RankedTensorType type, ReductionKind reduction);
   uint32_t tableOfEqual(mlir::RankedTensorType type);
-  uint32_t countLayouts(mlir::RankedTensorType type);
   double bytesOf(mlir::RankedTensorType type, uint32_t layout);
   bool isLate(mlir::Operation *op) const;
   const std::string &describe(uint32_t layout, mlir::RankedTensorType type);
@@ -182,8 +182,6 @@ private:
   /// Simple ops that share a node: equal ops whose operands come from the same end, null without
   /// operands, and whose results go to the same places.
   std::map<std::tuple<uint32_t, const ShardingEnd *, uint32_t>, OpNode> opKinds;
-  /// Tensor ranks of values that are pinned to axes in another order than the mesh's.
-  std::set<int64_t> otherOrders;
 };
 
 /// Returns the op of `function` after which its values take most memory as whole tensors, without

@@ -91,6 +91,10 @@ FailureOr<const ShardingEnd *> ShardingProblem::declareKind(VariableOp variable)
       }
     }
   }
+  planner::Axes pinned;
+  for (const std::optional<planner::Axes> &axes : pins) {
+    llvm::append_range(pinned, axes.value_or(planner::Axes()));
+  }
   std::vector<uint32_t> layouts;
   for (uint32_t number = 0; number < space.size(); ++number) {
     const planner::Layout &layout = space.layout(number);
@@ -101,6 +105,7 @@ FailureOr<const ShardingEnd *> ShardingProblem::declareKind(VariableOp variable)
       layouts.push_back(number);
     }
   }
+  layouts = spaces.searchedOf(type.getRank(), layouts, pinned);
   if (layouts.empty()) {
     return variable.emitError("search-shardings: '")
            << variable.getSymName() << "' of " << type << " cannot be cut as it is pinned, "

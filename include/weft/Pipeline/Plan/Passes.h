@@ -36,11 +36,13 @@ struct SearchReport {
   /// matmuls to compute, perhaps padded ones; 0 without a machine.
   double leastSeconds = 0;
   /// What the choice takes more, at most, than the least that any choice that fits adds up to, as a
-  /// share of that.
+  /// share of that. Of the choices that the search considers, see `searchesAll`.
   double gap = 0;
   /// Whether some choice was found that fits into memory. If not, what was chosen is the smallest.
   bool fits = true;
   size_t decisions = 0;
+  /// If false, the mesh has so many parts that the search considers only some shardings.
+  bool searchesAll = true;
 };
 
 /// What a search returns beside the shardings, which it writes into the module.

@@ -277,9 +277,10 @@ def SearchShardingsPass : Pass<"search-shardings", "::mlir::ModuleOp"> {
     factor rules and pins allow, the pass chooses those whose ops and reshards take the least time
     on `machine`, while variables and values saved for backward fit into a device's memory less
     `reserve`. Without a machine it chooses those that send the fewest bytes. All calls of a layer
-    share one decision. The function `step` decides first; other public functions keep the shardings
-    that it chose for variables. `ShardingProblem.h` says how a function becomes a planning problem,
-    and `Solve.h` how a problem is solved.
+    share one decision. On more than four parts of a mesh it considers only shardings that use
+    neighboring parts alike, as `LayoutSpaces.h` says. The function `step` decides first; other
+    public functions keep the shardings that it chose for variables. `ShardingProblem.h` says how a
+    function becomes a planning problem, and `Solve.h` how a problem is solved.
 
     ```mlir
     %h = weft.contract "sk,nk->sn"(%x, %up) : (tensor<128x32xf64>, tensor<64x32xf64>) -> tensor<128x64xf64>
