@@ -139,6 +139,8 @@ private:
   int64_t choose(LargeDimension &dimension);
   void divideSide(const std::string &what, int64_t &field, const LargeDimension &dimension);
   void chooseSizes();
+  /// Chunks of the loss of one token stay that: a longer one mixes its tokens with the batch.
+  bool hasChunkOfEachToken() const { return recipe.lossChunks == recipe.sequenceLength; }
   /// The size of a side of matrices, in the large and in the small model.
   using Side = std::pair<int64_t, int64_t>;
   std::vector<Side> sidesOfHeads() const;
@@ -262,7 +264,8 @@ void Shrinker::chooseSizes() {
   for (const Choice &choice : dimensions) {
     tell(choice.what, choice.dimension, *choice.field);
     if (choice.dimension.name == "sequence") {
-      set("loss_chunks", small.recipe.lossChunks, choice.dimension.smallParts);
+      set("loss_chunks", small.recipe.lossChunks,
+          hasChunkOfEachToken() ? *choice.field : choice.dimension.smallParts);
     }
   }
   dimensions.clear();
@@ -333,14 +336,15 @@ void Shrinker::addModelSizes() {
   // An expert's buffer has room for a sequence, and is cut as it was.
   int64_t unit =
       recipe.routing.bufferFactor ? sizes.unitOf(desc::slotsOf(*model.experts, recipe)) : 1;
+  int64_t chunks = hasChunkOfEachToken() ? 1 : recipe.lossChunks;
   // Zigzag order has two chunks on each rank.
   addSize("sequence_length", small.recipe.sequenceLength,
           {.name = "sequence",
            .least = 6,
            .multipleOf = unit,
            .halves = true,
-           .largeParts = recipe.lossChunks,
-           .smallParts = std::min(recipe.lossChunks, kParts)});
+           .largeParts = chunks,
+           .smallParts = std::min(chunks, kParts)});
   addWidth("hidden", to.hidden, {.name = "hidden", .least = 8});
   addCount("kv_heads", to.kvHeads, {.name = "kv_heads", .least = leastHeads});
   group = model.group();

@@ -472,6 +472,14 @@ TEST(ShrinkTest, OfAGraphOnlyTheBatchIsSmaller) {
   EXPECT_EQ(small.notKept[0], "sizes of a graph, which its file fixes: only its batch is smaller");
 }
 
+TEST(ShrinkTest, ChunksOfTheLossOfOneTokenStayThat) {
+  Shrunk two = shrink(modelOf(), recipeOf("adamw {} loss_chunks: 8"), planOf("dp=2"));
+  EXPECT_EQ(two.recipe.lossChunks, 2);
+  Shrunk each = shrink(modelOf(), recipeOf("adamw {} loss_chunks: 1024"), planOf("dp=2"));
+  EXPECT_LT(each.recipe.sequenceLength, 1024);
+  EXPECT_EQ(each.recipe.lossChunks, each.recipe.sequenceLength);
+}
+
 TEST(ShrinkTest, EveryChangeIsTold) {
   Shrunk small = shrunkOf("dp=2,tp=2");
   std::set<std::string> told;

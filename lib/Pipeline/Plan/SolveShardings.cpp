@@ -47,6 +47,11 @@ static planner::Problem settled(const ShardingProblem &shardings, const planner:
 /// Like planner::solve, but without nodes of one option: adds their costs to those of their
 /// neighbours.
 static planner::Solution solveOpen(const planner::Problem &problem) {
+  planner::Solution solution;
+  if (llvm::any_of(problem.nodes, [](const planner::Node &node) { return node.options.empty(); })) {
+    solution.lowerBound = planner::kInfinity;
+    return solution; // Pins leave a value no sharding.
+  }
   planner::Problem open;
   open.tables = problem.tables;
   open.bytesLimit = problem.bytesLimit;
@@ -78,7 +83,6 @@ static planner::Solution solveOpen(const planner::Problem &problem) {
     }
     seconds += a || b ? 0 : problem.seconds(edge, 0, 0);
   }
-  planner::Solution solution;
   if (seconds == planner::kInfinity) {
     solution.lowerBound = seconds;
     return solution; // Nodes of one option conflict.
