@@ -78,6 +78,16 @@ std::optional<ArrayId> LocalOps::decoded(ArrayId bytes, ArrayId factor) {
   return isRight ? std::optional(numbers) : std::nullopt;
 }
 
+/// Of a matmul: `rest` are its operands behind `a` and `b`, of which it drops the factors.
+bool LocalOps::decode(ArrayId &a, ArrayId &b, ArrayRef<LocalValue> &rest) {
+  std::optional<ArrayId> left = decoded(a, rest.drop_back().back().array);
+  std::optional<ArrayId> right = decoded(b, rest.back().array);
+  a = left.value_or(a);
+  b = right.value_or(b);
+  rest = rest.drop_back(2);
+  return left && right;
+}
+
 //===----------------------------------------------------------------------===//
 // Matmuls
 //===----------------------------------------------------------------------===//
@@ -165,19 +175,19 @@ LocalValues LocalOps::epilogue(const rt::Epilogue &own, int64_t columns, ArrayId
   return results;
 }
 
+MatmulBuffers::MatmulBuffers(const rt::Matmul &matmul, const rt::Instruction &instruction) {
+  ArrayRef<rt::Operand> operands = instruction.operands;
+  for (const rt::Operand &operand : operands.drop_back(matmul.workspaceBytes > 0 ? 1 : 0)) {
+    (operand.access == rt::Access::Write ? written : read).push_back(operand.buffer);
+  }
+}
+
 std::optional<LocalValues> LocalOps::matmul(const rt::Matmul &matmul,
                                             ArrayRef<LocalValue> operands) {
   ArrayId a = operands[0].array, b = operands[1].array;
   ArrayRef<LocalValue> rest = operands.drop_front(2);
-  if (matmul.isFp8()) {
-    std::optional<ArrayId> left = decoded(a, rest.drop_back().back().array);
-    std::optional<ArrayId> right = decoded(b, rest.back().array);
-    if (!left || !right) {
-      return std::nullopt;
-    }
-    a = *left;
-    b = *right;
-    rest = rest.drop_back(2);
+  if (matmul.isFp8() && !decode(a, b, rest)) {
+    return std::nullopt;
   }
   // A loop of the result, of A and of B for each of the batch, m, n and k.
   struct Index {
@@ -244,14 +254,9 @@ std::optional<LocalValues> LocalOps::matmul(Operation *op, ArrayRef<LocalValue> 
     sums = matmul.getSums();
   } else {
     text = read(cast<Fp8MatmulOp>(op));
-    std::optional<ArrayId> decodedLeft = decoded(left, rest.drop_back().back().array);
-    std::optional<ArrayId> decodedRight = decoded(right, rest.back().array);
-    if (!decodedLeft || !decodedRight) {
+    if (!decode(left, right, rest)) {
       return std::nullopt;
     }
-    left = *decodedLeft;
-    right = *decodedRight;
-    rest = rest.drop_back(2);
   }
   Sizes shapes[] = {shapeOf(op->getOperand(0)), shapeOf(op->getOperand(1))};
   ArrayId product = equation(text, {left, right}, shapes);

@@ -114,6 +114,7 @@ private:
   LocalValues encode(EncodeOp op, llvm::ArrayRef<LocalValue> operands);
   ArrayId quantized(mlir::Attribute format, ArrayId input, ArrayId amax);
   std::optional<ArrayId> decoded(ArrayId bytes, ArrayId factor);
+  bool decode(ArrayId &a, ArrayId &b, llvm::ArrayRef<LocalValue> &rest);
   std::optional<LocalValues> matmul(mlir::Operation *op, llvm::ArrayRef<LocalValue> operands);
   LocalValues epilogue(const rt::Epilogue &epilogue, int64_t columns, ArrayId product,
                        llvm::ArrayRef<LocalValue> rest);
@@ -160,6 +161,13 @@ private:
   mlir::SymbolTable symbols;
   llvm::StringSet<> closed;
   SectionResult result;
+};
+
+/// The buffers that an instruction of a matmul reads and writes, in order, without its workspace.
+struct MatmulBuffers {
+  MatmulBuffers(const rt::Matmul &matmul, const rt::Instruction &instruction);
+
+  llvm::SmallVector<uint32_t> read, written;
 };
 
 /// The elements that a rank has of a value of this type.

@@ -134,28 +134,19 @@ LogicalResult TableComparison::executeKernel(const rt::Instruction &instruction)
   return success();
 }
 
-/// Operands in the order of `rt::Matmul`, those that it writes among them.
 LogicalResult TableComparison::executeMatmul(const rt::Instruction &instruction) {
   const rt::Matmul &matmul = program.matmuls[instruction.target];
   LocalValues operands;
-  SmallVector<uint32_t> written;
-  for (auto [number, operand] : llvm::enumerate(instruction.operands)) {
-    bool isWorkspace = matmul.workspaceBytes > 0 && number + 1 == instruction.operands.size();
-    if (isWorkspace) {
-      continue;
-    }
-    if (operand.access == rt::Access::Write) {
-      written.push_back(operand.buffer);
-    } else {
-      operands.push_back({held[operand.buffer], {}, {}});
-      reading.push_back(held[operand.buffer]);
-    }
+  MatmulBuffers buffers(matmul, instruction);
+  for (uint32_t buffer : buffers.read) {
+    operands.push_back({held[buffer], {}, {}});
+    reading.push_back(held[buffer]);
   }
   std::optional<LocalValues> results = ops.matmul(matmul, operands);
-  if (!results || results->size() != written.size()) {
+  if (!results || results->size() != buffers.written.size()) {
     return reportAt(instruction, "is no matmul of what its operands hold");
   }
-  for (auto [buffer, result] : llvm::zip_equal(written, *results)) {
+  for (auto [buffer, result] : llvm::zip_equal(buffers.written, *results)) {
     write(instruction, buffer, result.array);
   }
   return success();

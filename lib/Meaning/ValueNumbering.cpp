@@ -369,30 +369,23 @@ bool TableNumbering::executeKernel(const rt::Instruction &instruction) {
   return true;
 }
 
-/// Operands in the order of `rt::Matmul`, those that it writes among them.
 bool TableNumbering::executeMatmul(const rt::Instruction &instruction) {
   const rt::Matmul &matmul = program.matmuls[instruction.target];
-  SmallVector<int64_t> counts;
-  SmallVector<uint32_t> written;
-  size_t last = instruction.operands.size() - (matmul.workspaceBytes > 0 ? 1 : 0);
-  for (const rt::Operand &operand : ArrayRef(instruction.operands).take_front(last)) {
-    if (operand.access == rt::Access::Write) {
-      written.push_back(operand.buffer);
-    } else {
-      operands.push_back(held[operand.buffer]);
-      counts.push_back(countIn(operand.buffer));
-    }
-  }
+  MatmulBuffers buffers(matmul, instruction);
   std::optional<Function> &function = matmuls[instruction.target];
   if (!function) {
+    auto counts = llvm::map_to_vector(buffers.read, [&](uint32_t own) { return countIn(own); });
     function = functions.of(matmul, counts);
   }
-  if (!function || operands.size() + written.size() != last) {
+  if (!function) {
     return false;
   }
-  results.resize(written.size());
+  for (uint32_t buffer : buffers.read) {
+    operands.push_back(held[buffer]);
+  }
+  results.resize(buffers.written.size());
   function->number(operands, results);
-  for (auto [buffer, result] : llvm::zip_equal(written, results)) {
+  for (auto [buffer, result] : llvm::zip_equal(buffers.written, results)) {
     held[buffer] = result;
   }
   return true;
