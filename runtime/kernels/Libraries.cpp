@@ -22,7 +22,8 @@ static std::string missingAttention(const DriverTable &library, DriverTable::Han
   attention.queries = attention.keys = 128;
   attention.features = attention.valueFeatures = 64;
   attention.isCausal = true;
-  attention.workspaceBytes = uint64_t(1) << 20;
+  attention.operands = {0, 1, 2, 3, 4};
+  attention.workspaceBytes = attentionWorkspace(attention);
   const AttentionPart part = {true, 0, 0, 128, 0, 128};
   DriverTable::Handle prepared = 0;
   const char *refusal = nullptr;

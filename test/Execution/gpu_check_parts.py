@@ -29,6 +29,7 @@ import gpu_kit  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_predict  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_process  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_ranks  # noqa: E402  pylint: disable=wrong-import-position
+import gpu_results  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_rows  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_speed  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_torch  # noqa: E402  pylint: disable=wrong-import-position
@@ -359,20 +360,33 @@ def states(bench):
     bench.expect("no time for it", raises(Late("late"), 4), tuple, "('not run', '4 s left, needs 5', {})")
     bench.expect("a missing library", raises(Late("late"), 30, "cannot load it"), tuple,
                  "('skipped', 'cannot load it', {})")
+    bench.expect("a library that fails", raises(RuntimeError("it fails"), 30, "cannot use it"), tuple,
+                 "('FAIL', 'it fails; half of it', {})")
 
 
 def calls(bench):
     """Tests which rows later calls run, and which figures of earlier ones they know."""
     whole = list(gpu_rows.rows())
-    states = {whole[0].what: "told", whole[1].what: "FAIL", whole[2].what: "pass", whole[3].what: "not run",
-              whole[4].what: "skipped", whole[5].what: "cut off", **{row.what: "pass" for row in whole[6:]}}
-    earlier = [{"what": what, "state": state} for what, state in states.items()]
+    states = {whole[0].what: "told", whole[1].what: "FAIL", whole[2].what: "pass", whole[3].what: "cut off",
+              whole[4].what: "skipped", whole[5].what: "not run", **{row.what: "pass" for row in whole[6:]}}
+    first = [{"what": what, "state": state} for what, state in states.items()]
     later = [row.what for row in gpu_rows.later_rows()]
-    expected = [whole[3].what, whole[5].what, *later, whole[1].what, whole[4].what]
-    bench.expect("a second call", lambda: [row.what for row in gpu_rows.rows_after(earlier)] == expected, bool, "True")
-    earlier += [{"what": what, "state": "pass"} for what in (*later, whole[3].what, whole[5].what)]
-    bench.expect("a third call", lambda: [row.what for row in gpu_rows.rows_after(earlier)], list,
+    expected = [whole[5].what, whole[3].what, *later, whole[1].what, whole[4].what]
+    bench.expect("a second call", lambda: [row.what for row in gpu_rows.rows_after(first)] == expected, bool, "True")
+    bench.expect("seconds of a row that was cut off", lambda: gpu_rows.rows_after(first)[1].seconds / whole[3].seconds,
+                 float, "2.0")
+    second = [{"what": what, "state": "pass"} for what in expected[:-2]]
+    second.append({"what": whole[1].what, "state": "not run"})
+    both = gpu_results.merge(first, second, "c0ffee")
+    bench.expect("a third call", lambda: [row.what for row in gpu_rows.rows_after(both)], list,
                  str([whole[1].what, whole[4].what]))
+    result = bench.folder / "calls.json"
+    result.write_text(json.dumps({"rows": [{"what": "a", "state": "FAIL"}, {"what": "b", "state": "pass"}]}))
+    newer = bench.folder / "newer.json"
+    newer.write_text(json.dumps({"commit": "c0ffee", "rows": [{"what": "a", "state": "pass"},
+                                                              {"what": "b", "state": "not run"}]}))
+    bench.expect("results of two calls", lambda: gpu_results.read_earlier([result, newer]), list, str(
+        [{"commit": "c0ffee", "what": "a", "state": "pass"}, {"commit": "unknown", "what": "b", "state": "pass"}]))
     names = [row.what for row in (*whole, *gpu_rows.later_rows())]
     bench.expect("names of rows", lambda: len(set(names)) == len(names), bool, "True")
 

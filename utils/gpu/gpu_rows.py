@@ -226,18 +226,16 @@ def later_rows(is_reduced=False):
 
 
 def rows_after(results, is_reduced=False, devices=1):
-    """Returns the rows of a later call: those that did not pass in any of `results`, the rows of earlier calls, first
-    those that did not come to an end there; then the rows that only later calls have."""
-    states = {}
-    for row in results:
-        states.setdefault(row["what"], set()).add(row["state"])
-
-    def place(row):
-        return bool(states.get(row.what, set()) & {"FAIL", "skipped"})
-
-    left = [row for row in (*rows(is_reduced, devices), *later_rows(is_reduced))
-            if not states.get(row.what, set()) & {"pass", "told"}]
-    return sorted(left, key=place)
+    """Returns the rows of a later call: those that did not pass in `results`, the rows of earlier calls. First come
+    those that were not run, then those that were cut off, with twice the seconds, then the rows that only later calls
+    have, and last those that failed or were skipped."""
+    states = {row["what"]: row["state"] for row in results}
+    places = {"not run": 0, "cut off": 1, "FAIL": 3, "skipped": 3}
+    left = [(places.get(states.get(row.what), first), row) for first, some in
+            ((0, rows(is_reduced, devices)), (2, later_rows(is_reduced))) for row in some
+            if states.get(row.what) not in ("pass", "told")]
+    return [replace(row, seconds=2 * row.seconds) if states.get(row.what) == "cut off" else row
+            for _, row in sorted(left, key=lambda both: both[0])]
 
 
 def groups(some):
