@@ -77,8 +77,8 @@ private:
   /// An error in the plan's file also has the field; a pin is identified by itself.
   static Diagnostic diagnostic(const Location &location, const std::string &rule,
                                std::string message) {
-    static const std::set<std::string_view> ofMesh = {"legal_r3", "legal_r4",  "legal_r6",
-                                                      "legal_r7", "legal_r12", "legal_r13"};
+    static const std::set<std::string_view> ofMesh = {
+        "legal_r3", "legal_r4", "legal_r6", "legal_r7", "legal_r12", "legal_r13", "legal_r14"};
     const char *field = rule == "legal_r1"    ? "dimension"
                         : rule == "legal_r10" ? "accumulation"
                         : ofMesh.count(rule)  ? "mesh"
