@@ -20,8 +20,8 @@ namespace weft {
 bool hasOpenUnevenVariables(mlir::ModuleOp module, const desc::PlanSpec &plan);
 
 /// Returns true if `plan`, read again, gives the variables of `unplanned`, a module before Plan,
-/// the padding that those of `planned` have, the same module after Plan. `samples` are those of a
-/// step, `alignsRows` is the option of pad-dimensions.
+/// the sizes that those of `planned` have, the same module after Plan or Schedule. `samples` are
+/// those of a step, `alignsRows` is the option of pad-dimensions.
 bool givesPadding(const desc::PlanSpec &plan, mlir::ModuleOp unplanned, mlir::ModuleOp planned,
                   int64_t samples, bool alignsRows);
 
