@@ -366,7 +366,18 @@ Result<PlanSpec> parseMesh(std::string_view text) {
     plan += *field;
     begin = end + 1;
   }
-  return parsePlan(plan + " }", "--mesh");
+  Result<PlanSpec> spec = parsePlan(plan + " }", "--mesh");
+  if (!spec) {
+    Diagnostics problems = spec.diagnostics();
+    for (Diagnostic &problem : problems) {
+      problem.location = {"--mesh", 0, 0}; // The user did not write these lines.
+    }
+    return problems;
+  }
+  for (AxisSpec &axis : spec->mesh) {
+    axis.location = {"--mesh", 0, 0};
+  }
+  return spec;
 }
 
 /// Prints an entry without its field's name. Names need no escapes because of plan_r2, plan_r5 and

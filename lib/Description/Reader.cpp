@@ -151,7 +151,20 @@ std::string reword(std::string words) {
     words.pop_back();
   }
   std::string found;
-  if (size_t got = words.find(", got: "); got != words.npos) {
+  auto isOf = [&](std::string_view begin) { return words.starts_with(begin); };
+  if (isOf("Non-repeated field")) {
+    words = "expected a field at most once, got " + quote(quoted(words, 0)) + " again";
+  } else if (isOf("Integer out of range")) {
+    words = "expected an integer in the range of the field, got " +
+            quote(words.substr(words.find('(') + 1, words.rfind(')') - words.find('(') - 1));
+  } else if (isOf("Need space")) {
+    words = "expected a blank" + words.substr(10);
+  } else if (isOf("Interpreting non ascii")) {
+    words = "expected ASCII, except in strings and comments, got a byte of value" +
+            words.substr(words.rfind(' '));
+  } else if (isOf("Invalid escape sequence")) {
+    words = "expected an escape sequence of protobuf's text format in a string";
+  } else if (size_t got = words.find(", got: "); got != words.npos) {
     found = ", got " + quote(words.substr(got + 7));
     words.resize(got);
   }

@@ -76,11 +76,15 @@ std::string nearest(std::string_view word, const std::vector<std::string> &candi
 
 std::string suggestion(std::string_view word, const std::vector<std::string> &candidates,
                        std::string_view what) {
-  std::string near = nearest(word, candidates);
+  // Some come from the same file, and are refused as well.
+  auto isShown = [](const std::string &name) { return quote(name) == "'" + name + "'"; };
+  std::vector<std::string> names;
+  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(names), isShown);
+  std::string near = nearest(word, names);
   if (!near.empty()) {
     return ", did you mean '" + near + "'?";
   }
-  return "; " + std::string(what) + " are " + join(candidates);
+  return "; " + std::string(what) + " are " + join(names);
 }
 
 } // namespace weft::desc::detail

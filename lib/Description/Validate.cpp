@@ -241,6 +241,13 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                                detail::text(plan.ranks()) + " devices, machine " + machine.name +
                                " has " + detail::text(machine.devices())});
   }
+  // legal_r14
+  if (plan.mesh.size() > mostParts) {
+    diagnostics.push_back({plan.mesh.front().location, "", "legal_r14",
+                           "expected at most " + detail::text(int64_t(mostParts)) +
+                               " axes, where the parts of a split axis count as such, got " +
+                               detail::text(int64_t(plan.mesh.size()))});
+  }
   return diagnostics;
 }
 

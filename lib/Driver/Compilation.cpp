@@ -7,6 +7,7 @@
 
 #include "weft/Driver/Compilation.h"
 
+#include "weft/Driver/PassDiagnostics.h"
 #include "weft/Driver/Progress.h"
 
 #include "support/Text.h"
@@ -68,32 +69,6 @@ std::string meshText(const MeshParts &parts) {
   return parts.axes().empty() ? "one rank" : "the mesh " + parts.text();
 }
 
-void printDiagnostic(llvm::raw_ostream &os, Diagnostic &diagnostic, llvm::StringRef kind) {
-  Location location = diagnostic.getLocation();
-  if (auto place = location->findInstanceOf<FileLineColLoc>()) {
-    os << place.getFilename().getValue() << ":" << place.getLine() << ":" << place.getColumn()
-       << ": ";
-  } else if (!isa<UnknownLoc>(location)) {
-    os << location << ": ";
-  }
-  os << kind << ": " << diagnostic << '\n';
-}
-
-/// Prints errors and warnings of passes with their notes. (Without a handler, MLIR prints errors
-/// alone.)
-LogicalResult handleDiagnostic(Diagnostic &diagnostic) {
-  bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
-  if (!isError && diagnostic.getSeverity() != DiagnosticSeverity::Warning) {
-    return success();
-  }
-  printDiagnostic(llvm::errs(), diagnostic, isError ? "error" : "warning");
-  for (Diagnostic &note : diagnostic.getNotes()) {
-    printDiagnostic(llvm::errs(), note, "note");
-  }
-  llvm::errs().flush();
-  return success();
-}
-
 } // namespace
 
 Compilation::Compilation(const CompileOptions &options, const Descriptions &descriptions)
@@ -101,7 +76,7 @@ Compilation::Compilation(const CompileOptions &options, const Descriptions &desc
       context(allDialects()) {
   follow(request);
   context.printOpOnDiagnostic(false);
-  context.getDiagEngine().registerHandler(handleDiagnostic);
+  context.getDiagEngine().registerHandler(printPassDiagnostic);
   if (!options.dumpFolder.empty()) {
     // The printer prints whole modules, which no other thread may change meanwhile.
     context.disableMultithreading();
@@ -251,7 +226,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.mutation = options.mutation;
   pipelineOptions.reserve = reserve;
   pipelineOptions.padsOpenVariables = padsOpenVariables;
-  pipelineOptions.writtenPlan = &request;
+  pipelineOptions.writtenPlan = settled ? &*settled : &request;
   pipelineOptions.question = question;
   if (phase == Phase::Schedule && options.target == TargetKind::Cuda) {
     (*module)->setAttr(kTargetAttrName, StringAttr::get(module->getContext(), "cuda"));
@@ -282,8 +257,8 @@ LogicalResult Compilation::runPhases() {
     if (failed(runPhase(phase))) {
       return failure();
     }
-    if (phase == Phase::Schedule &&
-        (failed(planSmaller()) || failed(findAccumulation()) || failed(findUnevenHomes()))) {
+    if (phase == Phase::Schedule && (failed(planSmaller()) || failed(findAccumulation()) ||
+                                     failed(findUnevenHomes()) || failed(settlePadding()))) {
       return failure();
     }
     if (phase == Phase::Schedule) {
@@ -302,7 +277,7 @@ bool Compilation::mayPlanSmaller() const {
 
 LogicalResult Compilation::planAgain() {
   module = unplanned->clone();
-  follow(request);
+  follow(settled ? *settled : request);
   facts = {};
   for (Phase phase : {Phase::Plan, Phase::Partition, Phase::Schedule}) {
     if (failed(runPhase(phase))) {
@@ -462,6 +437,25 @@ LogicalResult Compilation::findUnevenHomes() {
   return success();
 }
 
+LogicalResult Compilation::settlePadding() {
+  // Pins may pad dimensions that the search then leaves whole, and devices want longer rows for
+  // the shards that it found.
+  for (int round = 0; unplanned && round < kRounds; ++round) {
+    if (givesPadding(facts.plan, *unplanned, *module, descriptions.recipe.globalBatch,
+                     options.target == TargetKind::Cuda)) {
+      break;
+    }
+    SearchReport before = facts.search;
+    settled = facts.plan;
+    if (failed(planAgain())) {
+      return failure();
+    }
+    facts.search.leastSeconds = std::min(facts.search.leastSeconds, before.leastSeconds);
+    facts.search.gap = std::max(facts.search.gap, before.gap);
+  }
+  return success();
+}
+
 LogicalResult Compilation::runPhase(Phase phase) {
   // Lower changes the module that has the code of the program's kernels.
   if (phase == Phase::Lower && failed(prove(phase))) {
@@ -474,7 +468,7 @@ LogicalResult Compilation::runPhase(Phase phase) {
   if (phase == Phase::Plan) {
     facts.plan = writePlan(*module);
     facts.plan.accumulation = request.accumulation;
-    facts.plan.mayPad &= request.mayPad;
+    facts.plan.mayPad &= settled ? settled->mayPad : request.mayPad;
     follow(facts.plan);
     readFacts();
   }

@@ -99,7 +99,8 @@ llvm::Expected<ValueExplanation> weft::explainValue(const ValueQuestion &questio
                                                     const CompileOptions &options,
                                                     const Descriptions &descriptions) {
   // Most often this is the plan that is found first, and a wrong name is reported at once.
-  const PlanConditions given{0, descriptions.plan.accumulation, descriptions.plan.homes};
+  const PlanConditions given{0, descriptions.plan.accumulation, descriptions.plan.homes,
+                             std::nullopt};
   auto first = answer(question, options, descriptions, given);
   if (!first) {
     return first;

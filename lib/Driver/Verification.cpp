@@ -392,5 +392,6 @@ llvm::Error weft::verifyPlan(const CompileOptions &options, const Descriptions &
   Descriptions planned = descriptions;
   planned.plan.accumulation = conditions->accumulation;
   planned.plan.homes = conditions->homes;
+  planned.plan = conditions->plan.value_or(planned.plan);
   return Verification(options, planned, conditions->reserve).run();
 }

@@ -77,8 +77,8 @@ private:
   /// An error in the plan's file also has the field; a pin is identified by itself.
   static Diagnostic diagnostic(const Location &location, const std::string &rule,
                                std::string message) {
-    static const std::set<std::string_view> ofMesh = {"legal_r3", "legal_r4",  "legal_r6",
-                                                      "legal_r7", "legal_r12", "legal_r13"};
+    static const std::set<std::string_view> ofMesh = {
+        "legal_r3", "legal_r4", "legal_r6", "legal_r7", "legal_r12", "legal_r13", "legal_r14"};
     const char *field = rule == "legal_r1"    ? "dimension"
                         : rule == "legal_r10" ? "accumulation"
                         : ofMesh.count(rule)  ? "mesh"
@@ -93,6 +93,7 @@ private:
   void checkShards();
   void checkBatch();
   void checkAccumulation();
+  void checkOtherBatches(int64_t samples);
   void checkWholeBatch(int64_t samples);
   void checkMemory();
   void warnOfNodes();
@@ -255,6 +256,7 @@ void Review::checkAccumulation() {
   }
   int64_t each = recipe.globalBatch / *groups;
   if (each % count == 0) {
+    checkOtherBatches(recipe.globalBatch / count);
     return checkWholeBatch(recipe.globalBatch / count);
   }
   std::vector<std::string> fitting;
@@ -271,6 +273,19 @@ void Review::checkAccumulation() {
         "a batch of " + text(recipe.globalBatch) + " samples does not divide into " +
             (axes.empty() ? "" : product(axes) + " * ") + text(count) + " micro-batches, use " +
             choice(fitting));
+}
+
+/// legal_r10, for entries that cut the batch of other values than inputs, when a micro-batch has
+/// `samples`: micro-batches cannot be padded.
+void Review::checkOtherBatches(int64_t samples) {
+  for (const ShardingSpec &entry : plan.shardings) {
+    std::optional<int64_t> ways = shards(entry.axes);
+    if (entry.dimension == "batch" && ways && samples % *ways != 0) {
+      result.errors.push_back({entry.location, entry.location.line > 0 ? "axes" : "", "legal_r10",
+                               "expected axes that divide the " + text(samples) +
+                                   " samples of a micro-batch, got " + product(entry.axes)});
+    }
+  }
 }
 
 /// legal_r10, for parts of a model or recipe that need all samples of a batch together, when a

@@ -13,9 +13,9 @@
 The code that issues work is the same as for real devices; the simulator does the work on the host, in an order that
 streams and events allow, and refuses calls that may fail on a device. Losses, gradients and weights
 must have the bits of the host's program, or where matmuls have an epilogue that rounds otherwise than the host's
-kernels do (NEAR), or multiply bytes (FP8), be as near as float32 allows; launched as graphs, steps have the same
-bits as without. Needs a CUDA toolkit for compiling, and no device. Prints a line for each run, then "N passed, N
-failed"; fails if one failed or none ran.
+kernels do (NEAR), or are padded (NEAR_MESHES), or multiply bytes (FP8), be as near as float32 allows; launched
+as graphs, steps have the same bits as without. Needs a CUDA toolkit for compiling, and no device. Prints a line
+for each run, then "N passed, N failed"; fails if one failed or none ran.
 """
 
 import argparse
@@ -33,10 +33,13 @@ from verify import EXAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 2
-# Of GPT-2, GELU and sums of gradients are part of matmuls.
+# Of GPT-2, GELU and sums of gradients are part of matmuls. What is padded is longer on devices, for aligned rows, so
+# that sums over it have another order.
 NEAR = {"gpt2-tiny"}
-# Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches.
-MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2"]}
+NEAR_MESHES = {"tp=3"}
+# Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches, and padded heads, ffn and
+# vocabulary.
+MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "tp=3"]}
 # What a number may be off, as a part of the largest in its tensor, of small tensors as a part of that part of the
 # largest of all: gradients of keys' biases are nothing but roundings, from which AdamW makes whole steps.
 PARTS = {"steps": (1e-4, 1e-3), "gradients": (1e-3, 1e-3), "weights": (1e-2, 1)}
@@ -116,7 +119,7 @@ def plugin_of(options):
 def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
     """Returns a sentence about the fault, or None."""
     of_bytes = "fp8" in lines
-    isnt_exact = of_bytes or name in NEAR
+    isnt_exact = of_bytes or name in NEAR or mesh in NEAR_MESHES
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         text = folder / "text"

@@ -5,18 +5,19 @@
 // SIZE: error: apply-plan: --pin: tp: expected a number from 1 to 1048576, got '0'
 
 // RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
-// PLAN: error: apply-plan: plan:1:
+// PLAN: plan:1:18: error: apply-plan: mesh.axis[0].name: missing required field
 
+// Errors are at entries: in lines of a text, or in line 0 of --pin.
 // RUN: not weft-opt %s -substitute-batch -apply-plan="pins=tp=4" 2>&1 | FileCheck %s --check-prefix=SHARDS
-// SHARDS: :[[#@LINE+22]]:1: error: apply-plan: 'w': dimension 0 of size 6 is cut over axes ["tp"] into 4 shards, which does not divide it
+// SHARDS: --pin:0:0: error: axes: expected shards that divide "ffn"=6 of 'w', got tp=4
 
-// RUN: not weft-opt %s -substitute-batch="batch=3" -apply-plan="pins=dp=2" 2>&1 | FileCheck %s --check-prefix=SAMPLES
-// SAMPLES: error: apply-plan: 'tokens': dimension 0 of size 3 is cut over axes ["dp"] into 2 shards
+// RUN: not weft-opt %s -substitute-batch="batch=3" -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {dimension: 'batch' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=SAMPLES
+// SAMPLES: plan:1:44: error: axes: expected shards that divide "batch"=3 of 'tokens', got x=2
 
 // RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'} sharding {dimension: 'hidden' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: error: apply-plan: 'w': axis "x" is to cut two dimensions, "ffn" and "hidden"; expected one, or priorities that differ
-// TWICE: note: by plan:1:{{[0-9]+}}: { value: "*" dimension: "ffn" axes: ["x"] }
-// TWICE: note: by plan:1:{{[0-9]+}}: { value: "*" dimension: "hidden" axes: ["x"] }
+// TWICE: plan:1:82: error: axes: expected an axis for one dimension of 'w', or priorities that differ, got 'x' for "ffn" and "hidden"
+// TWICE: plan:1:44: note: by { value: "*" dimension: "ffn" axes: ["x"] }
+// TWICE: plan:1:82: note: by { value: "*" dimension: "hidden" axes: ["x"] }
 
 // Entries of a text match something, with their dimension; those of pins may match nothing.
 // RUN: not weft-opt %s -apply-plan="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {value: 'v' dimension: 'ffn' axes: 'x'} sharding {value: '*oken' dimension: 'batch'} sharding {value: 'tract/1' dimension: 'ffn'} home {value: 'w' dimension: 'batch'} home {value: 'x/w' dimension: 'ffn'} sharding {value: 'matmul' dimension: 'factor2'} sharding {value: 'matmul' dimension: 'terms2'} sharding {value: '*' dimension: 'vocab'} sharding {value: 'w*' dimension: 'ffn'} sharding {value: 'matmul/contract/1' dimension: 'terms1'}}" 2>&1 | FileCheck %s --check-prefix=UNMATCHED --implicit-check-not=error:

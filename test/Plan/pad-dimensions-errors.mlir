@@ -2,10 +2,11 @@
 // PIN: error: pad-dimensions: --pin: unknown name 'pp'
 
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
-// PLAN: error: pad-dimensions: plan:1:
+// PLAN: plan:1:18: error: pad-dimensions: mesh.axis[0].name: missing required field
 
 // RUN: not weft-opt %s -substitute-batch -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'hidden' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=HIDDEN
-// HIDDEN: :[[#@LINE+6]]:8: error: pad-dimensions: hidden=6 does not divide into 4 shards and cannot be padded: weft.norm depends on how long it is
+// HIDDEN: plan:1:44: error: axes: x=4 does not divide hidden=6 and it cannot be padded: weft.norm depends on how long it is, expected a divisor of 6
+// HIDDEN: :[[#@LINE+6]]:8: note: it is cut here
 
 weft.variable parameter @w ["hidden"] : tensor<6xf64>
 weft.variable input @tokens ["batch"] : tensor<?xi32>
@@ -17,7 +18,7 @@ func.func @step() {
 
 // Nor can what means of groups are taken of.
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'group' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=GROUPS
-// GROUPS: error: pad-dimensions: group=6 does not divide into 4 shards and cannot be padded: weft.group_mean depends on how long it is
+// GROUPS: error: axes: x=4 does not divide group=6 and it cannot be padded: weft.group_mean depends on how long it is, expected a divisor of 6
 weft.variable parameter @samples ["group", "positions"] : tensor<6x4xf64>
 func.func @means() {
   %x = weft.read @samples : tensor<6x4xf64>
@@ -27,7 +28,8 @@ func.func @means() {
 
 // Queries and keys that are not one dimension cannot be padded one without the other.
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'sequence' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=KEYS
-// KEYS: :[[#@LINE+6]]:10: error: pad-dimensions: sequence=6 does not divide into 4 shards and cannot be padded: weft.attention depends on how long it is
+// KEYS: error: axes: x=4 does not divide sequence=6 and it cannot be padded: weft.attention depends on how long it is, expected a divisor of 6
+// KEYS: :[[#@LINE+6]]:10: note: it is cut here
 weft.variable parameter @query ["batch", "sequence", "kv_heads", "group", "head"] : tensor<1x6x1x1x2xf64>
 weft.variable parameter @key ["batch", "positions", "kv_heads", "head"] : tensor<1x6x1x2xf64>
 func.func @attend() {
@@ -39,9 +41,9 @@ func.func @attend() {
 
 // More slots would hold more tokens, and what is summed up in reverse begins beyond the end.
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'd2' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=SLOTS
-// SLOTS: error: pad-dimensions: d2=6 does not divide into 4 shards and cannot be padded: weft.combine depends on how long it is
+// SLOTS: error: axes: x=4 does not divide d2=6 and it cannot be padded: weft.combine depends on how long it is, expected a divisor of 6
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 4}} sharding {dimension: 'd4' axes: 'x'}}" 2>&1 | FileCheck %s --check-prefix=REVERSE
-// REVERSE: error: pad-dimensions: d4=5 does not divide into 4 shards and cannot be padded: weft.cumulative_sum depends on how long it is
+// REVERSE: error: axes: x=4 does not divide d4=5 and it cannot be padded: weft.cumulative_sum depends on how long it is, expected a divisor of 5
 weft.variable parameter @slots ["d0", "d1", "d2", "d3"] : tensor<4x2x6x3xf64>
 weft.variable parameter @mask ["d1", "d4", "d0"] : tensor<2x5x4xf64>
 func.func @route() {

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s -substitute-batch -pad-dimensions="pins=tp=2" | FileCheck %s --check-prefixes=CHECK,TP
 // RUN: weft-opt %s -substitute-batch="batch=3" -pad-dimensions="pins=dp=2,tp=3" | FileCheck %s --check-prefixes=CHECK,BOTH
-// RUN: weft-opt %s -substitute-batch -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3}} sharding {dimension: 'ffn' axes: 'x'} home {dimension: 'ffn' axes: 'y'} sharding {value: 'attention' dimension: 'keys' axes: 'x'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
+// RUN: weft-opt %s -substitute-batch -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2} axis {name: 'y' size: 3} axis {name: 'z' size: 2}} sharding {dimension: 'ffn' axes: 'x'} home {dimension: 'ffn' axes: 'y'} sharding {dimension: 'sequence' axes: 'z'}}" | FileCheck %s --check-prefixes=CHECK,TEXT
 
 // An axis may be longer than the dimension.
 // RUN: weft-opt %s -substitute-batch -pad-dimensions="pins=tp=9" | FileCheck %s --check-prefixes=CHECK,LONG
@@ -9,6 +9,12 @@
 // RUN: weft-opt %s -substitute-batch="batch=2" -pad-dimensions="plan={version: 1 padding: false mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x'}}" | FileCheck %s --check-prefix=REFUSED
 // REFUSED: @w ["ffn", "hidden"] : tensor<7x4xf64>
 // REFUSED: @tokens ["batch", "sequence"] : tensor<2x15xi32>
+
+// Dimensions are padded that entries cut, not others of their names, nor those for which stronger entries hold.
+// RUN: weft-opt %s -substitute-batch -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {value: 'adam_m/w' dimension: 'ffn' axes: 'x'} sharding {value: 'x' dimension: 'ffn' axes: 'x'} home {dimension: 'ffn'}}" | FileCheck %s --check-prefix=OTHERS
+// OTHERS: @w ["ffn", "hidden"] : tensor<7x4xf64>
+// RUN: weft-opt %s -substitute-batch -pad-dimensions="plan={version: 1 mesh {axis {name: 'x' size: 2}} sharding {dimension: 'ffn' axes: 'x' priority: 1} sharding {dimension: 'hidden' axes: 'x'} sharding {value: '*/*' dimension: 'ffn'} sharding {value: '*/*' dimension: 'batch' axes: 'x'}}" | FileCheck %s --check-prefix=OVERRULED
+// OVERRULED: @w ["ffn", "hidden"] : tensor<7x4xf64>
 
 // The example of the pass's description is @w with tp=2. A class has one size, a multiple of all
 // numbers of shards; what divides stays.

@@ -2,4 +2,4 @@
 // PIN: error: pad-variables: --pin: unknown name 'pp'
 
 // RUN: not weft-opt %s -pad-variables="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
-// PLAN: error: pad-variables: plan:1:
+// PLAN: plan:1:18: error: pad-variables: mesh.axis[0].name: missing required field

@@ -9,18 +9,18 @@
 // Of entries that give one axis to two dimensions the stronger holds, of variables and ops, and both
 // are shown. Wide entries are shown once for all ops.
 
-// FFN:     warning: apply-plan: 'w': plan:1:{{[0-9]+}}: { value: "*" dimension: "hidden" axes: ["x"] priority: 1 } does not hold, as one axis cannot cut two dimensions
-// FFN:     note: stronger is plan:1:{{[0-9]+}}: { value: "*" dimension: "ffn" axes: ["x"] }
+// FFN:     plan:1:82: warning: axes: { value: "*" dimension: "hidden" axes: ["x"] priority: 1 } does not hold for 'w', as one axis cannot cut two dimensions
+// FFN:     plan:1:44: note: stronger is { value: "*" dimension: "ffn" axes: ["x"] }
 // FFN-NOT: warning
 // FFN:     @w ["ffn", "hidden"] {weft.pins = {{\[}}["x"], unit]}
 // FFN:     weft.contract {{.*}} {weft.pins = [unit, unit, ["x"]]}
 
-// OP:     apply-plan: 'matmul/contract/1': plan:1:{{[0-9]+}}: { value: "matmul" {{.*}} does not hold
-// OP:     stronger is plan:1:{{[0-9]+}}: { value: "*" dimension: "ffn" axes: ["x"] }
+// OP:     plan:1:82: warning: axes: { value: "matmul" {{.*}} does not hold for 'matmul/contract/1'
+// OP:     plan:1:44: note: stronger is { value: "*" dimension: "ffn" axes: ["x"] }
 // OP-NOT: warning
 // OP:     weft.contract {{.*}} {weft.pins = [unit, unit, ["x"]]}
 
-// HIDDEN:     warning: apply-plan: 'w': {{.*}}"ffn" axes: ["x"] priority: 2 } does not hold
+// HIDDEN:     warning: axes: {{.*}}"ffn" axes: ["x"] priority: 2 } does not hold for 'w'
 // HIDDEN:     @w ["ffn", "hidden"] {weft.pins = [unit, ["x"]]}
 // HIDDEN:     weft.contract {{.*}} {weft.pins = [unit, ["x"], unit]}
 

@@ -107,3 +107,9 @@ module attributes {weft.mesh = #weft.mesh<"tp"=2, "x"=2>} {
     return
   }
 }
+
+// -----
+
+// expected-error @+1 {{search-shardings: expected a mesh of at most 5 parts, got 6}}
+module attributes {weft.mesh = #weft.mesh<"a"=2, "b"=2, "c"=2, "d"=2x2x2>} {
+}

@@ -133,7 +133,7 @@ TEST(Plan, MeshAlone) {
                               "  axis { name: \"tp\" size: 4 }\n}\n");
   EXPECT_EQ(parseMesh("dp=2,tp=2x4")->parts().text(), "dp=2 tp=2x4");
   EXPECT_EQ(errors(parseMesh("tp=1048576x1048576x2")),
-            "plan_r3: --mesh:1:37: mesh.axis[0].size: expected a number from 2 to 1048576, got "
+            "plan_r3: --mesh: mesh.axis[0].size: expected a number from 2 to 1048576, got "
             "2097152\n");
   for (std::string text : {"", "dp", "dp=", "dp=2,", "dp=-2", "dp=2x", "dp=x2", "dp=2xx2", "dp\"=2",
                            "dp=9999999999999999999"}) {

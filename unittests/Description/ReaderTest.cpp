@@ -192,3 +192,29 @@ TEST(Syntax, EnumerationFieldsHaveNamesOfTheirOwn) {
     collect(root, enums);
   }
 }
+
+TEST(Reader, SyntaxErrorsSayWhatIsExpected) {
+  auto of = [](const std::string &text) { return errors(parsePlan(text, "p")); };
+  EXPECT_EQ(of("version: 1 version: 1"),
+            "p:1:12: expected a field at most once, got 'version' again\n");
+  EXPECT_EQ(of("version: 1 accumulation: 18446744073709551616"),
+            "p:1:26: accumulation: expected an integer in the range of the field, got "
+            "'18446744073709551616'\n");
+  EXPECT_EQ(of("version: 1padding: false"),
+            "p:1:11: expected a blank between number and identifier\n");
+  EXPECT_EQ(of("\xef\xbb\xbfversion: 1"),
+            "p:1:1: expected ASCII, except in strings and comments, got a byte of value 239\n"
+            "p:1:1: expected identifier, got '?'\n");
+  EXPECT_EQ(of("version: 1 sharding { value: '\\q' dimension: 'ffn' }"),
+            "p:1:32: expected an escape sequence of protobuf's text format in a string\n");
+}
+
+TEST(Reader, SuggestionsHaveOnlyNamesThatCanBeShown) {
+  std::string axes = "axis { name: '" + std::string(70000, 'n') +
+                     "' size: 2 } axis { name: 'a\\nb' size: 2 } axis { name: 'tp' size: 2 }";
+  EXPECT_NE(errors(parsePlan("version: 1 mesh { " + axes +
+                                 " } sharding { dimension: 'ffn' axes: 'other' }",
+                             "p"))
+                .find("unknown axis 'other'; the mesh's axes are tp\n"),
+            std::string::npos);
+}

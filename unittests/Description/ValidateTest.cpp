@@ -193,6 +193,17 @@ TEST_F(Validate, LegalR2AxesOfHandMadePlans) {
             "legal_r2: axis 'dp' is not an axis of the mesh, or too large\n");
 }
 
+TEST_F(Validate, LegalR14Parts) {
+  machine.nodes = 64;
+  auto parts = [&](const std::string &axes) {
+    return lines(validatePlan(model, recipe, machine, *parseMesh(axes)));
+  };
+  EXPECT_EQ(parts("a=2,b=2,c=2,d=2,e=2"), "");
+  EXPECT_EQ(parts("a=2,b=2,c=2,d=2x2x2"),
+            "legal_r14: --mesh: expected at most 5 axes, where the parts of a split axis count as "
+            "such, got 6\n");
+}
+
 TEST_F(Validate, LegalR3Devices) {
   EXPECT_EQ(pins("dp=4,tp=4"),
             "legal_r3: --pin: dp=4 * tp=4 need 16 devices, machine host has 8\n");

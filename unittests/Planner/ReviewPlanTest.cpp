@@ -266,6 +266,14 @@ TEST(ReviewPlan, SaysWhatAMicroBatchDoesNotKnow) {
                  }),
             begin + "a batch of 22 samples is no multiple of a=4, so it cannot be cut into "
                     "micro-batches\n");
+  // Other values may be cut otherwise than inputs.
+  EXPECT_EQ(with(3,
+                 [](Scene &scene) {
+                   scene.plan.mayPad = true;
+                   scene.plan.shardings.push_back({"mlp*", "batch", {"a", "b"}, {"p", 11, 1}});
+                 }),
+            "legal_r10: p:11:1: axes: expected axes that divide the 8 samples of a micro-batch, "
+            "got a=4 * b=4\n");
   std::string whole = " needs the whole batch, got micro-batches of 8 samples, use an "
                       "accumulation of 1";
   EXPECT_EQ(with(3, [](Scene &scene) { scene.recipe.routing.capacityFactor = 1; }), "");

@@ -39,10 +39,15 @@ Diagnostics validateTogether(const ModelSpec &model, const RecipeSpec &recipe,
 /// Returns true if a model's dimension can be padded to a size that its axes divide.
 bool canBePadded(std::string_view dimension);
 
-/// Checks that the plan can split this model (legal_r1 to legal_r3 of docs/Descriptions.md): every
+/// The parts of a mesh, axes or parts of split axes, beyond which a search takes minutes and
+/// gigabytes: the layouts of a tensor of rank r on n parts are (r+2)ⁿ.
+constexpr size_t mostParts = 5;
+
+/// Checks that the plan can split this model (legal_r1 to legal_r3 and legal_r14 of
+/// docs/Descriptions.md): every
 /// split dimension exists and is divisible by the product of its axes, unless the plan allows
 /// padding and the dimension can be padded; and the mesh has at most as many ranks as the machine
-/// has devices.
+/// has devices, and at most `mostParts` parts.
 Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
                          const MachineSpec &machine, const PlanSpec &plan);
 

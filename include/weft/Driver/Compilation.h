@@ -20,6 +20,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace weft {
@@ -45,7 +46,11 @@ struct PlanConditions {
   int64_t accumulation = 1;
   /// Homes to pin: those of the plan asked for, or all of a plan that pads variables.
   std::vector<desc::ShardingSpec> homes;
+  /// If set, the search found this plan, which asks for other padding than that with which it was
+  /// found; with it, the plan is found again with its own padding.
+  std::optional<desc::PlanSpec> plan;
 
+  /// Compares what a first search needs, which is all but `plan`.
   bool operator==(const PlanConditions &other) const;
 };
 
@@ -66,7 +71,9 @@ public:
   /// Makes the search of Plan leave `bytes` of each device's memory unused, for buffers that it
   /// does not count.
   void leave(int64_t bytes) { reserve = bytes; }
-  PlanConditions getConditions() const { return {reserve, request.accumulation, request.homes}; }
+  PlanConditions getConditions() const {
+    return {reserve, request.accumulation, request.homes, settled};
+  }
 
   /// Gets the module: imports the model, or reads the module that an earlier run wrote.
   llvm::LogicalResult begin();
@@ -76,7 +83,8 @@ public:
   /// `accumulation`, with 2, 4, 8, ... micro-batches until a program fits, which it prints, or
   /// what does not depend on their number is too much. If the mesh does not divide variables whose
   /// sharding is open, plans once more with padded ones, keeps the better plan, and prints if that
-  /// is padded.
+  /// is padded. If the plan's entries ask for other padding than the module has, plans again by
+  /// these entries, so that reading the plan gives the same program.
   llvm::LogicalResult runPhases();
   /// Runs one phase up to Lower, as above. REQUIRES: the module is as the phases before it leave
   /// it.
@@ -128,6 +136,7 @@ private:
   /// faster, or what fits.
   llvm::LogicalResult findUnevenHomes();
   llvm::LogicalResult planUnevenHomes();
+  llvm::LogicalResult settlePadding();
   llvm::LogicalResult checkMemory() const;
 
   const CompileOptions &options;
@@ -158,6 +167,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> partitioned;
   int64_t reserve = 0;
   bool padsOpenVariables = false;
+  /// The plan that settlePadding followed, if it planned again.
+  std::optional<desc::PlanSpec> settled;
   /// What to tell the user of the plan that is kept.
   std::vector<std::string> remarks;
   double stepFlops = 0;

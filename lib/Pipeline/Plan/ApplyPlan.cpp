@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HomedValues.h"
+#include "HomeEntries.h"
 #include "LayoutSpaces.h"
-#include "OpPins.h"
 #include "ReadPlan.h"
 #include "UnmatchedEntries.h"
 
@@ -32,26 +31,6 @@ namespace {
 
 using ErrorEmitter = llvm::function_ref<InFlightDiagnostic()>;
 
-/// An axis that entries cut two dimensions of a variable by.
-struct AxisClash {
-  StringAttr axis;
-  size_t first, second;
-};
-
-std::optional<AxisClash> findClash(ArrayRef<Attribute> pins) {
-  DenseMap<Attribute, size_t> cut;
-  for (auto [dim, pin] : llvm::enumerate(pins)) {
-    auto axes = dyn_cast<ArrayAttr>(pin);
-    for (Attribute axis : axes ? axes.getValue() : ArrayRef<Attribute>()) {
-      auto [known, isNew] = cut.try_emplace(axis, dim);
-      if (!isNew && known->second != dim) {
-        return AxisClash{cast<StringAttr>(axis), known->second, dim};
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
   using Base::Base;
   ApplyPlanPass(const ApplyPlanPassOptions &options, const desc::PlanSpec *written)
@@ -60,8 +39,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<desc::PlanSpec> spec =
-        written ? FailureOr<desc::PlanSpec>(*written)
-                : readPlan(module, "apply-plan", plan, {pins.begin(), pins.end()});
+        readPlan(module, "apply-plan", plan, {pins.begin(), pins.end()}, written);
     if (failed(spec)) {
       return signalPassFailure();
     }
@@ -94,50 +72,51 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       if (held.contains(op)) {
         return; // Homes decide.
       }
-      OpPins found = pinsOf(op, mesh, opNames, dimensions, *spec);
+      OpPins found = pinsOf(op, opNames, dimensions, *spec);
       setPins(op, found.pins, found.entries);
       for (const OverruledEntry &entry : found.overruled) {
-        overrule(op, opNames.nameOf(op), *entry.weaker, *entry.stronger);
+        overrule(opNames.nameOf(op), entry);
       }
     });
   }
 
-  /// Warns of an entry once, at the first op or variable that it matches.
-  void overrule(Operation *op, StringRef name, const desc::ShardingSpec &weaker,
-                const desc::ShardingSpec &stronger) {
+  /// Warns of an entry once, for the first op or variable that it matches.
+  void overrule(StringRef name, const OverruledEntry &overruled) {
+    const desc::ShardingSpec &weaker = *overruled.weaker, &stronger = *overruled.stronger;
     if (!told.insert({&weaker, &stronger}).second) {
       return;
     }
-    InFlightDiagnostic warning = op->emitWarning("apply-plan: '")
-                                 << name << "': " << desc::describeEntry(weaker)
-                                 << " does not hold, as one axis cannot cut two dimensions";
-    warning.attachNote() << "stronger is " << desc::describeEntry(stronger);
+    InFlightDiagnostic warning = emitWarning(placeOf(&getContext(), weaker.location))
+                                 << "axes: " << textOf(weaker) << " does not hold for '" << name
+                                 << "', as one axis cannot cut two dimensions";
+    warning.attachNote(placeOf(&getContext(), stronger.location))
+        << "stronger is " << textOf(stronger);
   }
 
-  /// Keeps the stronger of two entries that cut two dimensions over one axis.
-  LogicalResult resolve(VariableOp variable, SmallVectorImpl<Attribute> &pins,
-                        SmallVectorImpl<const desc::ShardingSpec *> &entries) {
-    while (std::optional<AxisClash> clash = findClash(pins)) {
-      const desc::ShardingSpec &first = *entries[clash->first], &second = *entries[clash->second];
-      if (first.priority == second.priority) {
-        InFlightDiagnostic error = variable.emitError("apply-plan: '")
-                                   << variable.getSymName() << "': axis " << clash->axis
-                                   << " is to cut two dimensions, "
-                                   << variable.getDimensions()[clash->first] << " and "
-                                   << variable.getDimensions()[clash->second]
-                                   << "; expected one, or priorities that differ";
-        error.attachNote() << "by " << desc::describeEntry(first);
-        error.attachNote() << "by " << desc::describeEntry(second);
-        return failure();
-      }
-      bool isFirstWeaker = first.priority > second.priority;
-      size_t weaker = isFirstWeaker ? clash->first : clash->second;
-      overrule(variable, variable.getSymName(), isFirstWeaker ? first : second,
-               isFirstWeaker ? second : first);
-      pins[weaker] = UnitAttr::get(&getContext());
-      entries[weaker] = nullptr;
+  /// Refuses two equally strong entries.
+  LogicalResult refuse(const std::string &name, VariableOp variable, const HomeEntries &home) {
+    const desc::ShardingSpec &first = *home.dims[home.clash->first].entry;
+    const desc::ShardingSpec &second = *home.dims[home.clash->second].entry;
+    InFlightDiagnostic error = emitError(placeOf(&getContext(), second.location))
+                               << "axes: expected an axis for one dimension of '" << name
+                               << "', or priorities that differ, got '" << home.clash->axis
+                               << "' for " << variable.getDimensions()[home.clash->first] << " and "
+                               << variable.getDimensions()[home.clash->second];
+    error.attachNote(placeOf(&getContext(), first.location)) << "by " << textOf(first);
+    error.attachNote(placeOf(&getContext(), second.location)) << "by " << textOf(second);
+    return failure();
+  }
+
+  /// Refuses an entry whose shards do not divide a dimension that is not padded.
+  LogicalResult checkShards(const std::string &name, VariableOp variable, size_t dim,
+                            const desc::ShardingSpec &entry, const desc::PlanSpec &spec) {
+    int64_t size = variable.getTensorType().getDimSize(dim);
+    if (size % shardsOf(spec, &entry) == 0) {
+      return success();
     }
-    return success();
+    return emitError(placeOf(&getContext(), entry.location))
+           << "axes: expected shards that divide " << variable.getDimensions()[dim] << "=" << size
+           << " of '" << name << "', got " << spec.parts().sized(entry.axes, " * ");
   }
 
   /// The pins of a home, and for each dimension the entry that it comes from, or null.
@@ -149,18 +128,18 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
   LogicalResult pinHomes(ModuleOp module, MeshAttr mesh, const desc::PlanSpec &spec) {
     WeightCopies copies(module);
     for (VariableOp variable : module.getOps<VariableOp>()) {
-      FailureOr<HomePins> home = pinsOfHome(variable, copies.homeOf(variable), mesh, spec);
+      FailureOr<HomePins> home = pinsOfHome(variable, copies.homeOf(variable), spec);
       if (failed(home)) {
         return failure();
       }
       setPins(variable, home->pins, home->entries);
-      if (!mesh.getNames().empty() && failed(constrainCopies(variable, copies, mesh, spec))) {
+      if (!mesh.getNames().empty() && failed(constrainCopies(variable, copies, spec))) {
         return failure();
       }
     }
     for (GradientSum &sum : findGradientSums(module)) {
       std::string name = ("gradient/" + sum.variable.getSymName()).str();
-      FailureOr<HomePins> home = pinsOfHome(sum.variable, name, mesh, spec);
+      FailureOr<HomePins> home = pinsOfHome(sum.variable, name, spec);
       if (failed(home)) {
         return failure();
       }
@@ -186,19 +165,19 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       return success();
     }
     InFlightDiagnostic error =
-        sum.variable.emitError("apply-plan: 'gradient/")
-        << sum.variable.getSymName() << "': expected no partial sums over micro-batches of "
-        << getElementTypeOrSelf(type)
-        << ", use zero=2, zero=3, or gradient_accumulation: F32 in the recipe";
-    error.attachNote() << "by " << desc::describeEntry(terms);
-    return failure();
+        emitError(placeOf(type.getContext(), terms.location))
+        << "axes: expected no partial sums over micro-batches of " << getElementTypeOrSelf(type)
+        << " for 'gradient/" << sum.variable.getSymName()
+        << "', use zero=2, zero=3, or gradient_accumulation: F32 in the recipe, got "
+        << textOf(terms);
+    return error;
   }
 
   /// The constraint is the value that is held: it may be gathered from the copies of shards.
-  LogicalResult constrainCopies(VariableOp variable, const WeightCopies &copies, MeshAttr mesh,
+  LogicalResult constrainCopies(VariableOp variable, const WeightCopies &copies,
                                 const desc::PlanSpec &spec) {
     for (Value copy : copies.of(variable)) {
-      FailureOr<HomePins> home = pinsOfHome(variable, variable.getSymName().str(), mesh, spec);
+      FailureOr<HomePins> home = pinsOfHome(variable, variable.getSymName().str(), spec);
       if (failed(home)) {
         return failure();
       }
@@ -212,40 +191,25 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
   }
 
   /// Returns the pins of the home that is called `name`, of the shape of `variable`.
-  FailureOr<HomePins> pinsOfHome(VariableOp variable, const std::string &name, MeshAttr mesh,
+  FailureOr<HomePins> pinsOfHome(VariableOp variable, const std::string &name,
                                  const desc::PlanSpec &spec) {
-    std::string planName = getPlanName(variable).str();
-    auto [pins, entries] = HomePins();
-    for (auto [dim, dimension] :
-         llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
-      const desc::ShardingSpec *entry = desc::entryFor(spec.homes, name, dimension.str());
-      // Entries for ops apply to inputs only as far as inputs can follow.
-      if (!entry && mayBeCut(variable, int64_t(dim))) {
-        entry = desc::entryFor(spec.shardings, planName, dimension.str());
+    HomeEntries home = entriesOfHome(variable, name, spec);
+    for (const OverruledEntry &entry : home.overruled) {
+      overrule(name, entry);
+    }
+    if (home.clash) {
+      return refuse(name, variable, home);
+    }
+    HomePins found;
+    for (auto [dim, held] : llvm::enumerate(home.dims)) {
+      if (held.entry && failed(checkShards(name, variable, dim, *held.entry, spec))) {
+        return failure();
       }
-      entries.push_back(entry);
-      pins.push_back(entries.back() ? Attribute(toAxesAttr(&getContext(), entries.back()->axes))
-                                    : UnitAttr::get(&getContext()));
+      found.entries.push_back(held.entry);
+      found.pins.push_back(held.entry ? Attribute(toAxesAttr(&getContext(), held.entry->axes))
+                                      : UnitAttr::get(&getContext()));
     }
-    if (failed(resolve(variable, pins, entries))) {
-      return failure();
-    }
-    auto dims = llvm::map_to_vector(pins, [&](Attribute pin) {
-      auto axes = dyn_cast<ArrayAttr>(pin);
-      return axes ? axes : ArrayAttr::get(&getContext(), {});
-    });
-    auto emitError = [&] {
-      return variable.emitError("apply-plan: '") << variable.getSymName() << "': ";
-    };
-    ShardingAttr sharding =
-        ShardingAttr::getChecked(ErrorEmitter(emitError), &getContext(), mesh, ArrayRef(dims),
-                                 ArrayAttr::get(&getContext(), {}), ReductionKind::Sum);
-    RankedTensorType type = variable.getTensorType();
-    if (!sharding ||
-        failed(sharding.verifyEncoding(type.getShape(), type.getElementType(), emitError))) {
-      return failure();
-    }
-    return HomePins{std::move(pins), std::move(entries)};
+    return found;
   }
 
   void setPins(Operation *op, ArrayRef<Attribute> pins,

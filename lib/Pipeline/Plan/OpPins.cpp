@@ -13,6 +13,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace weft {
@@ -117,10 +119,10 @@ entriesOf(ShardableOpInterface op, const OpNames &names, const desc::PlanSpec &p
   return entries;
 }
 
-/// Returns the entry for each factor of the rule, or null.
+/// Returns the strongest entry for each factor of the rule, or null.
 static SmallVector<const desc::ShardingSpec *>
-entriesOfFactors(ShardableOpInterface op, const FactorRule &rule, StringRef opName,
-                 ArrayRef<const desc::ShardingSpec *> entries, Dimensions &dimensions) {
+matchFactors(ShardableOpInterface op, const FactorRule &rule, StringRef opName,
+             ArrayRef<const desc::ShardingSpec *> entries, Dimensions &dimensions) {
   SmallVector<const desc::ShardingSpec *> found;
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {
     bool isPermutation = factor.kind == FactorKind::Permutation;
@@ -137,6 +139,14 @@ entriesOfFactors(ShardableOpInterface op, const FactorRule &rule, StringRef opNa
     found.push_back(entry == entries.end() ? nullptr : *entry);
   }
   return found;
+}
+
+int64_t shardsOf(const desc::PlanSpec &plan, const desc::ShardingSpec *entry) {
+  int64_t shards = 1;
+  for (const std::string &axis : entry ? entry->axes : std::vector<std::string>()) {
+    shards *= plan.axis(axis)->size;
+  }
+  return shards;
 }
 
 /// Returns the factors with entries, in the order in which they take axes: those of stronger
@@ -157,41 +167,50 @@ static SmallVector<size_t> inOrderOfPins(const FactorRule &rule,
   return order;
 }
 
-OpPins pinsOf(ShardableOpInterface op, MeshAttr mesh, const OpNames &names, Dimensions &dimensions,
-              const desc::PlanSpec &plan) {
-  MLIRContext *context = op->getContext();
-  SmallVector<const desc::ShardingSpec *> entries = entriesOf(op, names, plan);
-  FactorRule rule = op.getFactorRule();
+FactorEntries entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
+                               const OpNames &names, Dimensions &dimensions,
+                               const desc::PlanSpec &plan, bool evenOnly) {
   SmallVector<const desc::ShardingSpec *> ofFactors =
-      entriesOfFactors(op, rule, names.nameOf(op), entries, dimensions);
-  OpPins found;
-  found.pins.assign(rule.factors.size(), UnitAttr::get(context));
+      matchFactors(op, rule, names.nameOf(op), entriesOf(op, names, plan), dimensions);
+  FactorEntries found;
   found.entries.assign(rule.factors.size(), nullptr);
-  llvm::SmallDenseMap<Attribute, const desc::ShardingSpec *> taken;
+  std::map<std::string, const desc::ShardingSpec *> taken;
   for (size_t number : inOrderOfPins(rule, ofFactors)) {
     const Factor &factor = rule.factors[number];
     const desc::ShardingSpec *entry = ofFactors[number];
-    ArrayAttr axes = toAxesAttr(context, entry->axes);
-    if (factor.kind == FactorKind::MustReplicate || factor.size % mesh.getSize(axes) != 0) {
+    if (factor.kind == FactorKind::MustReplicate ||
+        (evenOnly && factor.size % shardsOf(plan, entry) != 0)) {
       continue;
     }
-    const Attribute *other =
-        factor.kind == FactorKind::Permutation
-            ? axes.end()
-            : llvm::find_if(axes, [&](Attribute axis) { return taken.contains(axis); });
-    if (other != axes.end()) {
+    auto other = factor.kind == FactorKind::Permutation
+                     ? entry->axes.end()
+                     : llvm::find_if(entry->axes,
+                                     [&](const std::string &axis) { return taken.contains(axis); });
+    if (other != entry->axes.end()) {
       if (taken[*other]->priority < entry->priority) {
         found.overruled.push_back({entry, taken[*other]});
       }
       continue;
     }
-    for (Attribute axis : axes) {
+    for (const std::string &axis : entry->axes) {
       taken.try_emplace(axis, entry);
     }
-    found.pins[number] = axes;
     found.entries[number] = entry;
   }
-  DictionaryAttr terms = termsOf(context, entries);
+  return found;
+}
+
+OpPins pinsOf(ShardableOpInterface op, const OpNames &names, Dimensions &dimensions,
+              const desc::PlanSpec &plan) {
+  MLIRContext *context = op->getContext();
+  FactorEntries held =
+      entriesOfFactors(op, op.getFactorRule(), names, dimensions, plan, /*evenOnly=*/true);
+  OpPins found{{}, std::move(held.entries), std::move(held.overruled)};
+  for (const desc::ShardingSpec *entry : found.entries) {
+    found.pins.push_back(entry ? Attribute(toAxesAttr(context, entry->axes))
+                               : UnitAttr::get(context));
+  }
+  DictionaryAttr terms = termsOf(context, entriesOf(op, names, plan));
   if (terms && llvm::any_of(op->getOperandTypes(), canPend)) {
     found.pins.push_back(terms);
     found.entries.push_back(nullptr);

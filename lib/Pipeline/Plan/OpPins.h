@@ -47,6 +47,23 @@ struct OverruledEntry {
   const desc::ShardingSpec *weaker, *stronger;
 };
 
+/// Returns the number of shards that `entry` cuts; 1 for null.
+int64_t shardsOf(const desc::PlanSpec &plan, const desc::ShardingSpec *entry);
+
+/// The entries of a plan that hold for the factors of an op's rule.
+struct FactorEntries {
+  /// For each factor its entry, or null.
+  llvm::SmallVector<const desc::ShardingSpec *> entries;
+  llvm::SmallVector<OverruledEntry> overruled;
+};
+
+/// Returns the entries of `plan` for the factors of `rule`, the rule of `op`. The strongest entry
+/// with an axis holds; of equally strong ones the one for a factor of the results. With `evenOnly`,
+/// entries that do not divide a factor do not hold for it.
+FactorEntries entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
+                               const OpNames &names, Dimensions &dimensions,
+                               const desc::PlanSpec &plan, bool evenOnly);
+
 /// The entries of a plan that apply to an op.
 struct OpPins {
   /// For each factor of the op's rule the axes that cut it, or unit if the plan has no entry that
@@ -58,9 +75,8 @@ struct OpPins {
   llvm::SmallVector<OverruledEntry> overruled;
 };
 
-/// Returns the pins of `op` by `plan`. The strongest entry with an axis holds; of equally strong
-/// ones the one for a factor of the results.
-OpPins pinsOf(ShardableOpInterface op, MeshAttr mesh, const OpNames &names, Dimensions &dimensions,
+/// Returns the pins of `op` by `plan`, from `entriesOfFactors` with `evenOnly`.
+OpPins pinsOf(ShardableOpInterface op, const OpNames &names, Dimensions &dimensions,
               const desc::PlanSpec &plan);
 
 /// Returns the axes of a plan's entry as an attribute.

@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HomeEntries.h"
 #include "MatmulRows.h"
 #include "Padding.h"
 #include "ReadPlan.h"
+#include "StoredValues.h"
 
 #include "weft/Description/Plan.h"
 #include "weft/Pipeline/Dimensions.h"
@@ -35,7 +37,19 @@ struct Enlarged {
   int64_t shards = 1;
   /// A shard has a multiple of this many elements.
   int64_t unit = 1;
+  /// The first entry that asks for shards that do not divide the size; null without one.
+  const desc::ShardingSpec *cause = nullptr;
 
+  void cutBy(const desc::ShardingSpec &entry, int64_t ways, StringRef dimension) {
+    if (ways == 1) {
+      return;
+    }
+    if (!cause && size % ways != 0) {
+      cause = &entry;
+      name = dimension.str();
+    }
+    shards = std::lcm(shards, ways);
+  }
   bool isUneven() const { return size % shards != 0; }
 };
 
@@ -51,81 +65,31 @@ int64_t alignedSize(const Enlarged &padding) {
   return int64_t(100 * (wide - size) <= size ? wide : llvm::alignTo(size, narrow));
 }
 
-/// Returns the numbers of shards that these entries of `plan` cut dimensions of this name into.
-std::vector<int64_t> shardsOf(const desc::PlanSpec &plan,
-                              const std::vector<desc::ShardingSpec> &entries, StringRef name) {
-  std::vector<int64_t> all;
-  for (const desc::ShardingSpec &entry : entries) {
-    // Keys have the length of the sequence of queries.
-    StringRef dimension = entry.dimension == "keys" ? "sequence" : StringRef(entry.dimension);
-    int64_t shards = 1;
-    for (const std::string &axis : entry.axes) {
-      shards *= plan.axis(axis)->size;
-    }
-    if (dimension == name && shards > 1) {
-      all.push_back(shards);
-    }
-  }
-  return all;
-}
-
-/// Returns the numbers of shards that `plan` cuts this dimension of a variable into, and others of
-/// its name: by ops, and if the variable is an input by homes.
-std::vector<int64_t> shardsOf(const desc::PlanSpec &plan, VariableOp variable, StringRef name) {
-  std::vector<int64_t> all = shardsOf(plan, plan.shardings, name);
-  if (variable.getRole() == VariableRole::Input) {
-    llvm::append_range(all, shardsOf(plan, plan.homes, name));
-  }
-  return all;
-}
-
-} // namespace
-
-bool needsPadding(ModuleOp module, const desc::PlanSpec &plan) {
-  return llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
-    ArrayRef<int64_t> shape = variable.getTensorType().getShape();
-    return llvm::any_of(
-        llvm::zip_equal(variable.getDimensions().getAsRange<StringAttr>(), shape), [&](auto dim) {
-          auto [name, size] = dim;
-          return llvm::any_of(shardsOf(plan, variable, name.getValue()),
-                              [size = size](int64_t shards) { return size % shards != 0; });
-        });
-  });
-}
-
-namespace {
-
 class Padder {
 public:
   Padder(ModuleOp module, const desc::PlanSpec &plan, bool alignsRows)
-      : module(module), dimensions(module) {
-    module.walk([&](VariableOp variable) {
+      : module(module), plan(plan), dimensions(module) {
+    for (auto variable : module.getOps<VariableOp>()) {
       for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
         Enlarged &padding = paddings[dimensions.classOf(variable, int64_t(dim))];
         padding.size = variable.getTensorType().getDimSize(int64_t(dim));
-        std::vector<int64_t> all = shardsOf(plan, variable, name.getValue());
-        padding.name = padding.name.empty() || !all.empty() ? name.str() : padding.name;
-        for (int64_t shards : all) {
-          padding.shards = std::lcm(padding.shards, shards);
-        }
+        padding.name = padding.name.empty() ? name.str() : padding.name;
       }
-    });
+    }
+    cutByOps();
+    cutByHomes(/*ofPadded=*/false);
     if (alignsRows) {
       alignRows();
     }
     std::erase_if(paddings, [](const auto &entry) {
       return !entry.second.isUneven() && entry.second.unit == 1;
     });
-    // What is padded anyway is padded for homes too.
-    for (auto &[number, padding] : paddings) {
-      for (int64_t shards : shardsOf(plan, plan.homes, padding.name)) {
-        padding.shards = std::lcm(padding.shards, shards);
-      }
-      padding.padded = sizeOf(padding);
-    }
+    findSizes();
     if (alignsRows) {
       dropUnpaddable();
     }
+    cutByHomes(/*ofPadded=*/true);
+    findSizes();
   }
 
   LogicalResult run() {
@@ -146,6 +110,54 @@ private:
   static int64_t sizeOf(const Enlarged &padding) {
     return padding.unit > 1 ? alignedSize(padding)
                             : int64_t(llvm::alignTo(uint64_t(padding.size), padding.shards));
+  }
+
+  /// Collects the shards of the entries that ops on samples follow, as far as these entries name
+  /// dimensions. Other ops compute with variables as these are stored, see pad-variables.
+  void cutByOps() {
+    OpNames names(module);
+    SampleClasses samples(module, dimensions);
+    module.walk([&](ShardableOpInterface op) {
+      if (!samples.dependsOnSamples(op)) {
+        return;
+      }
+      FactorRule rule = op.getFactorRule();
+      FactorEntries held = entriesOfFactors(op, rule, names, dimensions, plan, /*evenOnly=*/false);
+      for (auto [factor, entry] : llvm::enumerate(held.entries)) {
+        if (!entry || StringRef(entry->dimension).starts_with("factor")) {
+          continue;
+        }
+        for (auto [value, dim] : carriersOf(op, rule, unsigned(factor))) {
+          if (Enlarged *padding = find(value, dim)) {
+            padding->cutBy(*entry, shardsOf(plan, entry), padding->name);
+          }
+        }
+      }
+    });
+  }
+
+  /// Collects the shards of variables: of inputs and of variables that have no home of their own;
+  /// or, with `ofPadded`, of all homes, as what is padded anyway is padded for them too.
+  void cutByHomes(bool ofPadded) {
+    HomeNames homes(module);
+    for (auto variable : module.getOps<VariableOp>()) {
+      bool isInput = variable.getRole() == VariableRole::Input;
+      for (const std::string &name : homes.allOf(variable)) {
+        for (auto [dim, home] : llvm::enumerate(entriesOfHome(variable, name, plan).dims)) {
+          auto found = paddings.find(dimensions.classOf(variable, int64_t(dim)));
+          if (found != paddings.end() && home.entry && (ofPadded || isInput || !home.isHome)) {
+            auto dimension = cast<StringAttr>(variable.getDimensions()[dim]);
+            found->second.cutBy(*home.entry, shardsOf(plan, home.entry), dimension.getValue());
+          }
+        }
+      }
+    }
+  }
+
+  void findSizes() {
+    for (auto &[number, padding] : paddings) {
+      padding.padded = sizeOf(padding);
+    }
   }
 
   /// Gives units to the classes that are worth padding for aligned rows.
@@ -239,9 +251,13 @@ private:
 
   LogicalResult check(ShardableOpInterface op) {
     return forEachUnpaddable(op, [&](const Enlarged &padding) -> LogicalResult {
-      return op->emitError("pad-dimensions: ")
-             << padding.name << "=" << padding.size << " does not divide into " << padding.shards
-             << " shards and cannot be padded: " << op->getName() << " depends on how long it is";
+      InFlightDiagnostic error =
+          emitError(placeOf(op->getContext(), padding.cause->location))
+          << "axes: " << plan.parts().sized(padding.cause->axes, " * ") << " does not divide "
+          << padding.name << "=" << padding.size << " and it cannot be padded: " << op->getName()
+          << " depends on how long it is, expected a divisor of " << padding.size;
+      error.attachNote(op->getLoc()) << "it is cut here";
+      return error;
     });
   }
 
@@ -324,6 +340,7 @@ private:
   }
 
   ModuleOp module;
+  const desc::PlanSpec &plan;
   Dimensions dimensions;
   /// The padding of each class.
   std::map<uint32_t, Enlarged> paddings;
@@ -331,15 +348,17 @@ private:
 
 struct PadDimensionsPass : impl::PadDimensionsPassBase<PadDimensionsPass> {
   using Base::Base;
+  PadDimensionsPass(const PadDimensionsPassOptions &options, const desc::PlanSpec *written)
+      : Base(options), written(written) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<desc::PlanSpec> spec =
-        readPlan(module, "pad-dimensions", plan, {pins.begin(), pins.end()});
+        readPlan(module, "pad-dimensions", plan, {pins.begin(), pins.end()}, written);
     if (failed(spec)) {
       return signalPassFailure();
     }
-    if (!spec->mayPad || !(alignRows || needsPadding(module, *spec))) {
+    if (!spec->mayPad) {
       return;
     }
     Padder padder(module, *spec, alignRows);
@@ -348,7 +367,17 @@ struct PadDimensionsPass : impl::PadDimensionsPassBase<PadDimensionsPass> {
     }
     numPadded += padder.count();
   }
+
+private:
+  /// The plan to apply in place of the options'; may be null.
+  const desc::PlanSpec *written = nullptr;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createPadDimensionsPass(const PadDimensionsPassOptions &options,
+                                              const desc::PlanSpec *plan) {
+  return std::make_unique<PadDimensionsPass>(options, plan);
+}
+
 } // namespace weft

@@ -7,7 +7,7 @@
 
 #include "weft/Pipeline/Plan/PadVariables.h"
 
-#include "HomedValues.h"
+#include "HomeEntries.h"
 #include "ReadPlan.h"
 #include "StoredValues.h"
 #include "UnmatchedEntries.h"
@@ -183,51 +183,17 @@ private:
   std::vector<std::pair<ObserveOp, SmallVector<int64_t>>> observed;
 };
 
-/// The names of the homes of a module's variables, and of the values that have the shapes of
-/// variables: rounded copies and sums of gradients.
-class HomeNames {
-public:
-  explicit HomeNames(ModuleOp module) : copies(module) {
-    for (const GradientSum &sum : findGradientSums(module)) {
-      summed.insert(sum.variable);
+/// Returns for each dimension of a variable a number of elements that each of its homes cuts into
+/// equal shards. Dimensions that a `sharding` cuts divide already.
+SmallVector<int64_t> unitsOf(const desc::PlanSpec &plan, VariableOp variable,
+                             const HomeNames &homes) {
+  SmallVector<int64_t> units(variable.getDimensions().size(), 1);
+  for (const std::string &name : homes.allOf(variable)) {
+    for (auto [dim, home] : llvm::enumerate(entriesOfHome(variable, name, plan).dims)) {
+      units[dim] = std::lcm(units[dim], home.isHome ? shardsOf(plan, home.entry) : 1);
     }
   }
-
-  /// Returns the name of the home of a variable itself.
-  std::string of(VariableOp variable) const { return copies.homeOf(variable); }
-
-  /// Returns the names of all homes that have the shape of a variable.
-  SmallVector<std::string> allOf(VariableOp variable) const {
-    SmallVector<std::string> names = {of(variable)};
-    std::string name = variable.getSymName().str();
-    if (!copies.of(variable).empty()) {
-      names.push_back(name);
-    }
-    if (summed.contains(variable)) {
-      names.push_back("gradient/" + name);
-    }
-    return names;
-  }
-
-private:
-  WeightCopies copies;
-  llvm::DenseSet<Operation *> summed;
-};
-
-/// Returns a number of elements that each of these homes of `plan` cuts into equal shards of a
-/// dimension.
-int64_t unitOf(const desc::PlanSpec &plan, ArrayRef<std::string> homes, StringRef dimension) {
-  int64_t unit = 1;
-  for (const std::string &name : homes) {
-    int64_t shards = 1;
-    if (const desc::ShardingSpec *home = desc::entryFor(plan.homes, name, dimension.str())) {
-      for (const std::string &axis : home->axes) {
-        shards *= plan.axis(axis)->size;
-      }
-    }
-    unit = std::lcm(unit, shards);
-  }
-  return unit;
+  return units;
 }
 
 /// A dimension to pad, of a variable that the plan leaves open.
@@ -308,10 +274,9 @@ std::optional<StoredClass> findClass(ModuleOp module, const desc::PlanSpec &plan
     }
     ArrayRef<int64_t> shape = variable.getTensorType().getShape();
     std::optional<OpenCut> cut = open ? openCut(plan, variable, homes) : std::nullopt;
-    SmallVector<std::string> names = homes.allOf(variable);
-    for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
+    SmallVector<int64_t> units = unitsOf(plan, variable, homes);
+    for (auto [dim, shards] : llvm::enumerate(units)) {
       bool isOpen = cut && cut->dim == int64_t(dim);
-      int64_t shards = unitOf(plan, names, name.getValue());
       shards = isOpen ? std::lcm(shards, cut->shards) : shards;
       uint32_t dimension = dimensions.classOf(variable, int64_t(dim));
       if (shape[dim] % shards != 0 && (!found || found->dimension == dimension)) {
@@ -329,11 +294,13 @@ std::optional<StoredClass> findClass(ModuleOp module, const desc::PlanSpec &plan
 
 struct PadVariablesPass : impl::PadVariablesPassBase<PadVariablesPass> {
   using Base::Base;
+  PadVariablesPass(const PadVariablesPassOptions &options, const desc::PlanSpec *written)
+      : Base(options), written(written) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<desc::PlanSpec> spec =
-        readPlan(module, "pad-variables", plan, {pins.begin(), pins.end()});
+        readPlan(module, "pad-variables", plan, {pins.begin(), pins.end()}, written);
     if (failed(spec)) {
       return signalPassFailure();
     }
@@ -347,9 +314,18 @@ struct PadVariablesPass : impl::PadVariablesPassBase<PadVariablesPass> {
       numPadded += found->variables.size();
     }
   }
+
+private:
+  /// The plan to apply in place of the options'; may be null.
+  const desc::PlanSpec *written = nullptr;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createPadVariablesPass(const PadVariablesPassOptions &options,
+                                             const desc::PlanSpec *plan) {
+  return std::make_unique<PadVariablesPass>(options, plan);
+}
 
 bool hasOpenUnevenVariables(ModuleOp module, const desc::PlanSpec &plan) {
   HomeNames homes(module);

@@ -21,7 +21,6 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_PADDING_H
 #define WEFT_LIB_PIPELINE_PLAN_PADDING_H
 
-#include "weft/Description/Plan.h"
 #include "weft/Pipeline/Dimensions.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -29,10 +28,6 @@
 #include <optional>
 
 namespace weft {
-
-/// Returns true if pad-dimensions pads `module` for `plan`: the shards of entries, whatever their
-/// values, do not divide a dimension of the same name.
-bool needsPadding(mlir::ModuleOp module, const desc::PlanSpec &plan);
 
 /// Padding that has to be zero, but is not known to be.
 struct PaddingFault {

@@ -7,12 +7,18 @@
 
 #include "weft/Pipeline/Plan/Passes.h"
 
+#include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/Plan/PadVariables.h"
+
+#include "mlir/Pass/PassManager.h"
+
 using namespace mlir;
 using namespace weft;
 
-void weft::buildApplyPlanPipeline(OpPassManager &manager,
-                                  const AccumulateMicroBatchesPassOptions &parts,
-                                  const ApplyPlanPassOptions &plan, const PlanContext &context) {
+/// Appends the passes that decide the sizes of variables.
+static void buildPaddingPipeline(OpPassManager &manager,
+                                 const AccumulateMicroBatchesPassOptions &parts,
+                                 const ApplyPlanPassOptions &plan, const PlanContext &context) {
   // First, while `?` still marks the batch: later passes see one micro-batch.
   manager.addPass(createAccumulateMicroBatchesPass(parts));
   // Next, as all later passes need sizes.
@@ -25,13 +31,42 @@ void weft::buildApplyPlanPipeline(OpPassManager &manager,
   pad.plan = plan.plan;
   pad.pins = plan.pins;
   pad.alignRows = context.alignsRows;
-  manager.addPass(createPadDimensionsPass(pad));
+  manager.addPass(createPadDimensionsPass(pad, context.plan));
   // Then variables alone, where their dimensions are not longer already.
   PadVariablesPassOptions store;
   store.plan = plan.plan;
   store.pins = plan.pins;
   store.open = context.padsOpenVariables;
-  manager.addPass(createPadVariablesPass(store));
+  manager.addPass(createPadVariablesPass(store, context.plan));
+}
+
+bool weft::givesPadding(const desc::PlanSpec &plan, ModuleOp unplanned, ModuleOp planned,
+                        int64_t samples, bool alignsRows) {
+  OwningOpRef<ModuleOp> again = unplanned.clone();
+  PassManager manager(again->getContext());
+  AccumulateMicroBatchesPassOptions parts;
+  parts.accumulation = plan.accumulation;
+  parts.samples = samples;
+  PlanContext context;
+  context.plan = &plan;
+  context.alignsRows = alignsRows;
+  buildPaddingPipeline(manager, parts, {}, context);
+  // Whoever reads a plan that cannot be followed gets the error.
+  ScopedDiagnosticHandler handler(again->getContext(), [](Diagnostic &) { return success(); });
+  if (failed(manager.run(*again))) {
+    return true;
+  }
+  SymbolTable symbols(planned);
+  return llvm::all_of(again->getOps<VariableOp>(), [&](VariableOp variable) {
+    auto other = symbols.lookup<VariableOp>(variable.getSymName());
+    return other.getTensorType().getShape() == variable.getTensorType().getShape();
+  });
+}
+
+void weft::buildApplyPlanPipeline(OpPassManager &manager,
+                                  const AccumulateMicroBatchesPassOptions &parts,
+                                  const ApplyPlanPassOptions &plan, const PlanContext &context) {
+  buildPaddingPipeline(manager, parts, plan, context);
   manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan, context.plan));
 }

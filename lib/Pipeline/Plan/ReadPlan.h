@@ -14,11 +14,19 @@
 
 namespace weft {
 
-/// Returns the plan of a pass's options: `plan` is its text or, if that is empty, `pins` make it.
-/// Fails with an error of the pass named `pass` at the module if the plan is not valid.
+/// Returns `written` if that is not null, else the plan of a pass's options: `plan` is its text or,
+/// if that is empty, `pins` make it. Fails with errors of the pass named `pass`, at their places in
+/// the text, or at the module, if the plan is not valid.
 mlir::FailureOr<desc::PlanSpec> readPlan(mlir::ModuleOp module, llvm::StringRef pass,
                                          const std::string &plan,
-                                         const std::vector<std::string> &pins);
+                                         const std::vector<std::string> &pins,
+                                         const desc::PlanSpec *written);
+
+/// Returns the place of an entry of a plan, for errors: in its file, or in line 0 of "--pin".
+mlir::Location placeOf(mlir::MLIRContext *context, const desc::Location &location);
+
+/// Returns an entry as a plan has it, without its place.
+std::string textOf(const desc::ShardingSpec &entry);
 
 } // namespace weft
 

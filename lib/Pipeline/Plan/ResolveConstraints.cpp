@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HomedValues.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
@@ -108,7 +109,10 @@ struct Conflict {
   Operation *crossing = nullptr;
 };
 
-std::optional<Conflict> findConflict(ConstrainOp from, Links &links) {
+/// Constraints in `copies` hold rounded copies of weights in homes, which may differ between the
+/// weights of calls of one function.
+std::optional<Conflict> findConflict(ConstrainOp from, Links &links,
+                                     const llvm::DenseSet<Operation *> &copies) {
   DenseMap<Value, Operation *> crossings = {{from.getInput(), nullptr},
                                             {from.getOutput(), nullptr}};
   std::deque<Value> open = {from.getInput(), from.getOutput()};
@@ -117,7 +121,9 @@ std::optional<Conflict> findConflict(ConstrainOp from, Links &links) {
     open.pop_front();
     for (const Link &link : links.of(value)) {
       auto other = dyn_cast<ConstrainOp>(link.by);
-      if (other && !agree(from, other)) {
+      bool areOfCalls =
+          other && crossings[value] && copies.contains(from) && copies.contains(other);
+      if (other && !areOfCalls && !agree(from, other)) {
         return Conflict{other, crossings[value]};
       }
       Operation *crossing = crossings[value];
@@ -192,7 +198,8 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
     ConstrainOp stronger = constraints[strong];
     for (;;) {
       Links links(getOperation());
-      std::optional<Conflict> conflict = findConflict(stronger, links);
+      std::optional<Conflict> conflict =
+          findConflict(stronger, links, WeightCopies(getOperation()).constraints());
       if (!conflict) {
         return success();
       }

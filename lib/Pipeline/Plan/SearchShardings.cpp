@@ -10,6 +10,7 @@
 #include "ValueExplainer.h"
 
 #include "weft/Description/Machine.h"
+#include "weft/Description/Validate.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
@@ -112,6 +113,11 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     MeshAttr mesh = getMesh(module);
     if (!mesh) {
       module.emitError("search-shardings: expected a module with a mesh, see apply-plan");
+      return signalPassFailure();
+    }
+    if (mesh.getSizes().size() > desc::mostParts) {
+      module.emitError("search-shardings: expected a mesh of at most ")
+          << desc::mostParts << " parts, got " << mesh.getSizes().size();
       return signalPassFailure();
     }
     auto predictor = makePredictor(module, getArgument(), machine);

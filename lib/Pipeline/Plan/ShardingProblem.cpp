@@ -135,8 +135,21 @@ LogicalResult ShardingProblem::countCalls(func::FuncOp function, double times) {
   calls[function] += times;
   for (auto call : function.getOps<CallOp>()) {
     auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
-    if (!isSharded(callee) && failed(countCalls(callee, times))) {
+    if (isSharded(callee)) {
+      continue;
+    }
+    if (failed(countCalls(callee, times))) {
       return failure();
+    }
+    for (OpOperand &operand : call->getOpOperands()) {
+      auto pins = isHeldArgument(operand)
+                      ? operand.get().getDefiningOp()->getAttrOfType<ArrayAttr>(kPinsAttrName)
+                      : ArrayAttr();
+      if (pins) { // Without terms: nothing is pending.
+        auto rank = cast<RankedTensorType>(operand.get().getType()).getRank();
+        heldPins[callee.getArgument(operand.getOperandNumber())] =
+            ArrayAttr::get(pins.getContext(), pins.getValue().take_front(size_t(rank)));
+      }
     }
   }
   return success();
@@ -151,8 +164,16 @@ void ShardingProblem::declare(func::FuncOp function) {
   Operation *done = function.getBody().front().getTerminator();
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
+    NamedAttrList attributes;
+    if (DictionaryAttr given = function.getArgAttrDict(number)) {
+      attributes.append(given.getValue());
+    }
+    if (ArrayAttr pins = heldPins.lookup(argument)) {
+      attributes.set(kPinsAttrName, pins);
+    }
     arguments[function].push_back(declareBorder(function, "argument", number, argument.getType(),
-                                                function.getArgAttrDict(number), usesOf(argument)));
+                                                attributes.getDictionary(function.getContext()),
+                                                usesOf(argument)));
   }
   for (auto [number, value] : llvm::enumerate(done->getOperands())) {
     results[function].push_back(declareBorder(function, "result", unsigned(number), value.getType(),

@@ -177,6 +177,8 @@ private:
       variableKinds;
   /// Nodes of arguments and results of functions that only pass on values of other functions.
   std::map<std::pair<std::string, const void *>, const ShardingEnd *> borderKinds;
+  /// The pins of the constraints whose values are held in arguments.
+  llvm::DenseMap<mlir::Value, mlir::ArrayAttr> heldPins;
   /// The places of values in the root and in called functions that read variables.
   ValuePlaces places;
   /// Simple ops that share a node: equal ops whose operands come from the same end, null without

@@ -13,15 +13,31 @@ using namespace mlir;
 
 namespace weft {
 
-StoredValues::StoredValues(ModuleOp module, Dimensions &dimensions, const StoredClass &stored)
-    : module(module), dimensions(dimensions), stored(stored), symbols(module) {
+SampleClasses::SampleClasses(ModuleOp module, Dimensions &dimensions) : dimensions(dimensions) {
   for (auto variable : module.getOps<VariableOp>()) {
     for (int64_t dim = 0; dim < variable.getTensorType().getRank(); ++dim) {
       if (variable.getRole() == VariableRole::Input && mayBeCut(variable, dim)) {
-        sampleClasses.insert(dimensions.classOf(variable, dim));
+        classes.insert(dimensions.classOf(variable, dim));
       }
     }
   }
+}
+
+bool SampleClasses::dependsOnSamples(Value value) const {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor && llvm::any_of(llvm::seq(tensor.getRank()), [&](int64_t dim) {
+           return classes.contains(dimensions.classOf(value, dim));
+         });
+}
+
+bool SampleClasses::dependsOnSamples(Operation *op) const {
+  auto depends = [&](Value value) { return dependsOnSamples(value); };
+  return llvm::any_of(op->getOperands(), depends) || llvm::any_of(op->getResults(), depends);
+}
+
+StoredValues::StoredValues(ModuleOp module, Dimensions &dimensions, const StoredClass &stored)
+    : module(module), dimensions(dimensions), stored(stored), symbols(module),
+      samples(module, dimensions) {
   module.walk([&](CallOp call) { callers[symbols.lookup(call.getCallee())].push_back(call); });
   while (spread()) {
   }
@@ -53,21 +69,12 @@ SmallVector<int64_t> StoredValues::dimsOf(VariableOp variable) {
   return dimsOfClass(variable.getTensorType(), variable, dimensions, stored.dimension);
 }
 
-bool StoredValues::dependsOnSamples(Value value) {
-  auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  return tensor && llvm::any_of(llvm::seq(tensor.getRank()), [&](int64_t dim) {
-           return sampleClasses.contains(dimensions.classOf(value, dim));
-         });
-}
-
 /// Returns true if an op may compute with the padding: none of its values depends on samples, and
 /// padding along the dimension changes no other element.
 bool StoredValues::mayMakeStored(Operation *op) {
   auto [known, isNew] = mayMake.try_emplace(op, false);
   auto shardable = dyn_cast<ShardableOpInterface>(op);
-  if (!isNew || !shardable ||
-      llvm::any_of(op->getOperands(), [&](Value value) { return dependsOnSamples(value); }) ||
-      llvm::any_of(op->getResults(), [&](Value value) { return dependsOnSamples(value); })) {
+  if (!isNew || !shardable || samples.dependsOnSamples(op)) {
     return known->second;
   }
   FactorRule rule = shardable.getFactorRule();
@@ -165,7 +172,7 @@ bool StoredValues::spread(CallOp call) {
 /// does not.
 void StoredValues::assumeWanted() {
   auto assume = [&](Value value) {
-    if (hasClass(value) && !isStored(value) && !dependsOnSamples(value)) {
+    if (hasClass(value) && !isStored(value) && !samples.dependsOnSamples(value)) {
       wanted.insert(value);
     }
   };

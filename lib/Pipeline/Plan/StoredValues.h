@@ -35,6 +35,22 @@ struct StoredClass {
   llvm::SmallSetVector<mlir::Operation *, 8> variables;
 };
 
+/// The classes of the dimensions of inputs, of samples and tokens. The dimensions must outlive this
+/// object.
+class SampleClasses {
+public:
+  SampleClasses(mlir::ModuleOp module, Dimensions &dimensions);
+
+  /// Returns true if the value has a dimension of samples or tokens.
+  bool dependsOnSamples(mlir::Value value) const;
+  /// Returns true if an operand or a result does.
+  bool dependsOnSamples(mlir::Operation *op) const;
+
+private:
+  Dimensions &dimensions;
+  llvm::DenseSet<uint32_t> classes;
+};
+
 /// The stored values of a module, which must not change afterwards.
 class StoredValues {
 public:
@@ -53,7 +69,6 @@ public:
 
 private:
   bool hasClass(mlir::Value value) { return !dimsOf(value).empty(); }
-  bool dependsOnSamples(mlir::Value value);
   bool mayMakeStored(mlir::Operation *op);
 
   bool spread();
@@ -72,8 +87,7 @@ private:
   const StoredClass &stored;
   mlir::SymbolTable symbols;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<CallOp>> callers;
-  /// Classes of the dimensions of inputs: of samples and tokens.
-  llvm::DenseSet<uint32_t> sampleClasses;
+  SampleClasses samples;
   llvm::DenseMap<mlir::Operation *, bool> mayMake;
   llvm::DenseSet<mlir::Value> storedValues;
   llvm::SetVector<mlir::Value> wanted;

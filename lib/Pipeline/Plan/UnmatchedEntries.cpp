@@ -8,6 +8,7 @@
 #include "UnmatchedEntries.h"
 
 #include "HomedValues.h"
+#include "ReadPlan.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -200,10 +201,7 @@ LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const Op
     for (const desc::ShardingSpec &entry : llvm::make_filter_range(entries, isWritten)) {
       std::string fault = targets.faultOf(entry, kind, plan);
       if (!fault.empty()) { // legal_r11
-        emitError(FileLineColLoc::get(module.getContext(), entry.location.file,
-                                      unsigned(entry.location.line),
-                                      unsigned(entry.location.column)))
-            << fault;
+        emitError(placeOf(module.getContext(), entry.location)) << fault;
         isFound = false;
       }
     }

@@ -70,6 +70,26 @@ struct OpSharding {
   bool mayHaveTerms = false;
 };
 
+/// Returns true if the shards of an entry, whatever its value, do not divide a dimension of its
+/// name.
+bool areUneven(ModuleOp module, const desc::PlanSpec &plan) {
+  auto isUneven = [&](StringRef name, int64_t size) {
+    return llvm::any_of(plan.shardings, [&](const desc::ShardingSpec &entry) {
+      // Keys have the length of the sequence of queries.
+      StringRef dimension = entry.dimension == "keys" ? "sequence" : StringRef(entry.dimension);
+      return dimension == name && size % shardsOf(plan, &entry) != 0;
+    });
+  };
+  return llvm::any_of(module.getOps<VariableOp>(), [&](VariableOp variable) {
+    return llvm::any_of(llvm::zip_equal(variable.getDimensions().getAsRange<StringAttr>(),
+                                        variable.getTensorType().getShape()),
+                        [&](auto dim) {
+                          auto [name, size] = dim;
+                          return isUneven(name.getValue(), size);
+                        });
+  });
+}
+
 class PlanWriter {
 public:
   explicit PlanWriter(ModuleOp module)
@@ -84,9 +104,9 @@ public:
     }
     writeHomes();
     writeShardings();
-    // Dimensions of one name may have many lengths in a graph. Those that were not cut would be
-    // padded for those that were.
-    plan.mayPad = hasPadding() || !needsPadding(module, plan);
+    // Dimensions of one name may have many lengths in a graph, of which entries divide those that
+    // they cut. Reviews of plans, which know only names, must not announce padding.
+    plan.mayPad = hasPadding() || !areUneven(module, plan);
     return std::move(plan);
   }
 
@@ -106,7 +126,7 @@ private:
                        desc::PlanSpec alone;
                        alone.mesh = plan.mesh;
                        alone.shardings = {{"*", dimension, axes, {}}};
-                       return isPadded || !needsPadding(module, alone);
+                       return isPadded || !areUneven(module, alone);
                      });
   }
 
@@ -154,10 +174,10 @@ private:
     // If an op has several names for one factor, or one for several, another entry follows.
     forEachOp([&](ShardableOpInterface op) {
       SmallVector<Attribute> wanted = pinsFor(op);
-      if (pinsOf(op, mesh, names, dimensions, plan).pins != wanted) {
+      if (pinsOf(op, names, dimensions, plan).pins != wanted) {
         pinWholly(op);
       }
-      assert(pinsOf(op, mesh, names, dimensions, plan).pins == wanted);
+      assert(pinsOf(op, names, dimensions, plan).pins == wanted);
     });
   }
 

@@ -19,6 +19,12 @@ namespace weft {
 /// axes do not divide these. Safe to call from any thread.
 bool hasOpenUnevenVariables(mlir::ModuleOp module, const desc::PlanSpec &plan);
 
+/// Returns true if `plan`, read again, gives the variables of `unplanned`, a module before Plan,
+/// the sizes that those of `planned` have, the same module after Plan or Schedule. `samples` are
+/// those of a step, `alignsRows` is the option of pad-dimensions.
+bool givesPadding(const desc::PlanSpec &plan, mlir::ModuleOp unplanned, mlir::ModuleOp planned,
+                  int64_t samples, bool alignsRows);
+
 } // namespace weft
 
 #endif // WEFT_PIPELINE_PLAN_PADVARIABLES_H

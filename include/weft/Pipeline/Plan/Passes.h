@@ -63,8 +63,12 @@ template <typename Result> struct PassWithResult {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Plan/Passes.h.inc"
 
-/// As createApplyPlanPass, where `plan` is not null with that instead of a text: entries then know
-/// where they were written.
+/// As the functions without a plan, where `plan` is not null with that instead of a text: entries
+/// then know where they were written, and so do errors.
+std::unique_ptr<mlir::Pass> createPadDimensionsPass(const PadDimensionsPassOptions &options,
+                                                    const desc::PlanSpec *plan);
+std::unique_ptr<mlir::Pass> createPadVariablesPass(const PadVariablesPassOptions &options,
+                                                   const desc::PlanSpec *plan);
 std::unique_ptr<mlir::Pass> createApplyPlanPass(const ApplyPlanPassOptions &options,
                                                 const desc::PlanSpec *plan);
 

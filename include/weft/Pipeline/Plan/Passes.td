@@ -84,8 +84,8 @@ def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
                 "rows of matmuls unaligned";
   let description = [{
     Before: no tensor has a sharding, and every size is known. After: each dimension of inputs and
-    ops that the plan cuts is a multiple of every number of shards that the plan cuts it into. What
-    only homes cut is left to pad-variables.
+    ops on samples that the plan cuts is a multiple of every number of shards that the entries which
+    hold for it cut it into. What only homes cut is left to pad-variables.
 
     With `align-rows`, rows of matmuls also begin at multiples of 16 bytes, as libraries of devices
     ask: a dimension of variables that is contiguous in memory is padded so that every shard of it
@@ -125,7 +125,7 @@ def PadDimensionsPass : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
 def PadVariablesPass : Pass<"pad-variables", "::mlir::ModuleOp"> {
   let summary = "pads variables, between steps, that homes do not cut into equal shards";
   let description = [{
-    Before: dimensions that ops cut divide, see pad-dimensions. After: so do those that the plan's
+    Before: dimensions that ops on samples cut divide, see pad-dimensions. After: so do those that the plan's
     homes cut, of variables, of rounded copies and of sums of gradients, as the variables are
     longer: they record their shape without padding (`unpadded`). Ops on samples get tensors
     without it, by `weft.extract`, and their gradients get it, by `weft.pad`; both need the padded
