@@ -207,7 +207,7 @@ func.func private @part(%n: index, %sum: tensor<4xf32>, %last: tensor<4xf32>, %s
     %4 = arith.addf %a, %b : f32
     weft.yield %4 : f32
   }
-  weft.observe "gradient/a" %2 : tensor<4xf32>
+  weft.observe "gradient/a", %2 : tensor<4xf32>
   return %0, %1, %x : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 func.func @step() {
@@ -223,6 +223,14 @@ func.func @step() {
   %4:3 = weft.call @part(%c1, %3#0, %3#1, %3#2, %x) label "micro-batch 1"
       : (index, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
       -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
-  weft.assign @b, %4#0 : tensor<4xf32>
+  %c2 = arith.constant 2 : index
+  %5:3 = weft.call @part(%c2, %4#0, %4#1, %4#2, %x) label "micro-batch 2"
+      : (index, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %c3 = arith.constant 3 : index
+  %6:3 = weft.call @part(%c3, %5#0, %5#1, %5#2, %x) label "micro-batch 3"
+      : (index, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  weft.assign @b, %6#0 : tensor<4xf32>
   return
 }

@@ -359,7 +359,7 @@ TEST_F(FlattenTest, RefusesTiesThatSpoilAValue) {
   std::string launch = "%0 = weft.launch @twice(%x) tied [0] : (tensor<2x4xf32>) -> "
                        "tensor<2x4xf32>\n";
   EXPECT_TRUE(failed(compile(withStep(launch) + kernel, false)));
-  EXPECT_NE(messages.find("overwrites a variable that keeps its value"), std::string::npos)
+  EXPECT_NE(messages.find("overwrites a value that another must replace"), std::string::npos)
       << messages;
   messages.clear();
   EXPECT_TRUE(

@@ -157,7 +157,7 @@ LogicalResult SectionWriter::writeBodies(std::vector<rt::Action> &actions) {
       return failure();
     }
     for (int64_t call = 0; call < repeat.count; ++call) {
-      actions.push_back({static_cast<uint32_t>(program.bodies.size()), call});
+      actions.push_back({static_cast<uint32_t>(program.bodies.size()), repeat.first + call});
     }
     root = "";
     if (failed(writeBody(func::FuncOp(repeat.function).getSymName(), repeat.begin, repeat.end))) {

@@ -203,10 +203,24 @@ private:
     return success();
   }
 
+  /// Takes the first and the last of the calls away; leaves nothing if less than two remain.
+  std::optional<RepeatedCalls> peel(std::optional<RepeatedCalls> repeated) {
+    if (!repeated) {
+      return std::nullopt;
+    }
+    known.insert_range(repeated->calls);
+    if (repeated->calls.size() < 4) {
+      return std::nullopt;
+    }
+    repeated->calls.pop_back();
+    repeated->calls.erase(repeated->calls.begin());
+    return repeated;
+  }
+
   /// Lists the calls that repeat `first` once.
   LogicalResult enterRepeat(CallOp first) {
     func::FuncOp function = symbols.functions.lookup(first.getCalleeAttr().getAttr());
-    flat.repeats.push_back({function, static_cast<int32_t>(flat.ops.size()), 0,
+    flat.repeats.push_back({function, static_cast<int32_t>(flat.ops.size()), 0, /*first=*/1,
                             static_cast<int64_t>(repeat->calls.size())});
     if (failed(enter(function, first, 0))) {
       return failure();
@@ -259,8 +273,13 @@ private:
     if (listed.contains(call)) {
       return success();
     }
-    if (frames.size() == 1 && (repeat = findRepeat(call))) {
-      return enterRepeat(call);
+    if (frames.size() == 1) {
+      if (repeat && repeat->calls.front() == call) {
+        return enterRepeat(call);
+      }
+      if (!repeat && !known.contains(call)) {
+        repeat = peel(findRepeat(call));
+      }
     }
     const std::string &parent = flat.paths[frames.back().path];
     std::string path = parent.empty() ? "" : parent + "/";
@@ -325,9 +344,10 @@ private:
   llvm::DenseMap<Value, uint32_t> numberOf;
   std::vector<int64_t> oldValues;
   std::vector<bool> isAssigned;
-  /// The repeat that is being walked, and the calls of earlier ones that are listed already.
+  /// The repeat that comes next or is being walked.
   std::optional<RepeatedCalls> repeat;
-  llvm::DenseSet<Operation *> listed;
+  /// Calls that a repeat has listed, and all calls that repeat others or are repeated.
+  llvm::DenseSet<Operation *> listed, known;
 };
 
 } // namespace

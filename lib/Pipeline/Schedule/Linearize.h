@@ -13,7 +13,9 @@
 // Calls that repeat one another, as those of micro-batches, are listed once, for all: calls of one
 // function in the section itself, one after another, each of which gets results of the one before
 // in place of what that got, its own number (0, 1, ...) in one operand, and else the same values.
-// What the first call gets and the results of the last are values of the section; `FlatCarry` says
+// The first and the last of them stay by themselves, so that communication before and after all
+// calls can run beside them.
+// What the first call of a repeat gets and the results of the last are values of the section; `FlatCarry` says
 // which of them belong in one place.
 //
 // Changes nothing; refers to the module's ops, and is valid as long as they are.
@@ -48,7 +50,8 @@ struct FlatRepeat {
   mlir::func::FuncOp function;
   /// The ops that each call runs: `begin` to `end - 1`.
   int32_t begin = 0, end = 0;
-  int64_t count = 0;
+  /// The number of the first call, and of calls.
+  int64_t first = 0, count = 0;
 };
 
 struct FlatValue {

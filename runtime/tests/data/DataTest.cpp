@@ -234,7 +234,7 @@ TEST_F(Data, ANamedPipeDoesNotHang) {
 
 TEST_F(Data, AProgramWithoutEvaluationCannotValidate) {
   Program program = makeToy(1, 1);
-  program.evaluateBody().clear();
+  program.evaluate.clear();
   DataOptions options;
   options.validationData = folder.write("data", std::string(1000, 'a'));
   RunData run;

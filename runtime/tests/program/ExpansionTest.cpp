@@ -38,6 +38,7 @@ Program makeSum() {
   program.kernels = {{"kernel"}};
   program.labels = {"(fill)", "head", ""};
   program.buffers.assign(5, {64, 0, BufferClass::Activation, false, ElementType::F32});
+  program.arenaBytes = 64;
   program.buffers[0] = {64, 0, BufferClass::Parameter, true, ElementType::F32};
   Body begin = {"step_begin", {kernel({write(1)})}};
   Body part = {"part",
@@ -125,8 +126,8 @@ TEST(Expansion, ActionsAreChecked) {
        "step action 3 is for micro-batch -1, the program has 3"},
       {[](Program &p) { p.step[2].microBatch.reset(); },
        "step action 2 is for no micro-batch, but part instruction 0 needs the number of one"},
-      {[](Program &p) { p.step.resize(1 << 27, {1, 0}); },
-       "step runs 536870904 instructions, expected at most 268435456"},
+      {[](Program &p) { p.bodies[1].instructions.resize(1 << 12); p.step.resize(1 << 17, {1, 0}); },
+       "step runs 536862722 instructions, expected at most 268435456"},
   };
   for (const Case &one : cases) {
     Program program = makeSum();
