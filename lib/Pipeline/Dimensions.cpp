@@ -144,11 +144,21 @@ StringRef Dimensions::nameOf(Value value, int64_t dim) {
 
 SmallVector<StringRef> Dimensions::namesOf(ShardableOpInterface op, const FactorRule &rule,
                                            unsigned factor) {
+  return collectNames(op, rule, factor, /*withPaddedAlone=*/false);
+}
+
+SmallVector<StringRef> Dimensions::namesOfOne(ShardableOpInterface op, const FactorRule &rule,
+                                              unsigned factor) {
+  return collectNames(op, rule, factor, /*withPaddedAlone=*/true);
+}
+
+SmallVector<StringRef> Dimensions::collectNames(ShardableOpInterface op, const FactorRule &rule,
+                                                unsigned factor, bool withPaddedAlone) {
   SmallVector<StringRef> found;
   for (auto [value, dim] : carriersOf(op, rule, factor)) {
     uint32_t number = classOf(value, dim);
     auto known = names.find(number);
-    if (known == names.end() || paddedAlone.contains(number)) {
+    if (known == names.end() || (!withPaddedAlone && paddedAlone.contains(number))) {
       continue;
     }
     for (StringRef name : known->second) {

@@ -128,6 +128,9 @@ private:
     }
     for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
       Operation *like = counterparts->lookup(&op);
+      if (like && isResize(&op) && resizedDims(&op) != resizedDims(like)) {
+        like = nullptr; // The large model pads another dimension here.
+      }
       bool isEnd = like && isa<func::ReturnOp>(op);
       if (like && failed(isEnd ? followEnd(&op, like, *counterparts) : follow(&op, like))) {
         return failure();
@@ -277,6 +280,18 @@ private:
     auto numbers = cast<RankedTensorType>(op->getOperand(1).getType());
     op->setOperand(1, reshard(builder, op->getOperand(1),
                               withSharding(numbers, lyingAs({masked.getDims()[dim]}))));
+  }
+
+  static SmallVector<unsigned> resizedDims(Operation *op) {
+    auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+    auto to = cast<RankedTensorType>(op->getResult(0).getType());
+    SmallVector<unsigned> dims;
+    for (unsigned dim = 0; dim < std::min(from.getRank(), to.getRank()); ++dim) {
+      if (from.getDimSize(dim) != to.getDimSize(dim)) {
+        dims.push_back(dim);
+      }
+    }
+    return dims;
   }
 
   /// Shards a pad or extract that only the small model has like its operand, but whole in the

@@ -208,19 +208,26 @@ Shrunk Shrinker::withSmallMesh(Shrunk small, AxisSizes axes) {
 
 /// Chooses two layers of each kind, if there are that many.
 void Shrinker::chooseLayers() {
-  std::array<std::vector<int64_t>, 2> ofKind;
+  std::array<int64_t, 2> ofKind = {};
+  // The places of layers with experts among the chosen ones.
+  std::vector<int64_t> places;
   for (int64_t layer = 0; layer < model.layers; ++layer) {
-    ofKind[model.hasExperts(layer)].push_back(layer);
+    bool hasExperts = model.hasExperts(layer);
+    if (++ofKind[hasExperts] > kLayersOfAKind) {
+      continue;
+    }
+    if (hasExperts) {
+      places.push_back(int64_t(small.layers.size()));
+    }
+    small.layers.push_back(layer);
   }
-  for (std::vector<int64_t> &layers : ofKind) {
-    layers.resize(std::min<size_t>(layers.size(), kLayersOfAKind));
-    small.layers.insert(small.layers.end(), layers.begin(), layers.end());
-  }
-  if (model.experts) {
+  if (!places.empty()) {
+    // In the same order: plans number ops of the optimizer in the order of layers.
     desc::ExpertsSpec &experts = *small.model.experts;
-    // The plain layers first, then the others: the order does not affect shardings.
-    set("experts.first_layer", experts.firstLayer, int64_t(ofKind[false].size()));
-    set("experts.layer_period", experts.layerPeriod, int64_t(1));
+    auto count = int64_t(small.layers.size());
+    set("experts.first_layer", experts.firstLayer, places.front());
+    set("experts.layer_period", experts.layerPeriod,
+        places.size() > 1 ? places[1] - places[0] : std::max<int64_t>(count - places[0], 1));
   }
   set("layers", small.model.layers, int64_t(small.layers.size()));
 }
@@ -245,6 +252,7 @@ int64_t Shrinker::choose(LargeDimension &dimension) {
 /// Chooses sizes with little room first, because those with much room can avoid them.
 void Shrinker::chooseSizes() {
   std::vector<Choice *> bySize;
+  bySize.reserve(dimensions.size());
   for (Choice &choice : dimensions) {
     bySize.push_back(&choice);
   }

@@ -40,9 +40,13 @@ public:
 
   /// Returns the names that variables give the dimensions of factor number `factor` in `rule`, the
   /// rule of `op`. There are none for a dimension with the padding that variables alone have: what
-  /// a plan says of ops by these names is meant for dimensions without it.
+  /// a plan says of many ops by these names is meant for dimensions without it.
   llvm::SmallVector<llvm::StringRef> namesOf(ShardableOpInterface op, const FactorRule &rule,
                                              unsigned factor);
+  /// Returns the names with those of such dimensions: what a plan says of `op` by its own name is
+  /// meant for them too, since other entries decide whether they have padding.
+  llvm::SmallVector<llvm::StringRef> namesOfOne(ShardableOpInterface op, const FactorRule &rule,
+                                                unsigned factor);
 
   /// Returns the first name that variables give the class of dimension `dim` of `value`; empty if
   /// there is none.
@@ -55,6 +59,8 @@ public:
   }
 
 private:
+  llvm::SmallVector<llvm::StringRef> collectNames(ShardableOpInterface op, const FactorRule &rule,
+                                                  unsigned factor, bool withPaddedAlone);
   uint32_t numberOf(const void *owner, int64_t dim);
   uint32_t numberOf(mlir::Value value, int64_t dim) {
     return numberOf(value.getAsOpaquePointer(), dim);

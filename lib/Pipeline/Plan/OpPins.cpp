@@ -119,17 +119,20 @@ entriesOf(ShardableOpInterface op, const OpNames &names, const desc::PlanSpec &p
 
 /// Returns the entry for each factor of the rule, or null.
 static SmallVector<const desc::ShardingSpec *>
-entriesOfFactors(ShardableOpInterface op, const FactorRule &rule,
+entriesOfFactors(ShardableOpInterface op, const FactorRule &rule, StringRef opName,
                  ArrayRef<const desc::ShardingSpec *> entries, Dimensions &dimensions) {
   SmallVector<const desc::ShardingSpec *> found;
   for (auto [number, factor] : llvm::enumerate(rule.factors)) {
     bool isPermutation = factor.kind == FactorKind::Permutation;
     SmallVector<StringRef> known = dimensions.namesOf(op, rule, unsigned(number));
+    SmallVector<StringRef> ofOne = dimensions.namesOfOne(op, rule, unsigned(number));
     std::string ownName = "factor" + std::to_string(number);
     auto entry = llvm::find_if(entries, [&](const desc::ShardingSpec *one) {
       // A permuted factor has its partner's names, but plans call it "keys".
       return one->dimension == ownName ||
-             (isPermutation ? one->dimension == "keys" : llvm::is_contained(known, one->dimension));
+             (isPermutation
+                  ? one->dimension == "keys"
+                  : llvm::is_contained(one->value == opName ? ofOne : known, one->dimension));
     });
     found.push_back(entry == entries.end() ? nullptr : *entry);
   }
@@ -160,7 +163,7 @@ OpPins pinsOf(ShardableOpInterface op, MeshAttr mesh, const OpNames &names, Dime
   SmallVector<const desc::ShardingSpec *> entries = entriesOf(op, names, plan);
   FactorRule rule = op.getFactorRule();
   SmallVector<const desc::ShardingSpec *> ofFactors =
-      entriesOfFactors(op, rule, entries, dimensions);
+      entriesOfFactors(op, rule, names.nameOf(op), entries, dimensions);
   OpPins found;
   found.pins.assign(rule.factors.size(), UnitAttr::get(context));
   found.entries.assign(rule.factors.size(), nullptr);

@@ -10,6 +10,7 @@
 #include "HomedValues.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <map>
 #include <set>
@@ -138,7 +139,8 @@ NamedSizes dimensionsOf(VariableOp variable) {
   return found;
 }
 
-NamedSizes dimensionsOf(ShardableOpInterface op, Dimensions &dimensions) {
+/// Returns what an entry can name: of ops that it names together, or of `op` by its own name.
+NamedSizes dimensionsOf(ShardableOpInterface op, Dimensions &dimensions, bool byOwnName) {
   NamedSizes found = {{"terms", {0}}};
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand) {
     found["terms" + std::to_string(operand)] = {0};
@@ -150,7 +152,8 @@ NamedSizes dimensionsOf(ShardableOpInterface op, Dimensions &dimensions) {
       found["keys"].insert(factor.size);
       continue;
     }
-    for (StringRef name : dimensions.namesOf(op, rule, unsigned(number))) {
+    for (StringRef name : byOwnName ? dimensions.namesOfOne(op, rule, unsigned(number))
+                                    : dimensions.namesOf(op, rule, unsigned(number))) {
       found[name.str()].insert(factor.size);
     }
   }
@@ -180,8 +183,16 @@ LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const Op
     known["terms"] = {0};
     homes.add({("gradient/" + sum.variable.getSymName()).str()}, std::move(known));
   }
+  llvm::StringSet<> ownEntries;
+  for (const desc::ShardingSpec &entry : plan.shardings) {
+    ownEntries.insert(entry.value);
+  }
   module.walk([&](ShardableOpInterface op) {
-    shardings.add({names.partOf(op).str(), names.nameOf(op).str()}, dimensionsOf(op, dimensions));
+    std::string own = names.nameOf(op).str();
+    shardings.add({names.partOf(op).str(), own}, dimensionsOf(op, dimensions, false));
+    if (ownEntries.contains(own)) {
+      shardings.add({own}, dimensionsOf(op, dimensions, true));
+    }
   });
   bool isFound = true;
   auto check = [&](const std::vector<desc::ShardingSpec> &entries, const Targets &targets,
