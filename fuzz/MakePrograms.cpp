@@ -30,10 +30,10 @@ Program makeWhole() {
   program.collectives.push_back(
       {CollectiveKind::Permute, ReductionKind::Sum, ElementType::F64, {0}, {4, 2}, 0, 0, {1, 0}});
   program.stepBody().push_back({Opcode::Collective,
-                          uint32_t(program.collectives.size() - 1),
-                          0,
-                          {{6}, {0, Access::Write}},
-                          {}});
+                                uint32_t(program.collectives.size() - 1),
+                                0,
+                                {{6}, {0, Access::Write}},
+                                {}});
   return program;
 }
 

@@ -144,7 +144,9 @@ void predictDevice(rt::Program &program, const desc::CudaSpec &cuda) {
   }
 }
 
-double stepSeconds(const rt::Program &program) { return schedule::predictSeconds(program, program.step); }
+double stepSeconds(const rt::Program &program) {
+  return schedule::predictSeconds(program, program.step);
+}
 
 double serialSeconds(const rt::Program &program) {
   rt::Expansion step(program, program.step);

@@ -22,8 +22,7 @@ struct Dependences {
 
 /// Finds dependences by buffers, not by shared bytes. Observations keep their order, and a
 /// persistent buffer is written on the same side of each observation, which may end the step.
-Dependences findDependences(const rt::Program &program,
-                            const std::vector<rt::Instruction> &body);
+Dependences findDependences(const rt::Program &program, const std::vector<rt::Instruction> &body);
 
 } // namespace weft::schedule
 

@@ -19,7 +19,8 @@ ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
   problem.alignment = rt::kAlignment;
   rt::BufferLives found = rt::findBufferLives(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
-    problem.buffers.push_back({program.buffers[i].bytes, found.lives[i].first, found.lives[i].last});
+    problem.buffers.push_back(
+        {program.buffers[i].bytes, found.lives[i].first, found.lives[i].last});
     problem.alignment = std::max(problem.alignment, program.buffers[i].alignment());
   }
   return problem;

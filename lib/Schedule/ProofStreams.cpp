@@ -117,13 +117,12 @@ private:
       return;
     }
     isReported = true;
-    diagnostics.add(describe(number) +
-                    (operand.access == rt::Access::Read ? " reads" : " writes") + " buffer " +
-                    std::to_string(operand.buffer) + " on " +
+    diagnostics.add(describe(number) + (operand.access == rt::Access::Read ? " reads" : " writes") +
+                    " buffer " + std::to_string(operand.buffer) + " on " +
                     rt::nameOf(instructions[number].stream) + " without waiting for " +
-                    describe(other.end - 1) + ", which " +
-                    (isWrite ? "writes" : "reads") + " some of its bytes as buffer " +
-                    std::to_string(other.buffer) + " on " + rt::nameOf(instruction.stream));
+                    describe(other.end - 1) + ", which " + (isWrite ? "writes" : "reads") +
+                    " some of its bytes as buffer " + std::to_string(other.buffer) + " on " +
+                    rt::nameOf(instruction.stream));
   }
 
   std::string describe(size_t number) const {

@@ -161,8 +161,7 @@ std::vector<bool> Orderer::findFollowers() const {
     auto gives = [&](uint32_t other) {
       return (isCollective(other) || isFollower[other]) && reads(i, other);
     };
-    bool moves =
-        body[i].opcode == rt::Opcode::Kernel || body[i].opcode == rt::Opcode::Observe;
+    bool moves = body[i].opcode == rt::Opcode::Kernel || body[i].opcode == rt::Opcode::Observe;
     isFollower[i] =
         moves && gained >= 0 && std::any_of(order.before[i].begin(), order.before[i].end(), gives);
   }

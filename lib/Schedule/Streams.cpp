@@ -16,10 +16,9 @@ using namespace weft;
 using namespace weft::schedule;
 
 static bool usesStreams(const rt::Body &body) {
-  return std::any_of(body.instructions.begin(), body.instructions.end(),
-                     [](const rt::Instruction &instruction) {
-                       return instruction.stream != rt::Stream::Compute;
-                     });
+  return std::any_of(
+      body.instructions.begin(), body.instructions.end(),
+      [](const rt::Instruction &instruction) { return instruction.stream != rt::Stream::Compute; });
 }
 
 /// Gives every buffer bytes of its own, so that only data dependences order instructions.

@@ -219,8 +219,8 @@ Executor::Section Executor::prepareSection(const char *name, const std::vector<A
   size_t lateCount = 0;
   for (const Action &action : actions) {
     const std::vector<Prepared> &code = bodies[action.body].code;
-    lateCount += size_t(std::count_if(code.begin(), code.end(),
-                                      [](const Prepared &one) { return one.isLate; }));
+    lateCount += size_t(
+        std::count_if(code.begin(), code.end(), [](const Prepared &one) { return one.isLate; }));
   }
   late.reserve(std::max(late.capacity(), lateCount));
   for (size_t number = 0; watcher && number < section.instructions.size(); ++number) {
@@ -342,8 +342,7 @@ Outcome Executor::runEach(const Section &section, StepTimes *times) {
     return Outcome::Stopped;
   }
   for (Place place = placeOf(section, 0); place.prepared; advance(section, place)) {
-    Outcome outcome =
-        beginAction(section, place) ? execute(section, place) : Outcome::Stopped;
+    Outcome outcome = beginAction(section, place) ? execute(section, place) : Outcome::Stopped;
     if (outcome != Outcome::Done) {
       notFiniteAt = place.number;
       return joinStreams() ? outcome : Outcome::Stopped;

@@ -14,9 +14,9 @@
 // `prepare` looks up everything that instructions need (addresses, arguments,
 // prepared collectives) once for each body; running a section then allocates nothing.
 // Instructions are issued in the order of the section's expansion, by which they are
-// numbered here; on devices with concurrent streams `Instruction` defines the order. A device may still work on a section whose run
-// has returned: views wait for the values that they show, drafts for pending reads
-// of the values that they replace.
+// numbered here; on devices with concurrent streams `Instruction` defines the order. A device may
+// still work on a section whose run has returned: views wait for the values that they show, drafts
+// for pending reads of the values that they replace.
 //
 // An asynchronous device stores observed values in host memory, and the host reads
 // them all at the last Observe of a section that decides whether the run goes on. A

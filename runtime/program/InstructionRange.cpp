@@ -25,8 +25,8 @@ std::string weft::rt::textOf(const Program &program, const InstructionRange &ran
                             ? concat(" instruction ", range.last)
                             : concat(" instructions ", range.first, " to ", range.last);
   std::string label = expansion.label(range.last);
-  return concat(range.section, numbers, " (", targetText(program, expansion[range.last]), label.empty() ? "" : ", ",
-                label, ")");
+  return concat(range.section, numbers, " (", targetText(program, expansion[range.last]),
+                label.empty() ? "" : ", ", label, ")");
 }
 
 InstructionRange weft::rt::firstUse(const Program &program, Opcode opcode, uint32_t target) {

@@ -29,7 +29,10 @@ public:
 
   void kernel(std::vector<Instruction> &section, uint32_t number, const char *text,
               std::vector<Operand> operands, std::vector<int64_t> immediates) {
-    section.push_back({Opcode::Kernel, number, label(text), std::move(operands),
+    section.push_back({Opcode::Kernel,
+                       number,
+                       label(text),
+                       std::move(operands),
                        {immediates.begin(), immediates.end()}});
   }
 
@@ -105,8 +108,8 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
   make.sum(program.stepBody(), "table: sum of gradients", gradient, {0}, {shard});
   make.observe(program.stepBody(), "loss", loss, scalar);
   make.observe(program.stepBody(), "gradient/table", gradient, whole);
-  make.kernel(program.stepBody(), 2, "norm: squares", {{gradient, Access::Read}, {norm, Access::Write}},
-              {shard});
+  make.kernel(program.stepBody(), 2, "norm: squares",
+              {{gradient, Access::Read}, {norm, Access::Write}}, {shard});
   make.sum(program.stepBody(), "norm: sum over shards", norm, {1}, {1});
   make.kernel(program.stepBody(), 3, "norm: root", {{norm, Access::ReadWrite}}, {});
   make.observe(program.stepBody(), "gradient_norm", norm, scalar);

@@ -14,7 +14,6 @@
 #include "execution/NonFinite.h"
 #include "report/MemoryReport.h"
 #include "report/Profile.h"
-#include "weft-rt/Expansion.h"
 #include "report/RunLog.h"
 #include "support/CheckedMath.h"
 #include "support/Elements.h"
@@ -22,6 +21,7 @@
 #include "support/OutputFile.h"
 #include "support/Text.h"
 #include "training/Checkpoints.h"
+#include "weft-rt/Expansion.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -77,7 +77,8 @@ public:
       RankState &state = stateOf(rank);
       state.executor = makeExecutor(program, kernels, rank, threads);
       // Reads the clock once for each instruction: even small steps take a thousand times as long.
-      state.times = std::make_unique<StepTimes>(Expansion(program, program.step).size(), !options.profile.empty());
+      state.times = std::make_unique<StepTimes>(Expansion(program, program.step).size(),
+                                                !options.profile.empty());
       state.executor->measure(state.times.get());
       state.executor->watch(&monitor);
     }

@@ -36,7 +36,7 @@ STEPS = 2
 # Of GPT-2, GELU and sums of gradients are part of matmuls.
 NEAR = {"gpt2-tiny"}
 # Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches.
-MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2"]}
+MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "dp=2,zero=3,accumulation=4"]}
 # What a number may be off, as a part of the largest in its tensor, of small tensors as a part of that part of the
 # largest of all: gradients of keys' biases are nothing but roundings, from which AdamW makes whole steps.
 PARTS = {"steps": (1e-4, 1e-3), "gradients": (1e-3, 1e-3), "weights": (1e-2, 1)}

@@ -137,7 +137,7 @@ TEST_P(ProveTable, FindsCallsWithOtherArguments) {
 TEST_P(ProveTable, FindsEachInstructionThatIsLeftOut) {
   for (size_t number = 0; number < program.stepBody().size(); ++number) {
     rt::Program own = program;
-    own.step.erase(own.step.begin() + ptrdiff_t(number));
+    own.stepBody().erase(own.stepBody().begin() + ptrdiff_t(number));
     EXPECT_FALSE(holds(own)) << program.labels[program.stepBody()[number].label];
     EXPECT_NE(message.find("prove-meaning: "), std::string::npos) << message;
   }
@@ -197,7 +197,8 @@ TEST_P(ProveTable, FindsEachOperandThatIsAnother) {
       }
       rt::Program own = program;
       own.stepBody()[number].operands[operand].buffer = others[random() % others.size()];
-      EXPECT_FALSE(holds(own)) << program.labels[program.stepBody()[number].label] << " " << operand;
+      EXPECT_FALSE(holds(own)) << program.labels[program.stepBody()[number].label] << " "
+                               << operand;
       ++found;
     }
   }

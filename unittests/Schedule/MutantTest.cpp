@@ -83,7 +83,8 @@ void dropCollective(rt::Program &program, Random &random) {
 
 void doubleCollective(rt::Program &program, Random &random) {
   size_t number = pick(findShared(program), random);
-  program.stepBody().insert(program.stepBody().begin() + number, rt::Instruction(program.stepBody()[number]));
+  program.stepBody().insert(program.stepBody().begin() + number,
+                            rt::Instruction(program.stepBody()[number]));
 }
 
 void reorderCollectives(rt::Program &program, Random &random) {

@@ -147,10 +147,10 @@ rt::Program makeChain(const std::vector<std::vector<uint32_t>> &axes) {
                                    0,
                                    0});
     program.stepBody().push_back({rt::Opcode::Collective,
-                            uint32_t(program.collectives.size() - 1),
-                            0,
-                            {{0, rt::Access::Read}, {0, rt::Access::Write}},
-                            {}});
+                                  uint32_t(program.collectives.size() - 1),
+                                  0,
+                                  {{0, rt::Access::Read}, {0, rt::Access::Write}},
+                                  {}});
   }
   packArena(program);
   return program;

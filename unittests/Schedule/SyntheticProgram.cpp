@@ -32,7 +32,8 @@ public:
   rt::Program build() {
     for (int64_t i = 0; i < shape.layers; ++i) {
       weights.push_back(addWeight(i));
-      emit(program.initBody(), rt::Opcode::Kernel, 0, 0, {{weights.back(), rt::Access::Write}}, {i});
+      emit(program.initBody(), rt::Opcode::Kernel, 0, 0, {{weights.back(), rt::Access::Write}},
+           {i});
     }
     buildStep();
     schedule::packArena(program);

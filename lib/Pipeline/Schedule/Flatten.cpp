@@ -141,8 +141,8 @@ void SectionWriter::placeCarries(int32_t time) {
   }
 }
 
-/// A body for each stretch of ops between repeats, and one for each repeat, which an action runs for
-/// each of its calls.
+/// A body for each stretch of ops between repeats, and one for each repeat, which an action runs
+/// for each of its calls.
 LogicalResult SectionWriter::writeBodies(std::vector<rt::Action> &actions) {
   int32_t begin = 0, end = section.ops.size();
   auto writeBetween = [&](int32_t until, StringRef suffix) -> LogicalResult {
@@ -222,8 +222,8 @@ int64_t SectionWriter::findInPlace(const FlatOp &op, int32_t time, size_t positi
   }
   ArrayRef<uint32_t> operands = section.operandsOf(op);
   uint32_t operand = operands[tied], result = section.resultsOf(op)[position];
-  bool isFree = section.values[operand].lastRead == time &&
-                llvm::count(operands, operand) == 1 && mayHold(bufferOf[operand], result);
+  bool isFree = section.values[operand].lastRead == time && llvm::count(operands, operand) == 1 &&
+                mayHold(bufferOf[operand], result);
   return isFree ? tied : -1;
 }
 

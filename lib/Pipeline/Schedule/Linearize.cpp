@@ -96,8 +96,8 @@ std::optional<RepeatedCalls> findRepeat(CallOp first) {
   }
   for (auto [position, result] : llvm::enumerate(repeated.carried)) {
     Value operand = first->getOperand(position);
-    if (result >= 0 && (!operand.hasOneUse() || operand.getDefiningOp<ReadOp>() ||
-                        isa<BlockArgument>(operand))) {
+    if (result >= 0 &&
+        (!operand.hasOneUse() || operand.getDefiningOp<ReadOp>() || isa<BlockArgument>(operand))) {
       return std::nullopt;
     }
   }
@@ -241,10 +241,9 @@ private:
     }
     for (auto [position, result] : llvm::enumerate(repeat->carried)) {
       if (result >= 0) {
-        flat.carries.push_back({static_cast<uint32_t>(flat.repeats.size() - 1), op,
-                                static_cast<unsigned>(result),
-                                numberOf.at(first->getOperand(position)),
-                                numberOf.at(op->getOperand(result))});
+        flat.carries.push_back(
+            {static_cast<uint32_t>(flat.repeats.size() - 1), op, static_cast<unsigned>(result),
+             numberOf.at(first->getOperand(position)), numberOf.at(op->getOperand(result))});
       }
     }
     for (CallOp call : llvm::drop_begin(repeat->calls)) {

@@ -15,8 +15,8 @@
 // in place of what that got, its own number (0, 1, ...) in one operand, and else the same values.
 // The first and the last of them stay by themselves, so that communication before and after all
 // calls can run beside them.
-// What the first call of a repeat gets and the results of the last are values of the section; `FlatCarry` says
-// which of them belong in one place.
+// What the first call of a repeat gets and the results of the last are values of the section;
+// `FlatCarry` says which of them belong in one place.
 //
 // Changes nothing; refers to the module's ops, and is valid as long as they are.
 //
@@ -61,8 +61,8 @@ struct FlatValue {
   int32_t variable = -1;
   /// Number of the defining op, or -1.
   int32_t definedAt = -1;
-  /// Number of the last op that reads it, or -1; assignments do not count. Of a value that each call
-  /// of a repeat reads: the number of the op after the repeat.
+  /// Number of the last op that reads it, or -1; assignments do not count. Of a value that each
+  /// call of a repeat reads: the number of the op after the repeat.
   int32_t lastRead = -1;
   /// The value of an index, if known.
   std::optional<int64_t> constant;

@@ -49,8 +49,7 @@ int64_t findTied(const FlatOp &flatOp, size_t position, const Ties &ties) {
 
 /// Returns how the value `after`, if an op computes it, gets into the place of `before`, which is
 /// -1 if nothing reads it.
-Placing placeInstead(const FlatSection &section, int64_t before, uint32_t after,
-                     const Ties &ties) {
+Placing placeInstead(const FlatSection &section, int64_t before, uint32_t after, const Ties &ties) {
   const FlatValue &value = section.values[after];
   if (value.definedAt < 0) {
     return Placing::Copy;

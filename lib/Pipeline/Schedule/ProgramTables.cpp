@@ -330,7 +330,7 @@ uint32_t ProgramTables::findLabel(Operation *op, StringRef section, StringRef pa
     description->second = describe(op);
   }
   StringRef prefix = path.empty() ? section : path;
-  StringRef separator = prefix.empty()                                     ? ""
+  StringRef separator = prefix.empty()                                    ? ""
                         : StringRef(description->second).starts_with("(") ? " "
                                                                           : "/";
   SmallString<128> label;

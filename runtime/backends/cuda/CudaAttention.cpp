@@ -46,7 +46,8 @@ DriverTable::Result CudaAttention::prepareOne(DriverTable::Handle device,
                                               std::span<const int64_t> coordinates,
                                               bool isDeterministic) {
   const Attention &attention = *program.kernels[instruction.target].attention;
-  std::optional<AttentionPart> part = attentionPart(attention, coordinates, immediatesOf(instruction, {}));
+  std::optional<AttentionPart> part =
+      attentionPart(attention, coordinates, immediatesOf(instruction, {}));
   std::vector<int64_t> numbers;
   if (part) {
     numbers = {part->isCausal, part->window,   part->firstQuery,

@@ -152,7 +152,8 @@ bool CudaExecutor::prepareDevice() {
                "graphs\n",
                stderr);
   }
-  return (!options.takesTimes || check(clock.prepare(device, Expansion(program, program.step).size()))) &&
+  return (!options.takesTimes ||
+          check(clock.prepare(device, Expansion(program, program.step).size()))) &&
          makeStreams() && prepareCopies() && watchStreams() && sendCoordinates() &&
          prepareCollectives() && warmUp() && check(library.seal(device));
 }

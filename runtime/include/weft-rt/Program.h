@@ -287,8 +287,8 @@ struct Cost {
   double seconds = 0;
 };
 
-/// A number that a kernel gets: `value`, or if `addsMicroBatch` the sum of `value` and the number of
-/// the action's micro-batch.
+/// A number that a kernel gets: `value`, or if `addsMicroBatch` the sum of `value` and the number
+/// of the action's micro-batch.
 struct Immediate {
   Immediate(int64_t value = 0, bool addsMicroBatch = false)
       : value(value), addsMicroBatch(addsMicroBatch) {}
@@ -488,8 +488,8 @@ std::string targetText(const Program &program, const Instruction &instruction);
 /// and the actions of each section that has several.
 std::string toText(const Program &program);
 
-/// Returns a line for each instruction of each body: its predicted time in microseconds, what it runs, and its
-/// label.
+/// Returns a line for each instruction of each body: its predicted time in microseconds, what it
+/// runs, and its label.
 std::string timesText(const Program &program);
 
 } // namespace weft::rt

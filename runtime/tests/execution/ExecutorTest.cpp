@@ -220,7 +220,8 @@ TEST(NotFinite, NegativeInfinityCountsOnlyIfNothingElseIsFound) {
 
 TEST(NotFinite, StopsAllRanksWhenOnlyOneSeesIt) {
   Program program = makeToy(2, 2);
-  program.stepBody().erase(program.stepBody().begin() + 1); // The sum of losses: now each has its own.
+  program.stepBody().erase(program.stepBody().begin() +
+                           1); // The sum of losses: now each has its own.
   program.stepBody()[3].waits = {1};
   Cluster cluster(std::move(program));
   RunResult result = cluster.run([&](Executor &executor) {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft-rt/Expansion.h"
 #include "program/BufferLives.h"
 #include "tests/ErrorOf.h"
-#include "weft-rt/Expansion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ constexpr Operand read(uint32_t buffer) { return {buffer, Access::Read}; }
 constexpr Operand write(uint32_t buffer) { return {buffer, Access::Write}; }
 constexpr Operand update(uint32_t buffer) { return {buffer, Access::ReadWrite}; }
 
-/// A step that sums over three micro-batches. Buffer 0 is a parameter, 1 the sum, 2 to 4 belong to a
-/// micro-batch: 2 to its beginning, 3 to its end, 4 holds what the last one computed.
+/// A step that sums over three micro-batches. Buffer 0 is a parameter, 1 the sum, 2 to 4 belong to
+/// a micro-batch: 2 to its beginning, 3 to its end, 4 holds what the last one computed.
 Program makeSum() {
   Program program;
   program.mesh = {{"dp", 1}};
@@ -99,7 +99,8 @@ TEST(Expansion, NamesMicroBatches) {
 
 TEST(Expansion, TheTextHasBodiesAndActions) {
   std::string text = toText(makeSum());
-  EXPECT_THAT(text, HasSubstr("part:\n  0: kernel @kernel %0 -> %2 [7, micro-batch + 2]  \"head\"\n"));
+  EXPECT_THAT(text,
+              HasSubstr("part:\n  0: kernel @kernel %0 -> %2 [7, micro-batch + 2]  \"head\"\n"));
   EXPECT_THAT(text, HasSubstr("actions of step:\n  0: step_begin, from instruction 0\n"
                               "  1: part for micro-batch 0, from instruction 1\n"));
   EXPECT_THAT(text, HasSubstr("  4: step_end, from instruction 13\n"));
@@ -126,7 +127,10 @@ TEST(Expansion, ActionsAreChecked) {
        "step action 3 is for micro-batch -1, the program has 3"},
       {[](Program &p) { p.step[2].microBatch.reset(); },
        "step action 2 is for no micro-batch, but part instruction 0 needs the number of one"},
-      {[](Program &p) { p.bodies[1].instructions.resize(1 << 12); p.step.resize(1 << 17, {1, 0}); },
+      {[](Program &p) {
+         p.bodies[1].instructions.resize(1 << 12);
+         p.step.resize(1 << 17, {1, 0});
+       },
        "step runs 536862722 instructions, expected at most 268435456"},
   };
   for (const Case &one : cases) {

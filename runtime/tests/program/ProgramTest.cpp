@@ -243,17 +243,17 @@ TEST(Text, MatmulsAndCollectives) {
       {CollectiveKind::AllToAll, ReductionKind::Sum, ElementType::F64, {0, 1}, {4, 2}, 0, 1});
   program.stepBody().push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last, Access::Write}}, {}});
   program.stepBody().push_back({Opcode::Collective,
-                          uint32_t(program.collectives.size() - 1),
-                          0,
-                          {{6}, {0, Access::Write}},
-                          {}});
+                                uint32_t(program.collectives.size() - 1),
+                                0,
+                                {{6}, {0, Access::Write}},
+                                {}});
   program.collectives.push_back(
       {CollectiveKind::Permute, ReductionKind::Sum, ElementType::F64, {0}, {4, 2}, 0, 0, {1, 0}});
   program.stepBody().push_back({Opcode::Collective,
-                          uint32_t(program.collectives.size() - 1),
-                          0,
-                          {{6}, {0, Access::Write}},
-                          {}});
+                                uint32_t(program.collectives.size() - 1),
+                                0,
+                                {{6}, {0, Access::Write}},
+                                {}});
   ASSERT_EQ(faultOf(program), "");
   EXPECT_THAT(toText(program), HasSubstr("permute f64 [4, 2] over {data} from [1, 0] %6 -> %0"));
   EXPECT_THAT(toText(program), HasSubstr("matmul f32 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
@@ -493,7 +493,8 @@ const Fault kFaults[] = {
      "step instruction 0 costs -1, expected a finite number, 0 or more"},
     {[](Program &p) { p.stepBody()[0].cost.bytes = std::numeric_limits<double>::infinity(); },
      "step instruction 0 costs inf"},
-    {[](Program &p) { p.stepBody()[0].cost.seconds = std::nan(""); }, "step instruction 0 costs nan"},
+    {[](Program &p) { p.stepBody()[0].cost.seconds = std::nan(""); },
+     "step instruction 0 costs nan"},
     {[](Program &p) { p.stepBody()[3].stream = Stream::Communication; },
      "step instruction 3 observes on communication, expected compute"},
     {[](Program &p) { p.stepBody()[3].waits = {1}; },
@@ -511,7 +512,8 @@ const Fault kFaults[] = {
     {[](Program &p) { p.peakFlopsPerRank = -1; }, "finite and not negative, got -1"},
     {[](Program &p) { p.peakByteFlopsPerRank = -2; }, "finite and not negative, got -2"},
     {[](Program &p) { p.stepBody()[0].target = 99; }, "step instruction 0 names kernel 99"},
-    {[](Program &p) { p.initBody()[0].operands[0].buffer = 99; }, "init instruction 0 names buffer 99"},
+    {[](Program &p) { p.initBody()[0].operands[0].buffer = 99; },
+     "init instruction 0 names buffer 99"},
     {[](Program &p) { p.stepBody()[1].operands.pop_back(); },
      "step instruction 1 has 1 operands, expected 2"},
     {[](Program &p) { p.initBody().push_back(p.stepBody()[3]); },

@@ -43,9 +43,8 @@ Bytes runOnHost(const Program &program, int steps) {
         for (const Operand &operand : instruction.operands) {
           operands.push_back(arena + program.buffers[operand.buffer].offset);
         }
-        kToyKernels[instruction.target].function(operands.data(),
-                                                 immediatesOf(instruction, {}).data(), coordinates,
-                                                 0, 0, 1);
+        kToyKernels[instruction.target].function(
+            operands.data(), immediatesOf(instruction, {}).data(), coordinates, 0, 0, 1);
       }
     }
   };
