@@ -168,21 +168,22 @@ double measureMatmul(Bench &bench, ElementType type, int64_t size, double second
 
 } // namespace
 
-Result<Ceilings> weft::rt::kernels::measureCeilings(const DriverTable &library, uint64_t bytes,
-                                                    int64_t size, double seconds) {
+Result<Ceilings> weft::rt::kernels::measureCeilings(const DriverTable &library, CeilingKind kind,
+                                                    uint64_t bytes, int64_t size, double seconds) {
   Bench bench(library);
   Ceilings ceilings;
   ceilings.device = bench.facts.name;
   ceilings.libraries = library.name();
   ceilings.copiedBytes = bytes;
   ceilings.matmulSize = size;
-  if (bench.text.empty()) {
+  bool isOfMatmuls = kind == CeilingKind::Matmuls;
+  if (bench.text.empty() && !isOfMatmuls) {
     measureCopies(bench, bytes, seconds, ceilings);
   }
-  if (bench.text.empty()) {
+  if (bench.text.empty() && isOfMatmuls) {
     ceilings.matmulFlopsPerSecond = measureMatmul(bench, ElementType::BF16, size, seconds);
   }
-  if (bench.text.empty() && bench.facts.multipliesBytes()) {
+  if (bench.text.empty() && isOfMatmuls && bench.facts.multipliesBytes()) {
     ceilings.fp8MatmulFlopsPerSecond = measureMatmul(bench, ElementType::F8E4M3, size, seconds);
   }
   if (!bench.text.empty()) {

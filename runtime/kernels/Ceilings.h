@@ -15,11 +15,14 @@
 
 namespace weft::rt::kernels {
 
+/// The peak rates that one measurement takes. Copies need only the driver.
+enum class CeilingKind { Copies, Matmuls };
+
 struct Ceilings {
   std::string device, libraries;
-  /// The rate of a copy within the device's memory; bytes read and bytes written both count.
+  /// Of copies: the rate within the device's memory; bytes read and bytes written both count.
   double copiedBytesPerSecond = 0;
-  /// The rate of a matmul of bf16 matrices, with float32 sums.
+  /// Of matmuls: the rate of a matmul of bf16 matrices, with float32 sums.
   double matmulFlopsPerSecond = 0;
   /// The rate of a matmul of E4M3 matrices; 0 if the device has no FP8 matmuls.
   double fp8MatmulFlopsPerSecond = 0;
@@ -27,10 +30,10 @@ struct Ceilings {
   int64_t matmulSize = 0;
 };
 
-/// Measures device 0, by copies of `bytes` and matmuls with `size` rows and columns,
-/// each for about `seconds`.
-Result<Ceilings> measureCeilings(const cuda::DriverTable &library, uint64_t bytes, int64_t size,
-                                 double seconds);
+/// Measures device 0, by copies of `bytes` or by matmuls with `size` rows and columns, each for
+/// about `seconds`.
+Result<Ceilings> measureCeilings(const cuda::DriverTable &library, CeilingKind kind, uint64_t bytes,
+                                 int64_t size, double seconds);
 
 } // namespace weft::rt::kernels
 

@@ -8,6 +8,7 @@
 #include "backends/cuda/Devices.h"
 #include "kernels/Ceilings.h"
 #include "kernels/CheckCases.h"
+#include "kernels/Libraries.h"
 #include "support/Json.h"
 #include "support/OutputFile.h"
 #include "support/Text.h"
@@ -22,23 +23,28 @@ using namespace weft::rt::kernels;
 
 static const char *const kUsage =
     "usage: weft-rt-kernels FOLDER [--only TEXT[,TEXT]...] [--size small|large] [--repeats N]\n"
-    "                       [--skip N] [--ceilings] [--json FILE]\n"
+    "                       [--skip N] [--json FILE]\n"
+    "       weft-rt-kernels --ceilings copies|matmuls [--json FILE]\n"
+    "       weft-rt-kernels --libraries [--json FILE]\n"
     "Runs kernels on device 0 and compares the results with float64 on the host. FOLDER has the\n"
     "kernels; LowerTests writes it if the environment variable WEFT_KERNEL_CASES names it.\n"
     "  --only      only kernels with a TEXT in their name\n"
     "  --size      only small or only large kernels\n"
     "  --repeats   time each large kernel over N runs\n"
     "  --skip      skip the first N kernels\n"
-    "  --ceilings  first measure the device's peak rates of copies and matmuls\n"
+    "  --ceilings  run no kernels; measure the device's peak rates of copies or matmuls\n"
+    "  --libraries run no kernels; report why CUDA's libraries cannot be called, for each\n"
     "  --json      before each kernel, write its name and all figures so far to FILE\n"
     "Exit status: 1 if a kernel or the device fails.\n";
 
 namespace {
 
 struct Settings {
-  std::string folder, only, size, json;
+  std::string folder, only, size, json, ceilings;
   int64_t repeats = 20, skipped = 0;
-  bool ceilings = false;
+  bool libraries = false;
+
+  bool runsKernels() const { return ceilings.empty() && !libraries; }
 };
 
 /// Reads a number without a sign.
@@ -50,12 +56,13 @@ bool readNumber(std::string_view text, int64_t &number) {
 bool readSettings(std::span<char *const> words, Settings &settings) {
   for (size_t i = 1; i < words.size(); ++i) {
     std::string_view word = words[i];
-    std::string *text = word == "--only"   ? &settings.only
-                        : word == "--size" ? &settings.size
-                        : word == "--json" ? &settings.json
-                                           : nullptr;
-    if (word == "--ceilings") {
-      settings.ceilings = true;
+    std::string *text = word == "--only"       ? &settings.only
+                        : word == "--size"     ? &settings.size
+                        : word == "--json"     ? &settings.json
+                        : word == "--ceilings" ? &settings.ceilings
+                                               : nullptr;
+    if (word == "--libraries") {
+      settings.libraries = true;
     } else if (!word.starts_with("--") && settings.folder.empty()) {
       settings.folder = word;
     } else if (++i == words.size()) {
@@ -72,7 +79,9 @@ bool readSettings(std::span<char *const> words, Settings &settings) {
     }
   }
   bool isSize = settings.size.empty() || settings.size == "small" || settings.size == "large";
-  return !settings.folder.empty() && isSize;
+  const std::string &peak = settings.ceilings;
+  bool isPeak = peak.empty() || peak == "copies" || peak == "matmuls";
+  return (!settings.folder.empty() || !settings.runsKernels()) && isSize && isPeak;
 }
 
 /// Returns true if `name` contains one of the comma-separated `texts`; an empty text matches.
@@ -106,30 +115,52 @@ void print(const Verdict &verdict) {
               speed.c_str());
 }
 
-/// Measures the ceilings. On a simulator this only tests the code: sizes are small and rates
-/// meaningless.
-Status runCeilings(const cuda::DriverTable &library, const Cases &cases, nlohmann::json &report) {
+/// Makes a simulator, if the library is one, that runs no kernels.
+void standForNothing(const cuda::DriverTable &library) {
   static const Program none;
-  bool isReal = !library.standFor;
-  if (!isReal) {
-    library.standFor(&none, cases.code);
+  if (library.standFor) {
+    library.standFor(&none, nullptr);
   }
-  Result<Ceilings> measured = measureCeilings(library, isReal ? uint64_t(1) << 30 : 1 << 16,
+}
+
+/// Measures ceilings. On a simulator this only tests the code: sizes are small and rates
+/// meaningless.
+Status runCeilings(const cuda::DriverTable &library, CeilingKind kind, nlohmann::json &report) {
+  bool isReal = !library.standFor;
+  Result<Ceilings> measured = measureCeilings(library, kind, isReal ? uint64_t(1) << 30 : 1 << 16,
                                               isReal ? 8192 : 64, isReal ? 2 : 0.01);
   if (!measured) {
     return measured.error();
   }
   const Ceilings &found = *measured;
-  std::printf("%s, %s: copies %.0f GB/s, matmuls of bf16 %.1f TFLOP/s, in FP8 %.1f\n",
-              found.device.c_str(), found.libraries.c_str(), found.copiedBytesPerSecond * 1e-9,
-              found.matmulFlopsPerSecond * 1e-12, found.fp8MatmulFlopsPerSecond * 1e-12);
-  report["ceilings"] = {{"device", found.device},
-                        {"libraries", found.libraries},
-                        {"copied_bytes", found.copiedBytes},
-                        {"copied_bytes_per_second", found.copiedBytesPerSecond},
-                        {"product_size", found.matmulSize},
-                        {"product_flops_per_second", found.matmulFlopsPerSecond},
-                        {"byte_product_flops_per_second", found.fp8MatmulFlopsPerSecond}};
+  nlohmann::json told = {{"device", found.device}, {"libraries", found.libraries}};
+  if (kind == CeilingKind::Copies) {
+    std::printf("%s, %s: copies %.0f GB/s\n", found.device.c_str(), found.libraries.c_str(),
+                found.copiedBytesPerSecond * 1e-9);
+    told["copied_bytes"] = found.copiedBytes;
+    told["copied_bytes_per_second"] = found.copiedBytesPerSecond;
+  } else {
+    std::printf("%s, %s: matmuls of bf16 %.1f TFLOP/s, in FP8 %.1f\n", found.device.c_str(),
+                found.libraries.c_str(), found.matmulFlopsPerSecond * 1e-12,
+                found.fp8MatmulFlopsPerSecond * 1e-12);
+    told["product_size"] = found.matmulSize;
+    told["product_flops_per_second"] = found.matmulFlopsPerSecond;
+    told["byte_product_flops_per_second"] = found.fp8MatmulFlopsPerSecond;
+  }
+  report["ceilings"] = told;
+  return {};
+}
+
+/// Prints and reports a line for each library; a missing one is no failure.
+Status runLibraries(const cuda::DriverTable &library, nlohmann::json &report) {
+  MissingLibraries missing = findMissingLibraries(library);
+  for (auto [name, reason] : {std::pair("driver", &missing.driver),
+                              {"matmuls", &missing.matmuls},
+                              {"attention", &missing.attention},
+                              {"collectives", &missing.collectives}}) {
+    std::printf("%s: %s\n", name, reason->empty() ? "found" : reason->c_str());
+    report["missing"][name] = *reason;
+  }
   return {};
 }
 
@@ -140,18 +171,19 @@ Status writeReport(const Settings &settings, const nlohmann::json &report) {
 
 /// Does all work on the device.
 Status runAll(const Settings &settings, const CheckListener &listener, nlohmann::json &report) {
-  Result<Cases> cases = readCases(settings.folder);
-  if (!cases) {
-    return cases.error();
-  }
   Result<const cuda::DriverTable *> library = cuda::loadLibrary();
   if (!library) {
     return library.error();
   }
-  if (settings.ceilings) {
-    if (Status status = runCeilings(**library, *cases, report); !status) {
-      return status;
-    }
+  if (!settings.runsKernels()) {
+    standForNothing(**library);
+    CeilingKind kind = settings.ceilings == "copies" ? CeilingKind::Copies : CeilingKind::Matmuls;
+    return settings.libraries ? runLibraries(**library, report)
+                              : runCeilings(**library, kind, report);
+  }
+  Result<Cases> cases = readCases(settings.folder);
+  if (!cases) {
+    return cases.error();
   }
   auto wanted = [&](const Case &one) {
     return hasOneOf(settings.only, one.name) &&
@@ -193,5 +225,5 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "error: %s\n", status.error().message.c_str());
   }
   std::printf("%zu passed, %zu failed\n", passed, failed);
-  return status && failed == 0 && (passed > 0 || settings.ceilings) ? 0 : 1;
+  return status && failed == 0 && (passed > 0 || !settings.runsKernels()) ? 0 : 1;
 }

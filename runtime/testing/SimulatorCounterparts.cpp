@@ -34,15 +34,21 @@ Counterparts::Counterparts(const Program &program, const KernelCode *kernels)
       Counterpart counterpart = describe(program, instruction);
       counterpart.function = code.function;
       int64_t phases = code.device ? code.device->phaseCount : code.phaseCount;
-      for (counterpart.phase = 0; counterpart.phase < phases; ++counterpart.phase) {
-        int64_t begin = std::min(counterpart.phase, code.phaseCount);
-        int64_t end =
-            counterpart.phase + 1 < phases ? std::min(begin + 1, code.phaseCount) : code.phaseCount;
+      const int64_t *launched = code.device ? code.device->iterations : code.iterations;
+      int64_t left = std::count_if(launched, launched + phases, [](int64_t n) { return n > 0; });
+      int64_t begin = 0; // The next of the host's phases.
+      for (int64_t phase = 0; phase < phases; ++phase) {
+        left -= launched[phase] > 0;
+        int64_t end = launched[phase] == 0 ? begin
+                      : left == 0          ? code.phaseCount
+                                           : std::min(begin + 1, code.phaseCount);
+        counterpart.phase = begin;
         counterpart.iterations.assign(code.iterations + begin, code.iterations + end);
-        counterpart.threads = code.device ? uint32_t(code.device->threads[counterpart.phase]) : 0;
+        counterpart.threads = code.device ? uint32_t(code.device->threads[phase]) : 0;
         entries.emplace(program.kernels[instruction.target].name + "_phase_" +
-                            std::to_string(counterpart.phase),
+                            std::to_string(phase),
                         counterpart);
+        begin = end;
       }
     }
   }

@@ -43,8 +43,9 @@ struct Counterparts {
 
   Counterparts() = default;
   /// Adds the entries of the kernels that `program` runs; `kernels[i]` is the code of its kernel i.
-  /// "NAME_phase_P" is phase P of the kernel NAME. If a device has fewer phases than the host, its
-  /// last one runs all remaining ones; if it has more, the surplus ones do nothing.
+  /// "NAME_phase_P" is phase P of the kernel NAME. Phases without iterations are not launched, so
+  /// each of the device's others runs the host's next phase. If a device has fewer than the host,
+  /// its last one runs all remaining ones; if it has more, the surplus ones do nothing.
   Counterparts(const Program &program, const KernelCode *kernels);
 };
 

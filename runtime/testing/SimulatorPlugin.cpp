@@ -23,12 +23,16 @@
 //                               be "work", which fails when it is done
 //   WEFT_SIMULATOR_CALLS         FILE: at the end, writes the number of calls of each function;
 //                               nothing is computed, so programs may have any size
+//   WEFT_SIMULATOR_LOADS         1: loads the driver and CUDA's libraries by name before the calls
+//                               that need them, and fails as libweft-rt-cuda.so.1 does if one is
+//                               missing; nothing in them is called
 //   WEFT_SIMULATOR_REFUSES_ATTENTION  the reason to refuse all attention; empty to run it
 //
 //===----------------------------------------------------------------------===//
 
 #include "testing/Simulator.h"
 
+#include "backends/cuda/LibraryNames.h"
 #include "support/Text.h"
 
 #include <cstdlib>
@@ -111,9 +115,49 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   }
 }
 
+/// The simulator's own table.
+static DriverTable simulated;
+
+/// A function of the table that first loads the library `name`.
+template <auto function, const LibraryName &name> struct Loading;
+template <typename... Arguments, DriverTable::Result (*DriverTable::*function)(Arguments...),
+          const LibraryName &name>
+struct Loading<function, name> {
+  static DriverTable::Result run(Arguments... arguments) {
+    static thread_local std::string reason;
+    Result<LoadedLibrary> library = openLibrary(name);
+    reason = library ? "" : library.error().message;
+    return library ? (simulated.*function)(arguments...) : reason.c_str();
+  }
+};
+
+/// A missing library of attention is no error but a refusal.
+static DriverTable::Result prepareAttention(DriverTable::Handle device, const Attention *attention,
+                                            const AttentionPart *part, bool isDeterministic,
+                                            DriverTable::Handle *prepared, const char **refusal) {
+  static thread_local std::string reason;
+  if (Result<LoadedLibrary> library = openLibrary(kAttention); !library) {
+    reason = library.error().message;
+    *prepared = 0;
+    *refusal = reason.c_str();
+    return nullptr;
+  }
+  return simulated.prepareAttention(device, attention, part, isDeterministic, prepared, refusal);
+}
+
 static DriverTable makeLibrary() {
-  DriverTable library = Simulator({}, {}).library();
+  simulated = Simulator({}, {}).library();
+  DriverTable library = simulated;
   library.standFor = standFor;
+  if (!variable("LOADS").empty()) {
+    library.countDevices = Loading<&DriverTable::countDevices, kDriver>::run;
+    library.open = Loading<&DriverTable::open, kDriver>::run;
+    library.nameMatmuls = Loading<&DriverTable::nameMatmuls, kMatmuls>::run;
+    library.prepareMatmul = Loading<&DriverTable::prepareMatmul, kMatmuls>::run;
+    library.makeWorldId = Loading<&DriverTable::makeWorldId, kCommunication>::run;
+    library.join = Loading<&DriverTable::join, kCommunication>::run;
+    library.prepareAttention = prepareAttention;
+  }
   return library;
 }
 

@@ -25,9 +25,10 @@ from pathlib import Path
 
 from device_code import has_no_toolkit
 
-# Of both types of float, in bf16 and f16, in place, at a place of a mesh, and of numbers that are none.
+# Of both types of float, in bf16 and f16, in place, at a place of a mesh, of numbers that are none, and with phases
+# that only the host has iterations of.
 TESTS = ("*NormTest.RootMeanSquare/*:*BF16Test.Norms*:*FunctionTest.Exp/*:*FunctionTest.Sqrt/*:*SlicesAtThePlace*:"
-         "*PassesOnWhatIsNotANumber*:*WidensExactlyAndKeepsNaN*:*F16Test*")
+         "*PassesOnWhatIsNotANumber*:*WidensExactlyAndKeepsNaN*:*F16Test*:*AddsNothingWithoutTokens/*")
 
 
 class Bench:
@@ -98,6 +99,37 @@ def faults(bench):
     bench.expect("code that is damaged", 1, r"^error: .*kernels\.so.*$")
 
 
+def ceilings(bench):
+    report = bench.folder / "json"
+    for kind, pattern, field in (("copies", r"copies \d+ GB/s$", "copied_bytes_per_second"),
+                                 ("matmuls", r"matmuls of bf16 .* TFLOP/s, in FP8 [\d.]+$",
+                                  "product_flops_per_second")):
+        bench.expect(f"the peak rate of {kind}", 0, pattern, "--ceilings", kind, "--json", report)
+        assert json.loads(report.read_text())["ceilings"][field] > 0
+    bench.expect("no such peak rate", 1, r"^usage: weft-rt-kernels FOLDER", "--ceilings", "both")
+
+
+def libraries(bench):
+    """Tests which libraries are found: with a driver and a library of matmuls only, with all, and with none."""
+    report, fakes, some = bench.folder / "json", bench.binaries.parent / "runtime/fake-cuda", bench.folder / "some"
+    if not fakes.exists():
+        return
+    some.mkdir()
+    for name in ("libcuda.so.1", "libcublasLt.so.13"):
+        (some / name).symlink_to(fakes / name)
+    for name in ("libnccl.so.2", "libcudnn.so.9"):
+        (some / name).write_text("none")
+    for what, path, pattern, missing in (
+            ("some libraries", some, r"^matmuls: found\nattention: cannot load libcudnn\.so\.9, .*\n"
+                                     r"collectives: cannot load libnccl\.so\.2, ", {"attention", "collectives"}),
+            ("all libraries", fakes, r"^driver: found\nmatmuls: found\nattention: found\ncollectives: found$", set())):
+        bench.expect(what, 0, pattern, "--libraries", "--json", report, WEFT_SIMULATOR_LOADS="1",
+                     LD_LIBRARY_PATH=str(path))
+        told = json.loads(report.read_text())["missing"]
+        if {name for name, reason in told.items() if reason} != missing:
+            sys.exit(f"expected {missing} to be missing, got {told}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bin", type=Path, required=True, help="folder of LowerTests and weft-rt-kernels")
@@ -112,10 +144,9 @@ def main():
         if done.returncode != 0:
             sys.exit(done.stdout + done.stderr)
         bench.expect("kernels of tests", 0, r"^\d\d passed, 0 failed$")
-        bench.expect("what a device does at most", 0, r"copies \d+ GB/s, matmuls of bf16 .* TFLOP/s", bench.cases,
-                     "--ceilings", "--only", "nothing", "--json", bench.folder / "json")
+        ceilings(bench)
         bench.expect("kernels of several names", 0, r"^[46] passed, 0 failed$", bench.cases, "--only", "Sqrt,Exp")
-        assert json.loads((bench.folder / "json").read_text())["ceilings"]["copied_bytes_per_second"] > 0
+        libraries(bench)
         faults(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return bench.failed > 0 or bench.passed == 0

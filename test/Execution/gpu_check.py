@@ -26,17 +26,9 @@ from device_code import has_no_toolkit
 
 CHECK = Path(__file__).resolve().parents[2] / "utils/gpu/check"
 KERNELS = "*FunctionTest.Sqrt/*"
-# In place of a Python with PyTorch: its losses are those of the run before, FACTOR times.
-FAKE_TORCH = """#!/usr/bin/python3
-import glob, json, os, sys
-if "-c" in sys.argv:
-    sys.exit(print(json.dumps({"torch": "9.9", "device": False, "nccl": None, "cudnn": None})))
-text = sys.argv[sys.argv.index("--data") + 1]
-files = sorted(glob.glob(os.path.dirname(text) + "/*/metrics"), key=os.path.getmtime)
-lines = map(json.loads, open(files[-1])) if files else []
-losses = [line["loss"] * FACTOR for line in lines if "loss" in line]
-print(json.dumps({"torch": "9.9", "ms": [1, 2], "peak": 1 << 30, "reserved": 2 << 30, "device": 3 << 30,
-                  "losses": losses}))
+# A Python with a fake PyTorch, whose losses are those of the run before, TIMES times.
+FAKE_TORCH = f"""#!/bin/sh
+PYTHONPATH={CHECK.parent}/fakes WEFT_FAKE_FACTOR=TIMES exec {sys.executable} "$@"
 """
 
 
@@ -63,6 +55,9 @@ class Bench:
 def from_build(bench):
     bench.expect("no device", 0, [r"^gpu-check: there is no CUDA device here", r"^unproven remain:$"],
                  PATH="/usr/bin:/bin")
+    bench.expect("no results of an earlier call", 1,
+                 [r"^gpu-check: cannot read results of an earlier call: .*/no/results\.json"], "--after",
+                 "/no/results.json")
     bench.expect_here("losses", 0, [r"^pass gpt2-tiny: losses up to .* from the host's in 20 steps, .* tokens/s$",
                                     r"^skipped beside PyTorch: gpt2-tiny: there is no PyTorch: .*/no/python",
                                     r"^1 passed, 0 failed$"], "--only", "gpt2-tiny$")
@@ -114,10 +109,10 @@ def from_pack(bench, folder):
     for what, factor, status, pattern in (
             ("PyTorch's losses", 1, 0, r"^pass beside PyTorch: gpt2-tiny: losses up to 0\.0e\+00 from PyTorch's in 20"),
             ("losses that are not PyTorch's", 1.001, 1,
-             r"^FAIL beside PyTorch: gpt2-tiny: losses are up to 1\.0e-03 from PyTorch's 9\.9, "
+             r"^FAIL beside PyTorch: gpt2-tiny: losses are up to 1\.0e-03 from PyTorch's fake, "
              r"expected at most 1e-05$")):
         fake = folder / f"python-{factor}"
-        fake.write_text(FAKE_TORCH.replace("FACTOR", str(factor)))
+        fake.write_text(FAKE_TORCH.replace("TIMES", str(factor)))
         fake.chmod(0o755)
         bench.expect(what, status, [pattern], "--from", pack, "--library", bench.plugin, "--python", fake,
                      "--only", "beside PyTorch: gpt2-tiny")
@@ -140,7 +135,7 @@ def large_models(bench, folder):
     if len(others) != 2 or not all(name.endswith("-cuda-h200-4.txt") for name in others):
         sys.exit(f"expected what is predicted of an H200, got {others}")
     there = ("--from", pack, "--library", bench.plugin, "--reduced", "--python", fake, "--only")
-    told = (r"llama-1b .*: losses up to 0\.0e\+00 from PyTorch's in 12 steps; PyTorch 9\.9 {}: 170,667 tokens/s, "
+    told = (r"llama-1b .*: losses up to 0\.0e\+00 from PyTorch's in 12 steps; PyTorch fake {}: 256,000 tokens/s, "
             r"at most 1\.00 GiB, reserved 2\.00 GiB, of the device 3\.00 GiB; ours is .* times as fast{}, its arena")
     bench.expect("large models", 0, [
         r"^pass llama-1b .*: [\d,]+ tokens/s, .* of the peak .*\(wanted 50%: MISSED\); a step takes .* ms, "
@@ -159,7 +154,7 @@ def large_models(bench, folder):
                  *there[:4], "--only", "llama-1b precision", "--python", "/no/python")
     bench.expect("no compiled PyTorch of a run that there is not", 1,
                  [r"^skipped PyTorch compile: llama-1b .*: there is no run of ours to compare with; "
-                  r"PyTorch 9\.9 compile: "],
+                  r"PyTorch fake compile: "],
                  *there, "PyTorch compile")
 
 
@@ -184,7 +179,8 @@ def elsewhere(bench, folder):
         "^skipped kernels, large: none is among "],
         "--from", pack, "--only", "kernels", "--out", folder / "fake", PATH="/usr/bin:/bin", LD_LIBRARY_PATH=str(fakes))
     bench.expect("functions that a driver does not have", 1, [
-        r"^FAIL functions of CUDA: \d tests fail: .*CudaDevice.RunsPTX: \S*: Failure "],
+        r"^FAIL functions of the driver: \d tests fail: .*CudaDevice.RunsPTX: \S*: Failure ",
+        r"^pass functions of cuBLASLt: 1 tests$"],
         "--from", pack, "--only", "functions", "--out", folder / "fake", PATH="/usr/bin:/bin",
         LD_LIBRARY_PATH=str(fakes))
 

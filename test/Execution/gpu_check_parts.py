@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ import gpu_kit  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_predict  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_process  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_ranks  # noqa: E402  pylint: disable=wrong-import-position
+import gpu_results  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_rows  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_speed  # noqa: E402  pylint: disable=wrong-import-position
 import gpu_torch  # noqa: E402  pylint: disable=wrong-import-position
@@ -340,13 +342,15 @@ def predictions(bench):
 
 
 def states(bench):
-    """Tests how a row ends that has some measurements."""
-    def raises(error, left):
+    """Tests how a row ends that has some measurements, or lacks a library."""
+    def raises(error, left, missing=""):
         def measure(own, _):
             own.said.append("half of it")
             raise error
-        row_bench = SimpleNamespace(is_real=True, for_row=lambda: SimpleNamespace(said=[], figures={}, printed=""))
-        return lambda: gpu_rows.measured(gpu_rows.Row("row", 5, measure), row_bench, [], left)
+        own = SimpleNamespace(said=[], figures={}, printed="", missing=lambda: {gpu_bench.NCCL: missing})
+        own.need = lambda libraries: gpu_bench.Bench.need(own, libraries)
+        row = gpu_rows.Row("row", 5, measure, libraries=(gpu_bench.CUBLASLT, gpu_bench.NCCL))
+        return lambda: gpu_rows.measured(row, SimpleNamespace(is_real=True, for_row=lambda: own), [], left)
 
     bench.expect("the end of a row's time", raises(Late("late"), 30), tuple,
                  "('cut off', 'after 0 s, planned 5: late; half of it', {})")
@@ -354,6 +358,78 @@ def states(bench):
     bench.expect("what cannot be shown", raises(gpu_rows.Skip("none"), 30), tuple,
                  "('skipped', 'none; half of it', {})")
     bench.expect("no time for it", raises(Late("late"), 4), tuple, "('not run', '4 s left, needs 5', {})")
+    bench.expect("a missing library", raises(Late("late"), 30, "cannot load it"), tuple,
+                 "('skipped', 'cannot load it', {})")
+    bench.expect("a library that fails", raises(RuntimeError("it fails"), 30, "cannot use it"), tuple,
+                 "('FAIL', 'it fails; half of it', {})")
+
+
+def calls(bench):
+    """Tests which rows later calls run, and which figures of earlier ones they know."""
+    whole = list(gpu_rows.rows())
+    states = {whole[0].what: "told", whole[1].what: "FAIL", whole[2].what: "pass", whole[3].what: "cut off",
+              whole[4].what: "skipped", whole[5].what: "not run", **{row.what: "pass" for row in whole[6:]}}
+    first = [{"what": what, "state": state} for what, state in states.items()]
+    later = [row.what for row in gpu_rows.later_rows()]
+    expected = [whole[5].what, whole[3].what, *later, whole[1].what, whole[4].what]
+    bench.expect("a second call", lambda: [row.what for row in gpu_rows.rows_after(first)] == expected, bool, "True")
+    bench.expect("seconds of a row that was cut off", lambda: gpu_rows.rows_after(first)[1].seconds / whole[3].seconds,
+                 float, "2.0")
+    second = [{"what": what, "state": "pass"} for what in expected[:-2]]
+    second.append({"what": whole[1].what, "state": "not run"})
+    both = gpu_results.merge(first, second, "c0ffee")
+    bench.expect("a third call", lambda: [row.what for row in gpu_rows.rows_after(both)], list,
+                 str([whole[1].what, whole[4].what]))
+    result = bench.folder / "calls.json"
+    result.write_text(json.dumps({"rows": [{"what": "a", "state": "FAIL"}, {"what": "b", "state": "pass"}]}))
+    newer = bench.folder / "newer.json"
+    newer.write_text(json.dumps({"commit": "c0ffee", "rows": [{"what": "a", "state": "pass"},
+                                                              {"what": "b", "state": "not run"}]}))
+    bench.expect("results of two calls", lambda: gpu_results.read_earlier([result, newer]), list, str(
+        [{"commit": "c0ffee", "what": "a", "state": "pass"}, {"commit": "unknown", "what": "b", "state": "pass"}]))
+    names = [row.what for row in (*whole, *gpu_rows.later_rows())]
+    bench.expect("names of rows", lambda: len(set(names)) == len(names), bool, "True")
+
+    def kept():
+        models, found = gpu_rows.Models(), gpu_bench.Found()
+        case = models.large[0]
+        run = {"steps": [{"loss": 1}], "per_second": 2, "arena": 3}
+        gpu_rows.keep(SimpleNamespace(found=found),
+                      [{"what": gpu_rows.named(case.training), "state": "pass", "figures": {"run": run}},
+                       {"what": "ceilings of copies", "state": "pass", "figures": {"ceilings": {"copied": 4}}},
+                       {"what": "versions", "state": "told"}], models)
+        return found.speeds[case], found.ceilings
+    bench.expect("figures of earlier calls", kept, tuple,
+                 "(Run(steps=[{'loss': 1}], per_second=2, arena=3), {'copied': 4})")
+
+
+def order(bench):
+    """Tests that a row which ends first is told first, beside one that runs."""
+    went = threading.Event()
+
+    def measure(what):
+        def wait(_, seconds):
+            # The other row can only be told while this one still waits.
+            if what == "first" and not went.wait(seconds):
+                raise RuntimeError("the other row is not told")
+            return what
+        return wait
+    some = [gpu_rows.Row(what, 20, measure(what), processors=1) for what in ("first", "second")]
+    whole, gpu_rows.rows = gpu_rows.rows, lambda *_: some
+    os_affinity, os.sched_getaffinity = os.sched_getaffinity, lambda _: range(2)
+    options = SimpleNamespace(reduced=False, devices=1, only="", slower=None, library="/no/library",
+                              python="/no/python")
+    kit = SimpleNamespace(environment=lambda: {})
+
+    def told():
+        all_told = []
+        with contextlib.redirect_stdout(io.StringIO()):
+            for rows in gpu_rows.run(kit, options, bench.folder, time.monotonic() + 30):
+                all_told.append([row["what"] for row in rows])
+                went.set()
+        return all_told
+    bench.expect("rows as they end, in their order", told, list, "[['second'], ['first', 'second']]")
+    gpu_rows.rows, os.sched_getaffinity = whole, os_affinity
 
 
 def seconds(bench):
@@ -380,7 +456,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
         bench = Bench(Path(folder))
-        for part in (ranks, splits, torch, tools, calibration, kernels, bars, predictions, states, seconds):
+        for part in (ranks, splits, torch, tools, calibration, kernels, bars, predictions, states, calls,
+                     order, seconds):
             part(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return bench.failed > 0

@@ -10,9 +10,11 @@ The figures that a row has measured stay in the table even if the row fails.
 """
 
 import copy
+import json
 import os
 import statistics
 import tempfile
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +24,11 @@ from gpu_process import Process
 
 # Default number of threads of a program for the host.
 THREADS = 4
+# CUDA's libraries, as weft-rt-kernels names them, and the most seconds that asking for them takes.
+CUBLASLT, CUDNN, NCCL = LIBRARIES = ("matmuls", "attention", "collectives")
+ASKING = 30
+# The runtime's words for a library that is not there.
+ABSENT = "cannot load "
 
 
 class Skip(Exception):
@@ -32,13 +39,14 @@ class Skip(Exception):
 class Row:
     """`seconds` is the planned duration; `measure(bench, seconds)` returns the text of the result. A `needed` row
     keeps its seconds even if rows before it take longer. A row that measures no time says how many `processors` it
-    uses, and runs beside others that use as many."""
+    uses, and runs beside others that use as many. `libraries` are those of LIBRARIES that it cannot do without."""
     what: str
     seconds: float
     measure: object
     success: str = "pass"
     needed: bool = False
     processors: int = 0
+    libraries: tuple = ()
 
 
 @dataclass
@@ -49,6 +57,8 @@ class Found:
     speeds: dict = field(default_factory=dict)
     # By training: steps of runs that compare losses.
     steps: dict = field(default_factory=dict)
+    # By library: the reason why programs cannot call it, empty if they can; None until it is asked for.
+    missing: dict = None
 
 
 class Bench:
@@ -61,6 +71,7 @@ class Bench:
         self.environment = {**os.environ, **kit.environment(), "XDG_CACHE_HOME": str(folder / "cache")}
         # Notes of a row beside its result, and its figures for other rows.
         self.found, self.said, self.printed, self.figures = Found(), [], "", {}
+        self.asking = threading.Lock()
         if options.library:
             self.environment["WEFT_RT_CUDA"] = str(options.library)
         self.text = folder / "text"
@@ -103,6 +114,33 @@ class Bench:
         self.run([self.kit.program(training, target), "--data", self.text, "--steps", steps, "--metrics",
                                  metrics, *more], seconds, environment)
         return read_steps(metrics)
+
+    def missing(self):
+        """Returns the reason why each library cannot be called; empty if the question fails, since rows then tell more.
+        Several threads may ask."""
+        with self.asking:
+            if self.found.missing is None:
+                self.found.missing = self.ask_libraries()
+            return self.found.missing
+
+    def ask_libraries(self):
+        own = self.for_row()
+        report = own.folder / "report.json"
+        try:
+            # As for ranks that share a device: machines without a network have no other interface.
+            own.run([self.kit.tool("weft-rt-kernels"), "--libraries", "--json", report], ASKING,
+                    {"NCCL_SOCKET_IFNAME": "lo"})
+            return json.loads(report.read_text())["missing"]
+        except (RuntimeError, Skip, OSError, ValueError):
+            return {}
+
+    def need(self, libraries):
+        """Skips a row that needs one of these libraries if it, or a part of it, is missing. One that fails otherwise is
+        no reason: the row shows how."""
+        for library in libraries:
+            reason = self.missing().get(library, "")
+            if reason.startswith(ABSENT):
+                raise Skip(reason)
 
     def ask_torch(self, seconds):
         """Returns PyTorch's version and device."""

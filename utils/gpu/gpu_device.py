@@ -12,7 +12,7 @@ import re
 import shutil
 import time
 
-from gpu_bench import Skip, wanted
+from gpu_bench import LIBRARIES, Skip, wanted
 from gpu_kit import Late
 from gpu_process import query_device
 
@@ -32,7 +32,6 @@ CALIBRATION = 8
 
 
 def versions(bench, seconds):
-    bench.only_real()
     end = time.monotonic() + seconds
     device, reason = query_device("name,driver_version,memory.total,memory.used,clocks.max.sm")
     bench.said.append(device or f"nothing by nvidia-smi ({reason})")
@@ -41,6 +40,7 @@ def versions(bench, seconds):
         bench.said.append(f"PyTorch {found['torch']}, NCCL {found['nccl']}, cuDNN {found['cudnn']}")
     except Skip as none:
         bench.said.append(str(none))
+    bench.said += [reason for library, reason in bench.missing().items() if library in LIBRARIES and reason]
 
 
 def run_tests(bench, seconds, tool, *words):
@@ -58,13 +58,16 @@ def run_tests(bench, seconds, tool, *words):
     return len(passed), len(skipped)
 
 
-def functions(bench, seconds):
-    bench.only_real()
-    passed, skipped = run_tests(bench, seconds, "weft-rt-cuda-plugin-test",
-                                "--gtest_filter=Cuda*.*-*.SaysThatThereIsNoDriver")
-    if skipped:
-        raise RuntimeError(f"{skipped} tests were skipped")
-    return f"{passed} tests"
+def functions(tests):
+    """Tests functions of the driver or of a library by tests of weft-rt-cuda-plugin-test, as --gtest_filter names them.
+    """
+    def measure(bench, seconds):
+        bench.only_real()
+        passed, skipped = run_tests(bench, seconds, "weft-rt-cuda-plugin-test", f"--gtest_filter={tests}")
+        if skipped:
+            raise RuntimeError(f"{skipped} tests were skipped")
+        return f"{passed} tests"
+    return measure
 
 
 def conformance(bench, seconds):
@@ -174,18 +177,19 @@ def small_kernels(bench, seconds):
     return errors_of(cases)
 
 
-def ceilings(bench, seconds):
-    report = bench.folder / "report.json"
-    folders = bench.kit.kernels(bench.options.kernels)
-    if not folders:
-        raise Skip("the pack has no kernels")
-    bench.run([bench.kit.tool("weft-rt-kernels"), folders[0], "--only", "none", "--ceilings", "--json", report],
-              seconds)
-    found = json.loads(report.read_text())["ceilings"]
-    bench.found.ceilings.update(found)
-    return (f"copies {found['copied_bytes_per_second'] * 1e-9:,.0f} GB/s, matmuls of bf16 "
-            f"{found['product_flops_per_second'] * 1e-12:,.1f} TFLOP/s, in FP8 "
-            f"{found['byte_product_flops_per_second'] * 1e-12:,.1f} ({found['libraries']})")
+def ceilings(kind):
+    """Measures the peak rates of "copies", which need no library, or of "matmuls"."""
+    def measure(bench, seconds):
+        report = bench.folder / "report.json"
+        bench.run([bench.kit.tool("weft-rt-kernels"), "--ceilings", kind, "--json", report], seconds)
+        found = json.loads(report.read_text())["ceilings"]
+        bench.found.ceilings.update(found)
+        bench.figures["ceilings"] = found
+        if kind == "copies":
+            return f"{found['copied_bytes_per_second'] * 1e-9:,.0f} GB/s ({found['libraries']})"
+        return (f"of bf16 {found['product_flops_per_second'] * 1e-12:,.1f} TFLOP/s, in FP8 "
+                f"{found['byte_product_flops_per_second'] * 1e-12:,.1f} ({found['libraries']})")
+    return measure
 
 
 def large_kernels(bench, seconds):
@@ -218,16 +222,17 @@ def speed_of(case, copied, device):
     return f"{name} {speed * 1e-9:,.0f} GB/s{share}" + wanted(*judged(case, copied, device))
 
 
-def sanitized(tool):
+def sanitized(tool, only=SANITIZED):
+    """Runs the small kernels with one of `only` in their names, all if it is empty, under a tool of compute-sanitizer.
+    """
     def measure(bench, seconds):
-        bench.only_real()
         program = shutil.which("compute-sanitizer", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
         if not program:
             raise Skip("there is no compute-sanitizer")
         end, tried = time.monotonic() + seconds, 0
         for folder in bench.kit.kernels(bench.options.kernels):
             command = [program, "--tool", tool, "--error-exitcode", 9, bench.kit.tool("weft-rt-kernels"), folder,
-                       "--size", "small", "--only", SANITIZED]
+                       "--size", "small", *(["--only", only] if only else [])]
             try:
                 tried += count_sanitized(bench.run(command, end - time.monotonic(), statuses=(0, 1, 9)))
             except Late:

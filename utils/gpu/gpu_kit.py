@@ -6,8 +6,9 @@
 #===------------------------------------------------------------------------===#
 """Programs and kernels that gpu-check runs, from a build or from a pack.
 
-A pack is a .tar.xz of a flat folder: programs, the compiler's report on each (NAME.txt), folders of kernels, the
-runtime's libraries, and the libraries that programs are linked with and a bare machine may lack.
+A pack is a .tar.xz of a folder: programs, the compiler's report on each (NAME.txt), folders of kernels, the runtime's
+libraries, the libraries that programs are linked with and a bare machine may lack, and in a folder of its own the C++
+library, which only machines use that have none or an older one.
 """
 
 import itertools
@@ -23,8 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Libraries that programs are linked with and that a machine with a C++ compiler may lack.
+# Libraries that programs are linked with and that a machine with a C++ compiler may lack, and the C++ library.
 LINKED = re.compile(r"^\s*(lib(?:dnnl|OpenCL|gomp)\.so\S*) => (\S+)", re.MULTILINE)
+CXX = re.compile(r"^\s*(lib(?:stdc\+\+|gcc_s)\.so\S*) => (\S+)", re.MULTILINE)
+# The loader's exit status and words if a program cannot start for lack of the C++ library, or of a new one.
+NO_START, NO_CXX = 127, re.compile(r"libstdc\+\+|libgcc_s|GLIBCXX|CXXABI|GCC_")
 # The training data: bytes that are no text, but can be learned.
 TEXT = bytes(i * i % 101 for i in range(1 << 21))
 # The machine that programs are compiled for, and machines of other devices for predictions.
@@ -88,16 +92,26 @@ class Kit:
         self.folder, self.build, self.python = folder, build, python
         # A lock per program, since concurrent rows may ask for the same one.
         self.making = {}
+        self.cxx = [str(folder / "cxx")] if self.needs_cxx() else []
 
     def environment(self):
         """For what is in the kit, and only for that: libraries beside it, then those of PyTorch's packages, then those
         of a toolkit and a driver where these mostly are."""
-        places = [str(self.folder)]
+        places = [str(self.folder), *self.cxx]
         for site in map(Path, dict.fromkeys(torch_sites(self.python))):
             places += sorted(map(str, [*site.glob("nvidia/*/lib"), *site.glob("nvidia/lib")]))
         if before := os.environ.get("LD_LIBRARY_PATH"):
             places.append(before)
         return {"LD_LIBRARY_PATH": ":".join([*places, "/usr/local/cuda/lib64", "/usr/local/nvidia/lib64"])}
+
+    def needs_cxx(self):
+        """Returns true if this machine has no C++ library with which the kit's programs start."""
+        tool = self.folder / "weft-rt-kernels"
+        if not tool.exists():
+            return False
+        done = subprocess.run([tool], env={**os.environ, "LD_LIBRARY_PATH": str(self.folder)}, capture_output=True,
+                              text=True, check=False)
+        return done.returncode == NO_START and bool(NO_CXX.search(done.stderr))
 
     def path(self, training, target, machine):
         return self.folder / (training.name(target) + ("" if machine == MACHINE else f"-{machine}"))
@@ -209,10 +223,10 @@ def torch_sites(python):
     return done.stdout.splitlines()
 
 
-def linked_libraries(program):
-    """Returns the files of libraries that a bare machine may lack."""
+def linked_libraries(program, names):
+    """Returns the names and files of the libraries of these `names` that a program is linked with."""
     done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    return LINKED.findall(done.stdout)
+    return names.findall(done.stdout)
 
 
 def pack(kit, trainings, timed, tools, path, only=None):
@@ -221,7 +235,10 @@ def pack(kit, trainings, timed, tools, path, only=None):
     for training, machine in itertools.product(timed, OTHERS.values()):
         kit.program(training, "cuda", machine).unlink()
     carried = [kit.program(training, target) for training, target in trainings]
-    copied = [*((tool, kit.tool(tool)) for tool in tools), *linked_libraries(kit.tool("weft-rt-kernels")),
+    linked = kit.tool("weft-rt-kernels")
+    (kit.folder / "cxx").mkdir()
+    copied = [*((tool, kit.tool(tool)) for tool in tools), *linked_libraries(linked, LINKED),
+              *((f"cxx/{name}", file) for name, file in linked_libraries(linked, CXX)),
               ("libweft-rt-cuda.so.1", kit.build / "lib/libweft-rt-cuda.so.1")]
     for name, file in copied:
         carried.append(kit.folder / name)

@@ -23,10 +23,10 @@ import time
 from dataclasses import replace
 
 import gpu_ranks
-from gpu_bench import THREADS, Bench, Row, Skip, furthest
+from gpu_bench import CUBLASLT, CUDNN, NCCL, THREADS, Bench, Row, Skip, furthest
 from gpu_device import calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions
 from gpu_kit import CORES, Late, Training, read_steps
-from gpu_speed import END, Speed, attention, beside_torch, losses, profile, repeated, resumed, speed, torch_speed
+from gpu_speed import END, Run, Speed, attention, beside_torch, losses, profile, repeated, resumed, speed, torch_speed
 
 # The seconds of all rows, and of the preparation before the first.
 SECONDS, START = 540, 10
@@ -81,6 +81,10 @@ SPLIT = tuple(Training(model, mesh=mesh) for model, mesh in (
     ("mixtral-tiny", "ep=2"), ("llama-tiny", "dp=2,zero=1"), ("llama-tiny", "dp=2,zero=2"),
     ("llama-tiny", "cp=2:gather"), ("llama-tiny", "dp=2,tp=2,sp=true")))
 SPLIT_STEPS, SPLIT_MOST = 10, 1e-4
+# The libraries that matmuls need, and those of several ranks' programs.
+MULTIPLIES, COMMUNICATES = (CUBLASLT,), (CUBLASLT, NCCL)
+# The tools of compute-sanitizer, and the steps of the long run of later calls.
+TOOLS, LONG = ("memcheck", "racecheck", "synccheck"), 100
 # Of these, with words for the command line, those that are tried on devices of their own, which are two.
 ON_TWO = (*((training, "") for training in SPLIT[:3]), (SPLIT[0], "--graphs"))
 
@@ -150,7 +154,7 @@ class Models:
 def speed_rows(models):
     """Returns the rows of speed: Weft's of both models first, since later rows need them."""
     for case, seconds in zip(models.large, (20, 12)):
-        yield Row(named(case.training), seconds, speed(case), needed=True)
+        yield Row(named(case.training), seconds, speed(case), needed=True, libraries=MULTIPLIES)
     for mode, both in (("eager", (20, 13)), ("compile", (44, 38))):
         for case, seconds in zip(models.large, both):
             yield Row(f"PyTorch {mode}: {named(case.training)}", seconds, torch_speed(case, mode), needed=True)
@@ -158,43 +162,80 @@ def speed_rows(models):
 
 def loss_rows(models, devices):
     for training, steps, most in SMALL:
-        yield Row(named(training), 6, losses(training, steps, most), processors=THREADS)
-    yield Row(f"checkpoints: {named(RESUMED)}", 6, resumed(RESUMED, 10), processors=THREADS)
-    yield Row(f"--deterministic: {named(REPEATED)}", 6, repeated(REPEATED, 10), processors=THREADS)
+        yield Row(named(training), 6, losses(training, steps, most), processors=THREADS, libraries=MULTIPLIES)
+    yield Row(f"checkpoints: {named(RESUMED)}", 6, resumed(RESUMED, 10), processors=THREADS, libraries=MULTIPLIES)
+    yield Row(f"--deterministic: {named(REPEATED)}", 6, repeated(REPEATED, 10), processors=THREADS,
+              libraries=MULTIPLIES)
     for training, steps in models.torch:
-        yield Row("beside PyTorch: " + named(training), 14, beside_torch(training, steps), processors=THREADS)
+        yield Row("beside PyTorch: " + named(training), 14, beside_torch(training, steps), processors=THREADS,
+                  libraries=MULTIPLIES)
     # Each takes half of the machine, and the longest come first.
     for training, steps, most in models.host:
-        yield Row(named(training), 38, losses(training, steps, most, is_large=True), processors=CORES)
+        yield Row(named(training), 38, losses(training, steps, most, is_large=True), processors=CORES,
+                  libraries=MULTIPLIES)
     if devices > 1:
         for (training, words), way in itertools.product(ON_TWO, (OWN, PROCESSES)):
             yield Row(" ".join([f"{way}: {training.model} {training.mesh}", *words.split()]), 12,
-                      split(training, way, words), processors=PROCESSORS // 2)
+                      split(training, way, words), processors=PROCESSORS // 2, libraries=COMMUNICATES)
     for training in SPLIT:
-        yield Row(f"{SHARE}: {training.model} {training.mesh}", 6, split(training, SHARE), processors=PROCESSORS // 2)
+        yield Row(f"{SHARE}: {training.model} {training.mesh}", 6, split(training, SHARE), processors=PROCESSORS // 2,
+                  libraries=COMMUNICATES)
+
+
+def base_rows():
+    """Returns the rows of the driver and of machine code, which need no library, then those of libraries."""
+    yield Row("versions", 15, versions, "told", needed=True)
+    for what, seconds, measure, libraries in (
+            ("functions of the driver", 6, functions("Cuda*.*-*.SaysThatThereIsNoDriver:*.Computes*"), ()),
+            ("kernels, small", 10, small_kernels, ()),
+            ("functions of cuBLASLt", 6, functions("CudaDevice.ComputesMatmuls"), MULTIPLIES),
+            ("functions of cuDNN", 26, functions("CudaDevice.ComputesAttention"), (CUDNN,))):
+        yield Row(what, seconds, measure, needed=True, processors=PROCESSORS // 2, libraries=libraries)
+    yield Row("ceilings of copies", 3, ceilings("copies"), needed=True)
+    yield Row("ceilings of matmuls", 5, ceilings("matmuls"), needed=True, libraries=MULTIPLIES)
 
 
 def rows(is_reduced=False, devices=1):
     """Returns all rows for this number of devices, most important first."""
     models = Models(is_reduced)
-    yield Row("versions", 15, versions, "told", needed=True)
-    yield Row("functions of CUDA", 30, functions, needed=True, processors=PROCESSORS // 2)
-    yield Row("kernels, small", 10, small_kernels, needed=True, processors=PROCESSORS // 2)
-    yield Row("ceilings", 6, ceilings, needed=True)
+    yield from base_rows()
     yield from speed_rows(models)
-    yield Row("weft calibrate", 12, calibrate, needed=True)
+    yield Row("weft calibrate", 12, calibrate, needed=True, libraries=MULTIPLIES)
     yield Row("kernels, large", 28, large_kernels, needed=True)
     yield from loss_rows(models, devices)
     for case, seconds in zip(models.large, (6, 4)):
-        yield Row(f"profile: {named(case.training)}", seconds, profile(case.training))
-    yield Row(named(models.fp8.training), 20, speed(models.fp8))
-    yield Row(f"profile: {named(models.fp8.training)}", 6, profile(models.fp8.training))
-    yield Row("attention within documents", 15, attention(*models.attention))
+        yield Row(f"profile: {named(case.training)}", seconds, profile(case.training), libraries=MULTIPLIES)
+    yield Row(named(models.fp8.training), 20, speed(models.fp8), libraries=MULTIPLIES)
+    yield Row(f"profile: {named(models.fp8.training)}", 6, profile(models.fp8.training), libraries=MULTIPLIES)
+    yield Row("attention within documents", 15, attention(*models.attention), libraries=(CUBLASLT, CUDNN))
     for number in (signal.SIGKILL, signal.SIGSTOP):
-        yield Row(f"drill: rank 1 gets {number.name}", 15 if number == signal.SIGSTOP else 10, drill(number))
-    yield Row("conformance", 10, conformance, processors=THREADS)
-    for tool in ("memcheck", "racecheck", "synccheck"):
+        yield Row(f"drill: rank 1 gets {number.name}", 15 if number == signal.SIGSTOP else 10, drill(number),
+                  libraries=COMMUNICATES)
+    yield Row("conformance", 10, conformance, processors=THREADS, libraries=(NCCL,))
+    for tool in TOOLS:
         yield Row(f"compute-sanitizer {tool}", 15, sanitized(tool), processors=THREADS)
+
+
+def later_rows(is_reduced=False):
+    """Returns the rows that only later calls have, which the first has no seconds for."""
+    case = Models(is_reduced).large[0]
+    # A device that gets hot lowers its clock.
+    yield Row(f"{named(case.training)}, {LONG} steps", 70, speed(replace(case, timed=LONG)), libraries=MULTIPLIES)
+    for tool in TOOLS:
+        yield Row(f"compute-sanitizer {tool}, all kernels", 60, sanitized(tool, ""), processors=THREADS)
+
+
+def rows_after(results, is_reduced=False, devices=1):
+    """Returns the rows of a later call: those that did not pass in `results`, the rows of earlier calls. First come
+    those that were not run, then those that were cut off, with twice the seconds, then the rows that only later calls
+    have, and last those that failed or were skipped."""
+    states = {row["what"]: row["state"] for row in results}
+    places = {"not run": 0, "cut off": 1, "FAIL": 3, "skipped": 3}
+    left = [(places.get(states.get(row.what), first), row) for first, some in
+            ((0, rows(is_reduced, devices)), (2, later_rows(is_reduced))) for row in some
+            if states.get(row.what) not in ("pass", "told")]
+    return [replace(row, seconds=2 * row.seconds) if states.get(row.what) == "cut off" else row
+            for _, row in sorted(left, key=lambda both: both[0])]
 
 
 def groups(some):
@@ -268,8 +309,8 @@ def allowed(row, later, left):
 
 def measured(row, bench, later, left):
     """Runs a row; returns its state, its result and its figures."""
-    # A simulator is slow.
-    seconds = allowed(row, later, left) if bench.is_real else left
+    # A simulator is slow, so only --slower limits its rows.
+    seconds = allowed(row, later, left) if bench.is_real or bench.options.slower else left
     if seconds <= 0:
         return "not run", f"{int(max(left, 0))} s left, needs {row.seconds:.0f}", {}
     own = bench.for_row()
@@ -282,6 +323,7 @@ def measured(row, bench, later, left):
 def tried(row, bench, seconds):
     start = time.monotonic()
     try:
+        bench.need(row.libraries)
         return row.success, row.measure(bench, seconds)
     except Skip as reason:
         return "skipped", str(reason)
@@ -294,17 +336,36 @@ def tried(row, bench, seconds):
         return "FAIL", f"{type(error).__name__}: {error}"
 
 
-def run(kit, options, folder, end):
-    """Runs the rows that the options name, until `end`; prints each, and yields all so far after each."""
-    later = [row for row in rows(options.reduced, options.devices) if re.search(options.only, row.what)]
+def keep(bench, results, models):
+    """Keeps figures of earlier calls that later rows are compared with."""
+    figures = {row["what"]: row["figures"] for row in results if row["state"] == "pass" and "figures" in row}
+    for case in models.large:
+        if run := figures.get(named(case.training), {}).get("run"):
+            bench.found.speeds[case] = Run(**run)
+    for row in figures.values():
+        bench.found.ceilings.update(row.get("ceilings", {}))
+
+
+def chosen(options, earlier):
+    """Returns the rows that the options name, with their seconds on this machine."""
+    some = rows_after(earlier, options.reduced, options.devices) if earlier else rows(options.reduced, options.devices)
+    return [replace(row, seconds=row.seconds * (options.slower or 1)) for row in some
+            if re.search(options.only, row.what)]
+
+
+def run(kit, options, folder, end, earlier=()):
+    """Runs the rows that the options name and that did not pass in `earlier` rows, until `end`; prints each, and yields
+    all so far after each."""
+    later = chosen(options, earlier)
     there = min(PROCESSORS, len(os.sched_getaffinity(0)))
-    done, bench = [], Bench(kit, options, folder)
+    done, bench = {}, Bench(kit, options, folder)
+    keep(bench, earlier, Models(options.reduced))
 
     def one(row, others):
         start = time.monotonic()
         state, result, figures = measured(row, bench, others, end - start)
         return {"what": row.what, "state": state, "result": result, "seconds": round(time.monotonic() - start, 1),
-                **({"figures": figures} if figures else {})}
+                "planned": row.seconds, **({"figures": figures} if figures else {})}
 
     try:
         for processors, some in groups(later):
@@ -312,9 +373,12 @@ def run(kit, options, folder, end):
             count, later = workers(processors, there), later[len(some):]
             others = [later if count > 1 else some[number + 1:] + later for number in range(len(some))]
             with concurrent.futures.ThreadPoolExecutor(count) as pool:
-                for row in pool.map(one, some, others):
-                    done.append(row)
+                places = {pool.submit(one, *both): len(done) + number
+                          for number, both in enumerate(zip(some, others, strict=True))}
+                # As each ends, since the device may be taken away while the first still runs.
+                for ended in concurrent.futures.as_completed(places):
+                    row = done[places[ended]] = ended.result()
                     print(row["state"], row["what"] + ":", *row["result"].split(), flush=True)
-                    yield done
+                    yield [done[place] for place in sorted(done)]
     finally:
         bench.close()

@@ -44,7 +44,7 @@ class Speed:
 
 @dataclass
 class Run:
-    """A run of Weft's program."""
+    """A run of Weft's program: the losses of its first steps, tokens per second, and GiB of the arena."""
     steps: list
     per_second: float
     arena: float
@@ -154,8 +154,9 @@ def speed(case):
         milliseconds, arena, _, machine = bench.kit.predicted(case.training, bench.options.device)
         steps, taken = mean()
         per_second = case.tokens / taken * 1e3
-        bench.figures["step_ms"] = taken
-        bench.found.speeds[case] = Run(steps, per_second, arena)
+        bench.found.speeds[case] = Run([{"loss": step["loss"]} for step in steps[:COMPARED]], per_second,
+                                             arena)
+        bench.figures |= {"step_ms": taken, "run": vars(bench.found.speeds[case])}
         # Null if a machine's file has no peak.
         share = (steps[-1].get("peak_share") or 0) * steps[-1]["ms"] / taken
         bench.said.append(f"{per_second:,.0f} tokens/s"
@@ -234,9 +235,9 @@ def torch_speed(case, mode):
         if precision(case.training) == "BF16":
             bench.said.append("autocast keeps a residual of float32 where ours is bf16, "
                               "its attention is flash or cuDNN's")
-        bench.figures |= {"losses": [step["loss"] for step in ours.steps[:COMPARED]],
+        bench.figures |= {"losses": [step["loss"] for step in ours.steps],
                           "PyTorch's": theirs["losses"][:COMPARED]}
-        return compared(case.training, ours.steps[:COMPARED], {**theirs, "losses": theirs["losses"][:COMPARED]})
+        return compared(case.training, ours.steps, {**theirs, "losses": theirs["losses"][:COMPARED]})
     return measure
 
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "backends/cuda/AttentionGraph.h"
+#include "backends/cuda/LibraryNames.h"
 #include "support/CheckedMath.h"
 #include "support/Text.h"
 
@@ -336,10 +337,11 @@ Status cuda::findCudnn() {
   if (fe::cudnn_dlhandle) {
     return {};
   }
-  void *found = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
-  if (!found) {
-    return makeError("cannot load libcudnn.so.9, CUDA's library of attention: ", dlerror());
+  Result<LoadedLibrary> library = openLibrary(kAttention);
+  if (!library) {
+    return library.error();
   }
+  void *found = library->handle;
   auto version = reinterpret_cast<decltype(&cudnnGetVersion)>(dlsym(found, "cudnnGetVersion"));
   if (!version) {
     return makeError("cannot use libcudnn.so.9, CUDA's library of attention: ", dlerror());

@@ -7,8 +7,8 @@
 
 #include "backends/cuda/Calls.h"
 
-#include <dlfcn.h>
-#include <initializer_list>
+#include "backends/cuda/LibraryNames.h"
+
 #include <mutex>
 
 using namespace weft::rt;
@@ -60,21 +60,16 @@ Status fill(CommunicationCalls &calls, void *library) {
   return {};
 }
 
-/// Loads the first of `files` that can be loaded, and keeps it.
-template <typename Calls>
-Status load(std::initializer_list<const char *> files, const char *what, Calls &calls) {
-  void *library = nullptr;
-  std::string reasons;
-  for (const char *file : files) {
-    library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (library) {
-      Status status = fill(calls, library);
-      return status ? status
-                    : makeError("cannot use ", file, ", ", what, ": ", status.error().message);
-    }
-    reasons += concat(reasons.empty() ? "" : "; ", dlerror());
+/// Loads the library, keeps it, and finds its functions.
+template <typename Calls> Status load(const LibraryName &name, Calls &calls) {
+  Result<LoadedLibrary> library = openLibrary(name);
+  if (!library) {
+    return library.error();
   }
-  return makeError("cannot load ", *files.begin(), ", ", what, ": ", reasons);
+  Status status = fill(calls, library->handle);
+  return status ? status
+                : makeError("cannot use ", library->file, ", ", name.what, ": ",
+                            status.error().message);
 }
 
 /// A library that is loaded once; after a failure the next call tries again.
@@ -83,9 +78,9 @@ template <typename Calls> struct Loaded {
   Calls calls;
   bool isThere = false;
 
-  Status find(std::initializer_list<const char *> files, const char *what) {
+  Status find(const LibraryName &name) {
     std::lock_guard lock(mutex);
-    Status status = isThere ? Status() : load(files, what, calls);
+    Status status = isThere ? Status() : load(name, calls);
     isThere = bool(status);
     return status;
   }
@@ -97,16 +92,9 @@ Loaded<CommunicationCalls> loadedCommunication;
 
 } // namespace
 
-Status cuda::findDriver() { return loadedDriver.find({"libcuda.so.1"}, "the CUDA driver"); }
-
-Status cuda::findMatmuls() {
-  return loadedMatmuls.find({"libcublasLt.so.13", "libcublasLt.so.12"},
-                            "CUDA's library of matmuls");
-}
-
-Status cuda::findCommunication() {
-  return loadedCommunication.find({"libnccl.so.2"}, "CUDA's library of collectives");
-}
+Status cuda::findDriver() { return loadedDriver.find(kDriver); }
+Status cuda::findMatmuls() { return loadedMatmuls.find(kMatmuls); }
+Status cuda::findCommunication() { return loadedCommunication.find(kCommunication); }
 
 const DriverCalls &cuda::driver() { return loadedDriver.calls; }
 const MatmulCalls &cuda::matmuls() { return loadedMatmuls.calls; }
