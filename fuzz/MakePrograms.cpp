@@ -26,14 +26,14 @@ Program makeWhole() {
   program.matmuls = {{ElementType::F32, true, false, 2, 3, 4, 2, 3, 3, 5, 8, 12, 6}};
   program.buffers.push_back({1024, 0, BufferClass::Activation, false, ElementType::F32});
   auto last = uint32_t(program.buffers.size() - 1);
-  program.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last, Access::Write}}, {}});
+  program.stepBody().push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last, Access::Write}}, {}});
   program.collectives.push_back(
       {CollectiveKind::Permute, ReductionKind::Sum, ElementType::F64, {0}, {4, 2}, 0, 0, {1, 0}});
-  program.step.push_back({Opcode::Collective,
-                          uint32_t(program.collectives.size() - 1),
-                          0,
-                          {{6}, {0, Access::Write}},
-                          {}});
+  program.stepBody().push_back({Opcode::Collective,
+                                uint32_t(program.collectives.size() - 1),
+                                0,
+                                {{6}, {0, Access::Write}},
+                                {}});
   return program;
 }
 

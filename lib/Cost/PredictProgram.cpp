@@ -8,6 +8,7 @@
 #include "weft/Cost/PredictProgram.h"
 
 #include "program/ProgramCheck.h"
+#include "weft-rt/Expansion.h"
 #include "weft/Cost/Predictor.h"
 #include "weft/Schedule/Timeline.h"
 
@@ -112,8 +113,8 @@ private:
 
 void predictProgram(rt::Program &program, const desc::MachineSpec &machine) {
   ProgramPredictor predictor(program, machine);
-  for (auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (rt::Instruction &instruction : *section) {
+  for (rt::Body &body : program.bodies) {
+    for (rt::Instruction &instruction : body.instructions) {
       instruction.cost.seconds = predictor.predict(instruction);
     }
   }
@@ -130,22 +131,26 @@ void predictDevice(rt::Program &program, const desc::CudaSpec &cuda) {
       {rt::DevicePart::Inputs, program.stagedBytes()},
       {rt::DevicePart::Code, {}},
       {rt::DevicePart::Stacks, {}}};
-  for (auto *section : {&program.init, &program.step, &program.evaluate}) {
-    std::vector<bool> later = rt::areSeenLater(program, *section);
-    for (size_t i = 0; i < section->size(); ++i) {
-      rt::Instruction &instruction = (*section)[i];
+  std::vector<std::vector<bool>> later = rt::areSeenLater(program);
+  for (size_t body = 0; body < program.bodies.size(); ++body) {
+    std::vector<rt::Instruction> &instructions = program.bodies[body].instructions;
+    for (size_t i = 0; i < instructions.size(); ++i) {
+      rt::Instruction &instruction = instructions[i];
       if (instruction.opcode == rt::Opcode::Observe &&
-          (later[i] || !rt::decidesRun(program.observations[instruction.target]))) {
+          (later[body][i] || !rt::decidesRun(program.observations[instruction.target]))) {
         instruction.cost.seconds = 0;
       }
     }
   }
 }
 
-double stepSeconds(const rt::Program &program) { return schedule::predictSeconds(program.step); }
+double stepSeconds(const rt::Program &program) {
+  return schedule::predictSeconds(program, program.step);
+}
 
 double serialSeconds(const rt::Program &program) {
-  return std::accumulate(program.step.begin(), program.step.end(), 0.0,
+  rt::Expansion step(program, program.step);
+  return std::accumulate(step.begin(), step.end(), 0.0,
                          [](double sum, const rt::Instruction &instruction) {
                            return sum + instruction.cost.seconds;
                          });

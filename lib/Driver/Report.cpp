@@ -9,6 +9,7 @@
 
 #include "report/MemoryReport.h"
 #include "support/Text.h"
+#include "weft-rt/Expansion.h"
 #include "weft/Cost/PredictProgram.h"
 #include "weft/Mesh/MeshParts.h"
 #include "weft/Schedule/Lifetimes.h"
@@ -42,7 +43,7 @@ void printRanks(llvm::raw_ostream &os, const rt::Program &program) {
 /// Prints the memory of the buffers into which tokens are dispatched, if there are any.
 void printSlots(llvm::raw_ostream &os, const rt::Program &program) {
   uint64_t bytes = 0;
-  for (const rt::Instruction &instruction : program.step) {
+  for (const rt::Instruction &instruction : rt::Expansion(program, program.step)) {
     if (instruction.opcode == rt::Opcode::Kernel &&
         program.kernels[instruction.target].kind == "dispatch") {
       bytes = std::max(bytes, program.buffers[instruction.operands.back().buffer].bytes);
@@ -86,12 +87,13 @@ void weft::printReport(llvm::raw_ostream &os, const CompileReport &report, llvm:
   auto isCollective = [](const rt::Instruction &instruction) {
     return instruction.opcode == rt::Opcode::Collective;
   };
-  os << program.kernels.size() << " kernels, " << program.step.size() << " instructions a step, "
-     << llvm::count_if(program.step, isCollective) << " of them collectives";
+  rt::Expansion step(program, program.step);
+  os << program.kernels.size() << " kernels, " << step.size() << " instructions a step, "
+     << llvm::count_if(step, isCollective) << " of them collectives";
   auto isBeside = [](const rt::Instruction &instruction) {
     return instruction.stream != rt::Stream::Compute;
   };
-  auto beside = llvm::count_if(program.step, isBeside);
+  auto beside = llvm::count_if(step, isBeside);
   os << (beside > 0 ? ", " + std::to_string(beside) + " beside computation\n" : "\n");
   os << llvm::format("predicted: %.3f ms a step", 1e3 * cost::stepSeconds(program));
   if (beside > 0) {

@@ -10,6 +10,7 @@
 #include "LocalProgram.h"
 #include "ProveFunctions.h"
 
+#include "weft-rt/Expansion.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
@@ -28,10 +29,15 @@ public:
   LogicalResult run();
 
 private:
-  using Instructions = std::vector<rt::Instruction>;
+  /// Which instruction made an array, and of what.
+  struct Origin {
+    const rt::Instruction *instruction;
+    const rt::Action *action;
+    SmallVector<ArrayId, 4> operands;
+  };
   struct Section {
     StringRef name;
-    const Instructions &instructions;
+    const std::vector<rt::Action> &actions;
   };
 
   LogicalResult compare(const Section &section, const SectionResult &expectedResult);
@@ -43,7 +49,7 @@ private:
   void write(const rt::Instruction &instruction, uint32_t buffer, ArrayId array);
   /// The first instruction, on the way to `array`, that computes something that is not expected of
   /// what is.
-  const rt::Instruction *firstOther(ArrayId array) const;
+  const Origin *firstOther(ArrayId array) const;
   LogicalResult report(const Twine &value, ArrayId got);
   LogicalResult reportAt(const rt::Instruction &instruction, const Twine &reason);
 
@@ -55,28 +61,25 @@ private:
   LocalModule expected, kernels;
   std::vector<ArrayId> held;
   SectionResult got;
-  /// Which instruction made an array, and of what.
-  struct Origin {
-    const rt::Instruction *instruction;
-    SmallVector<ArrayId, 4> operands;
-  };
+  /// What runs the instructions.
+  const rt::Action *action = nullptr;
   llvm::DenseMap<ArrayId, Origin> origins;
   SmallVector<ArrayId, 4> reading;
 };
 
 LogicalResult TableComparison::reportAt(const rt::Instruction &instruction, const Twine &reason) {
   return emitError(local.getLoc(), "prove-meaning: ")
-         << program.labels[instruction.label] << " " << reason;
+         << rt::labelOf(program, instruction, *action) << " " << reason;
 }
 
-const rt::Instruction *TableComparison::firstOther(ArrayId array) const {
-  const rt::Instruction *found = nullptr;
+const TableComparison::Origin *TableComparison::firstOther(ArrayId array) const {
+  const Origin *found = nullptr;
   for (bool isDone = false; !isDone;) {
     auto origin = origins.find(array);
     if (origin == origins.end()) {
       break;
     }
-    found = origin->second.instruction;
+    found = &origin->second;
     isDone = true;
     for (ArrayId operand : origin->second.operands) {
       if (!ops.isExpected(operand) && operand < array) {
@@ -90,19 +93,19 @@ const rt::Instruction *TableComparison::firstOther(ArrayId array) const {
 }
 
 LogicalResult TableComparison::report(const Twine &value, ArrayId wrong) {
-  const rt::Instruction *instruction = firstOther(wrong);
+  const Origin *origin = firstOther(wrong);
   InFlightDiagnostic error = emitError(local.getLoc(), "prove-meaning: ") << value;
   error << " is not what the module after Partition says";
-  if (instruction) {
+  if (origin) {
     error << "; the first instruction that computes something else is "
-          << program.labels[instruction->label];
+          << rt::labelOf(program, *origin->instruction, *origin->action);
   }
   return error;
 }
 
 void TableComparison::write(const rt::Instruction &instruction, uint32_t buffer, ArrayId array) {
   held[buffer] = array;
-  origins.try_emplace(array, Origin{&instruction, reading});
+  origins.try_emplace(array, Origin{&instruction, action, reading});
 }
 
 /// Numbers come first, then tensors; results that are tied lie where their operand lay.
@@ -113,12 +116,13 @@ LogicalResult TableComparison::executeKernel(const rt::Instruction &instruction)
     return reportAt(instruction, "runs a kernel that the module does not have: " + name);
   }
   auto tied = kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName).asArrayRef();
+  std::vector<int64_t> numbers = rt::immediatesOf(instruction, *action);
   LocalValues arguments;
   SmallVector<uint32_t> buffers;
   size_t nextNumber = 0, nextOperand = 0;
   for (Type type : kernel.getArgumentTypes()) {
     if (type.isIndex()) {
-      arguments.push_back(LocalValue::of(instruction.immediates[nextNumber++]));
+      arguments.push_back(LocalValue::of(numbers[nextNumber++]));
       buffers.push_back(0);
     } else {
       buffers.push_back(instruction.operands[nextOperand++].buffer);
@@ -202,8 +206,10 @@ LogicalResult TableComparison::compare(const Section &section,
       held[tensor.buffer] = ops.variable(tensor.name, count).array;
     }
   }
-  for (const rt::Instruction &instruction : section.instructions) {
-    if (failed(execute(instruction))) {
+  rt::Expansion instructions(program, section.actions);
+  for (auto it = instructions.begin(); it != instructions.end(); ++it) {
+    action = &it.by();
+    if (failed(execute(*it))) {
       return failure();
     }
   }

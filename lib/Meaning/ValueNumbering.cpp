@@ -7,6 +7,7 @@
 
 #include "ValueNumbering.h"
 
+#include "weft-rt/Expansion.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 
 using namespace mlir;
@@ -301,7 +302,7 @@ public:
         matmuls(program.matmuls.size()), collectives(program.collectives.size()) {}
 
   /// None if an instruction is not as its target has to be.
-  std::optional<Outcome> run(const std::vector<rt::Instruction> &instructions);
+  std::optional<Outcome> run(const std::vector<rt::Action> &actions);
 
 private:
   struct Kernel {
@@ -326,6 +327,8 @@ private:
   std::vector<std::optional<Kernel>> kernels;
   std::vector<std::optional<Function>> matmuls, collectives;
   Numbers held;
+  /// What runs the instructions.
+  const rt::Action *action = nullptr;
   SmallVector<Print> operands, results;
   Outcome outcome;
 };
@@ -353,7 +356,7 @@ bool TableNumbering::executeKernel(const rt::Instruction &instruction) {
   if (!kernel || instruction.immediates.size() != kernel->numbers) {
     return false;
   }
-  for (int64_t number : instruction.immediates) {
+  for (int64_t number : rt::immediatesOf(instruction, *action)) {
     operands.push_back(Print::of(number));
   }
   for (size_t place = 0; place < kernel->tensors; ++place) {
@@ -425,7 +428,7 @@ bool TableNumbering::execute(const rt::Instruction &instruction) {
   llvm_unreachable("unknown opcode");
 }
 
-std::optional<Outcome> TableNumbering::run(const std::vector<rt::Instruction> &instructions) {
+std::optional<Outcome> TableNumbering::run(const std::vector<rt::Action> &actions) {
   outcome = {};
   held.assign(program.buffers.size(), Print());
   const std::vector<rt::NamedTensor> *lists[] = {&program.parameters, &program.optimizerState,
@@ -435,8 +438,10 @@ std::optional<Outcome> TableNumbering::run(const std::vector<rt::Instruction> &i
       held[tensor.buffer] = numberOfVariable(tensor.name);
     }
   }
-  for (const rt::Instruction &instruction : instructions) {
-    if (!execute(instruction)) {
+  rt::Expansion instructions(program, actions);
+  for (auto it = instructions.begin(); it != instructions.end(); ++it) {
+    action = &it.by();
+    if (!execute(*it)) {
       return std::nullopt;
     }
   }
@@ -454,10 +459,10 @@ bool isTableOf(ModuleOp scheduled, const rt::Program &program, Arrays &arrays, L
   Functions functions(arrays, ops);
   ModuleNumbering module(scheduled, functions);
   TableNumbering table(scheduled, program, functions);
-  const std::pair<StringRef, const std::vector<rt::Instruction> *> sections[] = {
+  const std::pair<StringRef, const std::vector<rt::Action> *> sections[] = {
       {"init", &program.init}, {"step", &program.step}, {"evaluate", &program.evaluate}};
-  for (auto [name, instructions] : sections) {
-    std::optional<Outcome> wanted = module.run(name), got = table.run(*instructions);
+  for (auto [name, actions] : sections) {
+    std::optional<Outcome> wanted = module.run(name), got = table.run(*actions);
     if (!wanted || !got) {
       return false;
     }

@@ -1,4 +1,4 @@
-//===- Dependences.cpp - dependences between instructions of a section ----===//
+//===- Dependences.cpp - dependences between instructions of a body -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,19 +18,19 @@ constexpr uint32_t kNobody = ~uint32_t(0);
 
 class Finder {
 public:
-  Finder(const rt::Program &program, const std::vector<rt::Instruction> &section)
-      : program(program), section(section), writer(program.buffers.size(), kNobody),
+  Finder(const rt::Program &program, const std::vector<rt::Instruction> &body)
+      : program(program), body(body), writer(program.buffers.size(), kNobody),
         readers(program.buffers.size()) {
-    found.before.resize(section.size());
-    found.after.resize(section.size());
+    found.before.resize(body.size());
+    found.after.resize(body.size());
   }
 
   Dependences run() {
-    for (uint32_t i = 0; i < section.size(); ++i) {
-      for (const rt::Operand &operand : section[i].operands) {
+    for (uint32_t i = 0; i < body.size(); ++i) {
+      for (const rt::Operand &operand : body[i].operands) {
         visit(i, operand);
       }
-      if (section[i].opcode == rt::Opcode::Observe) {
+      if (body[i].opcode == rt::Opcode::Observe) {
         add(observed, i);
         for (uint32_t lasting : lastingWrites) {
           add(lasting, i);
@@ -65,7 +65,7 @@ private:
 
   void noteWrites(uint32_t number) {
     bool lasts = false;
-    for (const rt::Operand &operand : section[number].operands) {
+    for (const rt::Operand &operand : body[number].operands) {
       if (operand.access != rt::Access::Read) {
         writer[operand.buffer] = number;
         readers[operand.buffer].clear();
@@ -79,7 +79,7 @@ private:
   }
 
   const rt::Program &program;
-  const std::vector<rt::Instruction> &section;
+  const std::vector<rt::Instruction> &body;
   Dependences found;
   std::vector<uint32_t> writer;
   /// For each buffer, its readers since the last write.
@@ -92,6 +92,6 @@ private:
 } // namespace
 
 Dependences weft::schedule::findDependences(const rt::Program &program,
-                                            const std::vector<rt::Instruction> &section) {
-  return Finder(program, section).run();
+                                            const std::vector<rt::Instruction> &body) {
+  return Finder(program, body).run();
 }

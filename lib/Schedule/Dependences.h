@@ -1,4 +1,4 @@
-//===- Dependences.h - dependences between instructions of a section ------===//
+//===- Dependences.h - dependences between instructions of a body ---------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,7 +14,7 @@
 
 namespace weft::schedule {
 
-/// For each instruction of a section, by number, the instructions that must run before and after
+/// For each instruction of a body, by number, the instructions that must run before and after
 /// it. Every order that respects these pairs computes the same.
 struct Dependences {
   std::vector<std::vector<uint32_t>> before, after;
@@ -22,8 +22,7 @@ struct Dependences {
 
 /// Finds dependences by buffers, not by shared bytes. Observations keep their order, and a
 /// persistent buffer is written on the same side of each observation, which may end the step.
-Dependences findDependences(const rt::Program &program,
-                            const std::vector<rt::Instruction> &section);
+Dependences findDependences(const rt::Program &program, const std::vector<rt::Instruction> &body);
 
 } // namespace weft::schedule
 

@@ -7,6 +7,8 @@
 
 #include "weft/Schedule/Lifetimes.h"
 
+#include "program/BufferLives.h"
+
 #include <algorithm>
 
 using namespace weft;
@@ -15,34 +17,11 @@ using namespace weft::schedule;
 ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
   ArenaProblem problem;
   problem.alignment = rt::kAlignment;
-  problem.buffers.resize(program.buffers.size());
-  int64_t end =
-      static_cast<int64_t>(program.init.size() + program.step.size() + program.evaluate.size());
+  rt::BufferLives found = rt::findBufferLives(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
-    problem.buffers[i].bytes = program.buffers[i].bytes;
+    problem.buffers.push_back(
+        {program.buffers[i].bytes, found.lives[i].first, found.lives[i].last});
     problem.alignment = std::max(problem.alignment, program.buffers[i].alignment());
-    if (program.buffers[i].persistent) {
-      problem.buffers[i].first = 0;
-      problem.buffers[i].last = std::max<int64_t>(end - 1, 0);
-    }
-  }
-  int64_t time = 0;
-  for (const std::vector<rt::Instruction> *section :
-       {&program.init, &program.step, &program.evaluate}) {
-    for (const rt::Instruction &instruction : *section) {
-      for (const rt::Operand &operand : instruction.operands) {
-        if (operand.buffer >= program.buffers.size() ||
-            program.buffers[operand.buffer].persistent) {
-          continue;
-        }
-        ArenaBuffer &buffer = problem.buffers[operand.buffer];
-        if (buffer.first > buffer.last) {
-          buffer.first = time;
-        }
-        buffer.last = time;
-      }
-      ++time;
-    }
   }
   return problem;
 }

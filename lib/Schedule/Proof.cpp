@@ -15,21 +15,41 @@
 using namespace weft;
 using namespace weft::schedule;
 
-const std::vector<rt::Instruction> &weft::schedule::instructionsOf(const rt::Program &program,
-                                                                   Section section) {
+static const std::vector<rt::Action> &actionsOf(const rt::Program &program, Section section) {
   return section == Section::Init   ? program.init
          : section == Section::Step ? program.step
                                     : program.evaluate;
 }
 
+rt::Expansion weft::schedule::expansionOf(const rt::Program &program, Section section) {
+  return {program, actionsOf(program, section)};
+}
+
+std::vector<BodyUse> weft::schedule::findBodyUses(const rt::Program &program) {
+  std::vector<BodyUse> uses;
+  std::vector<bool> isSeen(program.bodies.size(), false);
+  for (Section section : kSections) {
+    rt::Expansion expansion = expansionOf(program, section);
+    for (size_t action = 0; action < expansion.actionCount(); ++action) {
+      uint32_t body = expansion.action(action).body;
+      if (!isSeen[body]) {
+        uses.push_back({section, body, expansion.beginOf(action)});
+      }
+      isSeen[body] = true;
+    }
+  }
+  return uses;
+}
+
 std::string weft::schedule::describeInstruction(const rt::Program &program, Section section,
                                                 size_t number) {
-  uint32_t label = instructionsOf(program, section)[number].label;
+  rt::Expansion expansion = expansionOf(program, section);
+  bool isLabelled = expansion[number].label < program.labels.size();
   static constexpr const char *kNames[] = {"init", "step", "evaluate"};
   std::string text = kNames[static_cast<size_t>(section)];
   text += " instruction " + std::to_string(number);
-  if (label < program.labels.size()) {
-    text += " '" + program.labels[label] + "'";
+  if (isLabelled) {
+    text += " '" + expansion.label(number) + "'";
   }
   return text;
 }
@@ -98,9 +118,7 @@ void checkProgram(const rt::Program &program, Diagnostics &diagnostics) {
   checkShapes(program, diagnostics);
   checkDataFlow(program, diagnostics);
   checkPlaces(program, diagnostics);
-  for (Section section : kSections) {
-    checkStreams(program, section, diagnostics);
-  }
+  checkStreams(program, diagnostics);
 }
 
 std::string certify(std::span<const RankClass> classes) {

@@ -110,7 +110,7 @@ private:
 
   const rt::Collective &collectiveOf(uint32_t list, const Issue &issue) const {
     const rt::Program &program = programOf(list);
-    return program.collectives[instructionsOf(program, section)[issue.instruction].target];
+    return program.collectives[expansionOf(program, section)[issue.instruction].target];
   }
 
   std::string describe(int64_t rank, uint32_t list, const Issue &issue) const {
@@ -155,12 +155,13 @@ void CollectiveCheck::buildLists() {
     }
     const rt::Program &program = programOf(c);
     ClassList &list = lists.emplace_back();
-    const std::vector<rt::Instruction> &instructions = instructionsOf(program, section);
-    for (uint32_t i = 0; i < instructions.size(); ++i) {
-      if (instructions[i].opcode != rt::Opcode::Collective) {
+    uint32_t next = 0;
+    for (const rt::Instruction &instruction : expansionOf(program, section)) {
+      uint32_t i = next++;
+      if (instruction.opcode != rt::Opcode::Collective) {
         continue;
       }
-      AxisSet axes = program.collectives[instructions[i].target].axes;
+      AxisSet axes = program.collectives[instruction.target].axes;
       std::erase_if(axes, [&](uint32_t axis) { return program.mesh[axis].size == 1; });
       std::sort(axes.begin(), axes.end());
       auto [it, isNew] = numbers.try_emplace(axes, static_cast<uint32_t>(axisSets.size()));

@@ -54,13 +54,14 @@ private:
   }
 
   void checkSection(Section section) {
-    const std::vector<rt::Instruction> &instructions = instructionsOf(program, section);
-    for (size_t i = 0; i < instructions.size(); ++i) {
+    size_t number = 0;
+    for (const rt::Instruction &instruction : expansionOf(program, section)) {
       problem.clear();
-      check(section, instructions[i]);
+      check(section, instruction);
       if (!problem.empty()) {
-        diagnostics.add(describeInstruction(program, section, i) + " " + problem);
+        diagnostics.add(describeInstruction(program, section, number) + " " + problem);
       }
+      ++number;
     }
   }
 
@@ -106,13 +107,20 @@ private:
     if (x.offset >= y.offset + y.bytes || y.offset >= x.offset + x.bytes) {
       return;
     }
-    bool inPlace = instruction.opcode == rt::Opcode::Collective &&
-                   program.collectives[instruction.target].kind == rt::CollectiveKind::AllReduce &&
-                   a.buffer == b.buffer;
-    if (!inPlace) {
+    if (a.buffer != b.buffer || !worksInPlace(instruction, i, j)) {
       problem = "has operands " + std::to_string(i) + " and " + std::to_string(j) +
                 " that share bytes, and writes one of them";
     }
+  }
+
+  /// Returns true if the instruction may have one buffer as its operands `i` and `j`: an all-reduce
+  /// as operand and result, a matmul as addend and C.
+  bool worksInPlace(const rt::Instruction &instruction, size_t i, size_t j) const {
+    if (instruction.opcode == rt::Opcode::Collective) {
+      return program.collectives[instruction.target].kind == rt::CollectiveKind::AllReduce;
+    }
+    return instruction.opcode == rt::Opcode::Matmul && i == 2 && j == 3 &&
+           program.matmuls[instruction.target].epilogue.hasAddend;
   }
 
   const rt::Program &program;

@@ -8,6 +8,7 @@
 #ifndef WEFT_LIB_SCHEDULE_PROOFPARTS_H
 #define WEFT_LIB_SCHEDULE_PROOFPARTS_H
 
+#include "weft-rt/Expansion.h"
 #include "weft/Schedule/Proof.h"
 
 namespace weft::schedule {
@@ -36,7 +37,17 @@ private:
 enum class Section { Init, Step, Evaluate };
 inline constexpr Section kSections[] = {Section::Init, Section::Step, Section::Evaluate};
 
-const std::vector<rt::Instruction> &instructionsOf(const rt::Program &program, Section section);
+/// The program must outlive the result.
+rt::Expansion expansionOf(const rt::Program &program, Section section);
+
+/// A body, and the first action that runs it: its section, and the number of its first instruction.
+struct BodyUse {
+  Section section;
+  uint32_t body = 0;
+  size_t begin = 0;
+};
+/// Returns one entry for each body that an action runs, in the order of the first actions.
+std::vector<BodyUse> findBodyUses(const rt::Program &program);
 
 /// Returns text such as "step instruction 17 'layers.3/attention.query (contract)'".
 std::string describeInstruction(const rt::Program &program, Section section, size_t number);
@@ -55,8 +66,9 @@ void checkShapes(const rt::Program &program, Diagnostics &diagnostics);
 void checkDataFlow(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks the places of buffers in the arena by `checkArena`.
 void checkPlaces(const rt::Program &program, Diagnostics &diagnostics);
-/// Checks that streams and waits order all accesses to shared bytes, if one of them writes.
-void checkStreams(const rt::Program &program, Section section, Diagnostics &diagnostics);
+/// Checks that streams and waits order all accesses of a body to shared bytes, if one of them
+/// writes.
+void checkStreams(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks that classes cover the ranks of one mesh, each rank once.
 void checkClasses(std::span<const RankClass> classes, Diagnostics &diagnostics);
 /// Checks that collectives match on all ranks and have a linear order.

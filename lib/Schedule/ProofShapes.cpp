@@ -64,13 +64,13 @@ public:
     checkNamed(program.parameters);
     checkNamed(program.optimizerState);
     checkNamed(program.inputs);
-    for (Section section : kSections) {
-      const std::vector<rt::Instruction> &instructions = instructionsOf(program, section);
+    for (const BodyUse &use : findBodyUses(program)) {
+      const std::vector<rt::Instruction> &instructions = program.bodies[use.body].instructions;
       for (size_t i = 0; i < instructions.size(); ++i) {
         problem.clear();
         check(instructions[i]);
         if (!problem.empty()) {
-          diagnostics.add(describeInstruction(program, section, i) + " " + problem);
+          diagnostics.add(describeInstruction(program, use.section, use.begin + i) + " " + problem);
         }
       }
     }

@@ -51,8 +51,8 @@ struct Stretch {
 
 class StreamCheck {
 public:
-  StreamCheck(const rt::Program &program, Section section, Diagnostics &diagnostics)
-      : program(program), section(section), instructions(instructionsOf(program, section)),
+  StreamCheck(const rt::Program &program, const BodyUse &use, Diagnostics &diagnostics)
+      : program(program), use(use), instructions(program.bodies[use.body].instructions),
         diagnostics(diagnostics) {}
 
   void run() {
@@ -117,13 +117,16 @@ private:
       return;
     }
     isReported = true;
-    diagnostics.add(describeInstruction(program, section, number) +
-                    (operand.access == rt::Access::Read ? " reads" : " writes") + " buffer " +
-                    std::to_string(operand.buffer) + " on " +
+    diagnostics.add(describe(number) + (operand.access == rt::Access::Read ? " reads" : " writes") +
+                    " buffer " + std::to_string(operand.buffer) + " on " +
                     rt::nameOf(instructions[number].stream) + " without waiting for " +
-                    describeInstruction(program, section, other.end - 1) + ", which " +
-                    (isWrite ? "writes" : "reads") + " some of its bytes as buffer " +
-                    std::to_string(other.buffer) + " on " + rt::nameOf(instruction.stream));
+                    describe(other.end - 1) + ", which " + (isWrite ? "writes" : "reads") +
+                    " some of its bytes as buffer " + std::to_string(other.buffer) + " on " +
+                    rt::nameOf(instruction.stream));
+  }
+
+  std::string describe(size_t number) const {
+    return describeInstruction(program, use.section, use.begin + number);
   }
 
   void note(size_t number, const rt::Operand &operand) {
@@ -150,7 +153,7 @@ private:
   }
 
   const rt::Program &program;
-  const Section section;
+  const BodyUse use;
   const std::vector<rt::Instruction> &instructions;
   Diagnostics &diagnostics;
   /// The stretches by their first bytes.
@@ -165,13 +168,14 @@ private:
 
 } // namespace
 
-void weft::schedule::checkStreams(const rt::Program &program, Section section,
-                                  Diagnostics &diagnostics) {
-  const std::vector<rt::Instruction> &instructions = instructionsOf(program, section);
-  bool isOne = std::all_of(instructions.begin(), instructions.end(), [](const auto &instruction) {
-    return instruction.stream == rt::Stream::Compute;
-  });
-  if (!isOne) {
-    StreamCheck(program, section, diagnostics).run();
+void weft::schedule::checkStreams(const rt::Program &program, Diagnostics &diagnostics) {
+  for (const BodyUse &use : findBodyUses(program)) {
+    const std::vector<rt::Instruction> &instructions = program.bodies[use.body].instructions;
+    bool isOne = std::all_of(instructions.begin(), instructions.end(), [](const auto &instruction) {
+      return instruction.stream == rt::Stream::Compute;
+    });
+    if (!isOne) {
+      StreamCheck(program, use, diagnostics).run();
+    }
   }
 }

@@ -57,17 +57,17 @@ struct Place {
 
 class Orderer {
 public:
-  Orderer(const rt::Program &program, std::vector<rt::Instruction> &section)
-      : program(program), section(section) {}
+  Orderer(const rt::Program &program, std::vector<rt::Instruction> &body)
+      : program(program), body(body) {}
 
   void run() {
-    std::vector<rt::Instruction> old = section;
-    order = findDependences(program, section);
+    std::vector<rt::Instruction> old = body;
+    order = findDependences(program, body);
     sinkFollowers();
-    order = findDependences(program, section);
+    order = findDependences(program, body);
     choose();
     if (gathers.empty() && hastened.empty()) {
-      section = std::move(old);
+      body = std::move(old);
       return;
     }
     gatherInTime();
@@ -76,8 +76,8 @@ public:
   }
 
 private:
-  uint32_t count() const { return uint32_t(section.size()); }
-  bool isCollective(uint32_t i) const { return section[i].opcode == rt::Opcode::Collective; }
+  uint32_t count() const { return uint32_t(body.size()); }
+  bool isCollective(uint32_t i) const { return body[i].opcode == rt::Opcode::Collective; }
 
   std::vector<Place> currentPlaces() const;
   void reorder(std::vector<Place> places);
@@ -96,9 +96,9 @@ private:
   void moveAll();
 
   const rt::Program &program;
-  std::vector<rt::Instruction> &section;
+  std::vector<rt::Instruction> &body;
   Dependences order;
-  /// True for kernels that depend only on values from before the section.
+  /// True for kernels that depend only on values from before the body.
   std::vector<bool> isPrepared;
   /// Seconds of computation before each instruction, and in total at the end.
   std::vector<double> computed;
@@ -122,22 +122,22 @@ void Orderer::reorder(std::vector<Place> places) {
   std::sort(places.begin(), places.end());
   std::vector<rt::Instruction> ordered;
   for (const Place &place : places) {
-    ordered.push_back(std::move(section[place.number]));
+    ordered.push_back(std::move(body[place.number]));
   }
-  section = std::move(ordered);
+  body = std::move(ordered);
 }
 
 /// Returns true if instruction `number` reads a buffer that `writer` writes.
 bool Orderer::reads(uint32_t number, uint32_t writer) const {
   auto isRead = [&](const rt::Operand &written) {
     return written.access != rt::Access::Read &&
-           std::any_of(section[number].operands.begin(), section[number].operands.end(),
+           std::any_of(body[number].operands.begin(), body[number].operands.end(),
                        [&](const rt::Operand &operand) {
                          return operand.buffer == written.buffer &&
                                 operand.access != rt::Access::Write;
                        });
   };
-  return std::any_of(section[writer].operands.begin(), section[writer].operands.end(), isRead);
+  return std::any_of(body[writer].operands.begin(), body[writer].operands.end(), isRead);
 }
 
 /// Finds kernels and observations of a collective's result, or of another follower's, that do not
@@ -145,7 +145,7 @@ bool Orderer::reads(uint32_t number, uint32_t writer) const {
 std::vector<bool> Orderer::findFollowers() const {
   std::vector<uint32_t> first(program.buffers.size(), count()), last(program.buffers.size(), 0);
   for (uint32_t i = 0; i < count(); ++i) {
-    for (const rt::Operand &operand : section[i].operands) {
+    for (const rt::Operand &operand : body[i].operands) {
       first[operand.buffer] = std::min(first[operand.buffer], i);
       last[operand.buffer] = i;
     }
@@ -153,7 +153,7 @@ std::vector<bool> Orderer::findFollowers() const {
   std::vector<bool> isFollower(count(), false);
   for (uint32_t i = 0; i < count(); ++i) {
     int64_t gained = 0;
-    for (const rt::Operand &operand : section[i].operands) {
+    for (const rt::Operand &operand : body[i].operands) {
       const rt::Buffer &buffer = program.buffers[operand.buffer];
       bool begins = first[operand.buffer] == i, ends = last[operand.buffer] == i;
       gained += buffer.persistent ? 0 : int64_t(buffer.bytes) * (int(begins) - int(ends));
@@ -161,8 +161,7 @@ std::vector<bool> Orderer::findFollowers() const {
     auto gives = [&](uint32_t other) {
       return (isCollective(other) || isFollower[other]) && reads(i, other);
     };
-    bool moves =
-        section[i].opcode == rt::Opcode::Kernel || section[i].opcode == rt::Opcode::Observe;
+    bool moves = body[i].opcode == rt::Opcode::Kernel || body[i].opcode == rt::Opcode::Observe;
     isFollower[i] =
         moves && gained >= 0 && std::any_of(order.before[i].begin(), order.before[i].end(), gives);
   }
@@ -190,8 +189,8 @@ void Orderer::findPrepared() {
     auto lasts = [&](const rt::Operand &operand) {
       return operand.access != rt::Access::Read && program.buffers[operand.buffer].persistent;
     };
-    const std::vector<rt::Operand> &operands = section[i].operands;
-    isPrepared[i] = section[i].opcode == rt::Opcode::Kernel &&
+    const std::vector<rt::Operand> &operands = body[i].operands;
+    isPrepared[i] = body[i].opcode == rt::Opcode::Kernel &&
                     std::none_of(operands.begin(), operands.end(), lasts) &&
                     std::all_of(order.before[i].begin(), order.before[i].end(),
                                 [&](uint32_t other) { return isPrepared[other]; });
@@ -202,7 +201,7 @@ void Orderer::findPrepared() {
 Gather Orderer::makeGather(uint32_t number, uint32_t firstUse) const {
   const std::vector<uint32_t> &after = order.after[number];
   uint32_t lastUse = after.empty() ? number : *std::max_element(after.begin(), after.end());
-  uint32_t result = section[number].operands[1].buffer;
+  uint32_t result = body[number].operands[1].buffer;
   Gather gather = {number, firstUse, lastUse, 0, number, program.buffers[result].bytes, {}};
   double seconds = 0;
   std::vector<uint32_t> open = order.before[number];
@@ -214,11 +213,11 @@ Gather Orderer::makeGather(uint32_t number, uint32_t firstUse) const {
       gather.earliest = std::max(gather.earliest, other + 1);
     } else if (std::find(found.begin(), found.end(), other) == found.end()) {
       found.push_back(other);
-      seconds += section[other].cost.seconds;
+      seconds += body[other].cost.seconds;
       open.insert(open.end(), order.before[other].begin(), order.before[other].end());
     }
   }
-  if (found.size() > kMaxPreparing || seconds > section[number].cost.seconds) {
+  if (found.size() > kMaxPreparing || seconds > body[number].cost.seconds) {
     found.clear();
     for (uint32_t other : order.before[number]) {
       gather.earliest = std::max(gather.earliest, other + 1);
@@ -230,14 +229,14 @@ Gather Orderer::makeGather(uint32_t number, uint32_t firstUse) const {
 /// Returns true if a collective that runs beside the instructions [begin, end) saves enough time.
 bool Orderer::gains(uint32_t number, uint32_t begin, uint32_t end) const {
   double beside = begin < end ? computed[end] - computed[begin] : 0;
-  return std::min(beside, section[number].cost.seconds) > kLeastGain;
+  return std::min(beside, body[number].cost.seconds) > kLeastGain;
 }
 
 void Orderer::choose() {
   findPrepared();
   computed.assign(1, 0);
   for (uint32_t i = 0; i < count(); ++i) {
-    computed.push_back(computed[i] + (isCollective(i) ? 0 : section[i].cost.seconds));
+    computed.push_back(computed[i] + (isCollective(i) ? 0 : body[i].cost.seconds));
   }
   for (uint32_t i = 0; i < count(); ++i) {
     if (!isCollective(i)) {
@@ -245,7 +244,7 @@ void Orderer::choose() {
     }
     const std::vector<uint32_t> &before = order.before[i], &after = order.after[i];
     uint32_t firstUse = after.empty() ? count() : *std::min_element(after.begin(), after.end());
-    if (program.collectives[section[i].target].kind == rt::CollectiveKind::AllGather) {
+    if (program.collectives[body[i].target].kind == rt::CollectiveKind::AllGather) {
       Gather gather = makeGather(i, firstUse);
       if (gains(i, gather.earliest, firstUse)) {
         gathers.push_back(std::move(gather));
@@ -269,7 +268,7 @@ void Orderer::findTimes() {
   }
   times.assign(1, 0);
   for (uint32_t i = 0; i < count(); ++i) {
-    times.push_back(times[i] + (isBeside[i] ? 0 : section[i].cost.seconds));
+    times.push_back(times[i] + (isBeside[i] ? 0 : body[i].cost.seconds));
   }
 }
 
@@ -290,7 +289,7 @@ std::vector<Busy> Orderer::findBusy() const {
   std::vector<Busy> busy;
   for (const Place &place : places) {
     double begin = std::max(times[place.at], busy.empty() ? 0 : busy.back().end);
-    busy.push_back({begin, begin + section[place.number].cost.seconds});
+    busy.push_back({begin, begin + body[place.number].cost.seconds});
   }
   return busy;
 }
@@ -304,7 +303,7 @@ void Orderer::gatherInTime() {
   double time = times.back();
   for (Gather &gather : gathers) {
     time = std::min(time, times[gather.firstUse]);
-    double missing = kMargin * section[gather.number].cost.seconds;
+    double missing = kMargin * body[gather.number].cost.seconds;
     while (true) {
       while (!busy.empty() && busy.back().begin >= time) {
         busy.pop_back();
@@ -369,11 +368,11 @@ void Orderer::moveAll() {
   std::vector<Place> places = currentPlaces();
   for (auto [number, at] : hastened) {
     places[number] = {at, false, number};
-    section[number].stream = rt::Stream::Communication;
+    body[number].stream = rt::Stream::Communication;
   }
   for (const Gather &gather : gathers) {
     places[gather.number] = {gather.at, false, gather.number};
-    section[gather.number].stream = rt::Stream::Communication;
+    body[gather.number].stream = rt::Stream::Communication;
     for (uint32_t other : gather.preparing) {
       places[other] = std::min(places[other], {gather.at, false, other});
     }
@@ -384,6 +383,6 @@ void Orderer::moveAll() {
 } // namespace
 
 void weft::schedule::orderForStreams(const rt::Program &program,
-                                     std::vector<rt::Instruction> &section) {
-  Orderer(program, section).run();
+                                     std::vector<rt::Instruction> &body) {
+  Orderer(program, body).run();
 }

@@ -27,9 +27,9 @@ struct Part {
 
 class Waits {
 public:
-  Waits(const rt::Program &program, std::vector<rt::Instruction> &section)
-      : program(program), section(section) {
-    for (const rt::Instruction &instruction : section) {
+  Waits(const rt::Program &program, std::vector<rt::Instruction> &body)
+      : program(program), body(body) {
+    for (const rt::Instruction &instruction : body) {
       for (const rt::Operand &operand : instruction.operands) {
         const rt::Buffer &buffer = program.buffers[operand.buffer];
         ends.push_back(buffer.offset);
@@ -39,12 +39,12 @@ public:
     std::sort(ends.begin(), ends.end());
     ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     parts.resize(ends.size());
-    after.resize(section.size());
+    after.resize(body.size());
   }
 
   void run() {
-    for (uint32_t number = 0; number < section.size(); ++number) {
-      setWaits(number, findNeeded(section[number]));
+    for (uint32_t number = 0; number < body.size(); ++number) {
+      setWaits(number, findNeeded(body[number]));
       note(number);
     }
   }
@@ -80,12 +80,12 @@ private:
 
   /// The last instruction first: it may have waited for the others.
   void setWaits(uint32_t number, Clock needed) {
-    rt::Instruction &instruction = section[number];
+    rt::Instruction &instruction = body[number];
     Clock &clock = clocks[size_t(instruction.stream)];
     instruction.waits.clear();
     std::sort(needed.begin(), needed.end(), std::greater());
     for (uint32_t other : needed) {
-      if (other == 0 || clock[size_t(section[other - 1].stream)] >= other) {
+      if (other == 0 || clock[size_t(body[other - 1].stream)] >= other) {
         continue;
       }
       instruction.waits.push_back(other - 1);
@@ -99,7 +99,7 @@ private:
   }
 
   void note(uint32_t number) {
-    const rt::Instruction &instruction = section[number];
+    const rt::Instruction &instruction = body[number];
     size_t stream = size_t(instruction.stream);
     for (const rt::Operand &operand : instruction.operands) {
       auto [begin, end] = partsOf(operand.buffer);
@@ -115,7 +115,7 @@ private:
   }
 
   const rt::Program &program;
-  std::vector<rt::Instruction> &section;
+  std::vector<rt::Instruction> &body;
   /// The offsets where buffers begin or end, ascending; part i begins at `ends[i]`.
   std::vector<uint64_t> ends;
   std::vector<Part> parts;
@@ -127,6 +127,6 @@ private:
 
 } // namespace
 
-void weft::schedule::setWaits(const rt::Program &program, std::vector<rt::Instruction> &section) {
-  Waits(program, section).run();
+void weft::schedule::setWaits(const rt::Program &program, std::vector<rt::Instruction> &body) {
+  Waits(program, body).run();
 }

@@ -15,10 +15,10 @@
 using namespace weft;
 using namespace weft::schedule;
 
-static bool usesStreams(const std::vector<rt::Instruction> &section) {
-  return std::any_of(section.begin(), section.end(), [](const rt::Instruction &instruction) {
-    return instruction.stream != rt::Stream::Compute;
-  });
+static bool usesStreams(const rt::Body &body) {
+  return std::any_of(
+      body.instructions.begin(), body.instructions.end(),
+      [](const rt::Instruction &instruction) { return instruction.stream != rt::Stream::Compute; });
 }
 
 /// Gives every buffer bytes of its own, so that only data dependences order instructions.
@@ -31,25 +31,25 @@ static void separateBuffers(rt::Program &program) {
 }
 
 /// Extends the lifetimes of buffers that collectives beside computation use to the collectives'
-/// predicted ends. `begin` is the instant of the section's first instruction.
-static void extendLifetimes(const rt::Program &program, std::span<const rt::Instruction> section,
+/// predicted ends. `begin` is the instant of the first instruction.
+static void extendLifetimes(const rt::Program &program, std::span<const rt::Instruction> body,
                             int64_t begin, ArenaProblem &problem) {
-  std::vector<TimeSpan> times = predictTimes(section);
-  for (size_t i = 0; i < section.size(); ++i) {
-    if (section[i].stream == rt::Stream::Compute) {
+  std::vector<TimeSpan> times = predictTimes(body);
+  for (size_t i = 0; i < body.size(); ++i) {
+    if (body[i].stream == rt::Stream::Compute) {
       continue;
     }
-    double end = times[i].end + (kMargin - 1) * section[i].cost.seconds;
+    double end = times[i].end + (kMargin - 1) * body[i].cost.seconds;
     size_t last = i;
-    for (size_t j = i + 1; j < section.size(); ++j) {
-      if (section[j].stream == rt::Stream::Compute) {
+    for (size_t j = i + 1; j < body.size(); ++j) {
+      if (body[j].stream == rt::Stream::Compute) {
         if (times[j].begin >= end) {
           break;
         }
         last = j;
       }
     }
-    for (const rt::Operand &operand : section[i].operands) {
+    for (const rt::Operand &operand : body[i].operands) {
       if (!program.buffers[operand.buffer].persistent) {
         int64_t &until = problem.buffers[operand.buffer].last;
         until = std::max(until, begin + int64_t(last));
@@ -59,25 +59,22 @@ static void extendLifetimes(const rt::Program &program, std::span<const rt::Inst
 }
 
 void weft::schedule::assignStreams(rt::Program &program) {
-  std::vector<rt::Instruction> *const sections[] = {&program.init, &program.step,
-                                                    &program.evaluate};
-  for (std::vector<rt::Instruction> *section : sections) {
-    orderForStreams(program, *section);
+  for (rt::Body &body : program.bodies) {
+    orderForStreams(program, body.instructions);
   }
-  if (std::none_of(std::begin(sections), std::end(sections),
-                   [](const auto *section) { return usesStreams(*section); })) {
+  if (std::none_of(program.bodies.begin(), program.bodies.end(), usesStreams)) {
     return;
   }
   ArenaProblem problem = makeArenaProblem(program);
   separateBuffers(program);
   int64_t begin = 0;
-  for (std::vector<rt::Instruction> *section : sections) {
-    setWaits(program, *section);
-    extendLifetimes(program, *section, begin, problem);
-    begin += int64_t(section->size());
+  for (rt::Body &body : program.bodies) {
+    setWaits(program, body.instructions);
+    extendLifetimes(program, body.instructions, begin, problem);
+    begin += int64_t(body.instructions.size());
   }
   placeBuffers(program, packArena(problem));
-  for (std::vector<rt::Instruction> *section : sections) {
-    setWaits(program, *section);
+  for (rt::Body &body : program.bodies) {
+    setWaits(program, body.instructions);
   }
 }

@@ -13,12 +13,12 @@
 using namespace weft;
 using namespace weft::schedule;
 
-std::vector<TimeSpan> weft::schedule::predictTimes(std::span<const rt::Instruction> section) {
+std::vector<TimeSpan> weft::schedule::predictTimes(std::span<const rt::Instruction> body) {
   std::array<double, rt::kStreams> streams = {};
   double links = 0;
   std::vector<TimeSpan> times;
-  times.reserve(section.size());
-  for (const rt::Instruction &instruction : section) {
+  times.reserve(body.size());
+  for (const rt::Instruction &instruction : body) {
     double &stream = streams[size_t(instruction.stream)];
     for (uint32_t other : instruction.waits) {
       stream = std::max(stream, times[other].end);
@@ -39,10 +39,23 @@ std::vector<TimeSpan> weft::schedule::predictTimes(std::span<const rt::Instructi
   return times;
 }
 
-double weft::schedule::predictSeconds(std::span<const rt::Instruction> section) {
+double weft::schedule::predictSeconds(std::span<const rt::Instruction> body) {
   double seconds = 0;
-  for (const TimeSpan &time : predictTimes(section)) {
+  for (const TimeSpan &time : predictTimes(body)) {
     seconds = std::max(seconds, time.end);
+  }
+  return seconds;
+}
+
+double weft::schedule::predictSeconds(const rt::Program &program,
+                                      const std::vector<rt::Action> &section) {
+  std::vector<double> ofBody;
+  for (const rt::Body &body : program.bodies) {
+    ofBody.push_back(predictSeconds(body.instructions));
+  }
+  double seconds = 0;
+  for (const rt::Action &action : section) {
+    seconds += ofBody[action.body];
   }
   return seconds;
 }

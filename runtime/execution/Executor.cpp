@@ -35,6 +35,10 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
     return false;
   }
   reserve();
+  std::vector<std::vector<bool>> areLate = areSeenLater(program);
+  for (uint32_t body = 0; body < program.bodies.size(); ++body) {
+    bodies.push_back(prepareBody(body, areLate[body]));
+  }
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
   evaluateCode = prepareSection("evaluate", program.evaluate);
@@ -56,9 +60,9 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   return true;
 }
 
-std::vector<uint32_t> weft::rt::numberEvents(const std::vector<Instruction> &section) {
-  std::vector<uint32_t> events(section.size(), kNoEvent);
-  for (const Instruction &instruction : section) {
+std::vector<uint32_t> weft::rt::numberEvents(const std::vector<Instruction> &body) {
+  std::vector<uint32_t> events(body.size(), kNoEvent);
+  for (const Instruction &instruction : body) {
     for (uint32_t other : instruction.waits) {
       events[other] = 0;
     }
@@ -71,10 +75,11 @@ std::vector<uint32_t> weft::rt::numberEvents(const std::vector<Instruction> &sec
 }
 
 void Executor::reserve() {
-  size_t operands = 0, phases = 0, waited = 0;
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
+  size_t operands = 0, phases = 0, waited = 0, numbers = 0;
+  for (const Body &body : program.bodies) {
+    for (const Instruction &instruction : body.instructions) {
       operands += instruction.operands.size();
+      numbers += instruction.immediates.size();
       waited += instruction.waits.size();
       if (instruction.opcode == Opcode::Kernel) {
         phases += size_t(kernels[instruction.target].phaseCount);
@@ -84,6 +89,7 @@ void Executor::reserve() {
   addresses.reserve(operands);
   waits.reserve(waited);
   cuts.reserve(phases);
+  immediates.reserve(numbers);
 }
 
 uint64_t Executor::operandBytes(const Instruction &instruction) const {
@@ -122,52 +128,69 @@ bool Executor::record(Section &section) {
 
 /// Records the instructions between two places where the host reads values.
 bool Executor::recordParts(Section &section) {
-  for (size_t index = 0; index <= section.code.size(); ++index) {
-    size_t begin = section.parts.empty() ? 0 : section.parts.back().end + 1;
-    bool isEnd = index == section.code.size();
-    if (!isEnd && !(section.code[index].isSeen && !section.code[index].isLate)) {
-      continue;
-    }
-    section.parts.push_back({begin, index, partCount++});
-    if (begin == index) {
-      continue;
-    }
-    if (!beginRecording()) {
+  Place place = placeOf(section, 0);
+  while (true) {
+    Part part = {place.number, place.number, partCount++};
+    auto isEnd = [&] {
+      return !place.prepared || (place.prepared->isSeen && !place.prepared->isLate);
+    };
+    if (!isEnd() && !beginRecording()) {
       return false;
     }
-    for (size_t i = begin; i < index; ++i) {
-      if (execute(section, i) != Outcome::Done) {
+    for (; !isEnd(); advance(section, place)) {
+      if (!beginAction(section, place) || execute(section, place) != Outcome::Done) {
         return false;
       }
+      if (place.prepared->isLate) {
+        part.late.push_back(place.prepared);
+      }
     }
-    if (!endRecording(section.parts.back().number)) {
+    part.end = place.number;
+    if (part.begin < part.end && !endRecording(part.number)) {
       return false;
     }
+    section.parts.push_back(std::move(part));
+    if (!place.prepared) {
+      return true;
+    }
+    advance(section, place);
   }
-  return true;
 }
 
-Executor::Section Executor::prepareSection(const char *section,
-                                           const std::vector<Instruction> &instructions) {
-  std::vector<Prepared> code;
-  code.reserve(instructions.size());
+Executor::Prepared Executor::prepareInstruction(const Instruction &instruction,
+                                                PreparedBody &body) {
+  Prepared prepared;
+  prepared.opcode = instruction.opcode;
+  prepared.target = instruction.target;
+  prepared.stream = instruction.stream;
+  prepared.instruction = &instruction;
+  prepared.operands = addresses.data() + addresses.size();
+  for (const Operand &operand : instruction.operands) {
+    addresses.push_back(address(operand.buffer));
+  }
+  prepared.immediates = immediates.data() + immediates.size();
+  for (const Immediate &immediate : instruction.immediates) {
+    immediates.push_back(immediate.value);
+    if (immediate.addsMicroBatch) {
+      body.moving.push_back({&immediates.back(), immediate.value});
+    }
+  }
+  body.usesStreams |= instruction.stream != Stream::Compute;
+  return prepared;
+}
+
+Executor::PreparedBody Executor::prepareBody(uint32_t number, const std::vector<bool> &areLate) {
+  const auto &[name, instructions] = program.bodies[number];
+  PreparedBody body;
+  body.code.reserve(instructions.size());
   std::vector<uint32_t> events = numberEvents(instructions);
   for (uint32_t index = 0; index < instructions.size(); ++index) {
     const Instruction &instruction = instructions[index];
-    Prepared prepared;
-    prepared.mark = watcher ? watcher->marks().behind(section, index) : 0;
-    prepared.opcode = instruction.opcode;
-    prepared.target = instruction.target;
-    prepared.stream = instruction.stream;
+    Prepared prepared = prepareInstruction(instruction, body);
     prepared.event = events[index];
     prepared.waits = {waits.data() + waits.size(), instruction.waits.size()};
     for (uint32_t other : instruction.waits) {
       waits.push_back(events[other]);
-    }
-    prepared.operands = addresses.data() + addresses.size();
-    prepared.immediates = instruction.immediates.data();
-    for (const Operand &operand : instruction.operands) {
-      addresses.push_back(address(operand.buffer));
     }
     switch (instruction.opcode) {
     case Opcode::Kernel:
@@ -179,25 +202,67 @@ Executor::Section Executor::prepareSection(const char *section,
       break;
     case Opcode::Collective:
       prepared.handle = prepareCollective(program.collectives[instruction.target],
-                                          {section, index, program.labels[instruction.label]});
+                                          {name.c_str(), index, program.labels[instruction.label]});
       break;
     case Opcode::Observe:
       prepareObserve(instruction, prepared);
+      prepared.isLate = looksLate() && areLate[index];
       break;
     }
-    code.push_back(prepared);
+    body.code.push_back(prepared);
   }
-  if (looksLate()) {
-    std::vector<bool> later = areSeenLater(program, instructions);
-    for (size_t index = 0; index < code.size(); ++index) {
-      code[index].isLate = later[index];
-    }
+  return body;
+}
+
+Executor::Section Executor::prepareSection(const char *name, const std::vector<Action> &actions) {
+  Section section = {name, &actions, Expansion(program, actions)};
+  size_t lateCount = 0;
+  for (const Action &action : actions) {
+    const std::vector<Prepared> &code = bodies[action.body].code;
+    lateCount += size_t(
+        std::count_if(code.begin(), code.end(), [](const Prepared &one) { return one.isLate; }));
   }
-  late.reserve(std::max<size_t>(
-      late.capacity(), std::count_if(code.begin(), code.end(), [](const Prepared &instruction) {
-        return instruction.isLate;
-      })));
-  return {section, &instructions, std::move(code), {}};
+  late.reserve(std::max(late.capacity(), lateCount));
+  for (size_t number = 0; watcher && number < section.instructions.size(); ++number) {
+    section.marks.push_back(watcher->marks().behind(name, number));
+  }
+  return section;
+}
+
+Executor::Place Executor::placeOf(const Section &section, size_t number) const {
+  const Expansion &list = section.instructions;
+  if (number >= list.size()) {
+    return {list.size(), list.actionCount(), nullptr};
+  }
+  size_t action = list.actionOf(number);
+  const std::vector<Prepared> &code = bodies[list.action(action).body].code;
+  return {number, action, &code[number - list.beginOf(action)]};
+}
+
+void Executor::advance(const Section &section, Place &place) const {
+  const Expansion &list = section.instructions;
+  bool isInside = place.number + 1 < list.beginOf(place.action + 1);
+  place = isInside ? Place{place.number + 1, place.action, place.prepared + 1}
+                   : placeOf(section, place.number + 1);
+}
+
+void Executor::setMicroBatch(const Action &action) {
+  for (const Moving &moving : bodies[action.body].moving) {
+    *moving.place = moving.added + *action.microBatch;
+  }
+}
+
+/// Does what an action needs before its first instruction; nothing elsewhere. Streams join where
+/// one action ends and the next begins.
+bool Executor::beginAction(const Section &section, const Place &place) {
+  const Expansion &list = section.instructions;
+  if (place.number != list.beginOf(place.action)) {
+    return true;
+  }
+  setMicroBatch(list.action(place.action));
+  auto usesStreams = [&](size_t action) { return bodies[list.action(action).body].usesStreams; };
+  return place.action == 0 || ((!usesStreams(place.action - 1) || joinStreams()) &&
+                               (!usesStreams(place.action) || forkStreams()));
 }
 
 bool Executor::lap(size_t index, StepTimes *times) {
@@ -229,34 +294,37 @@ Outcome Executor::runSection(const Section &section, StepTimes *times) {
 }
 
 bool Executor::isMoreWanted(const Section &section) const {
-  return std::any_of(section.code.begin(), section.code.end(), [&](const Prepared &instruction) {
+  auto isWanted = [&](const Prepared &instruction) {
     return instruction.opcode == Opcode::Observe && !instruction.isSeen &&
            observer->wants(self, instruction.target);
+  };
+  return std::any_of(section.actions->begin(), section.actions->end(), [&](const Action &action) {
+    const std::vector<Prepared> &code = bodies[action.body].code;
+    return std::any_of(code.begin(), code.end(), isWanted);
   });
 }
 
 Outcome Executor::runParts(const Section &section, StepTimes *times) {
-  const std::vector<Prepared> &code = section.code;
   for (const Part &part : section.parts) {
     setPosition(section, part.begin, std::max(part.end, part.begin + 1) - 1);
     if (link->stopped() || (part.begin < part.end && !launchPart(part.number))) {
       return Outcome::Stopped;
     }
-    for (size_t index = part.begin; index < part.end; ++index) {
-      if (code[index].isLate) {
-        late.push_back(&code[index]);
-      }
-      if (!lap(index, times)) { // The first one has it all.
+    late.insert(late.end(), part.late.begin(), part.late.end());
+    for (size_t number = part.begin; times && number < part.end; ++number) {
+      if (!lap(number, times)) { // The first one has it all.
         return Outcome::Stopped;
       }
     }
-    if (part.end == code.size()) {
+    if (part.end == section.instructions.size()) {
       break;
     }
     setPosition(section, part.end, part.end);
     // All events that it waits for were awaited at the end of the part.
-    Outcome outcome = dispatch(code[part.end]);
-    if (outcome != Outcome::Done || (code[part.end].mark > 0 && !passMark(code[part.end]))) {
+    const Prepared &instruction = *placeOf(section, part.end).prepared;
+    uint32_t mark = section.markAfter(part.end);
+    Outcome outcome = dispatch(instruction);
+    if (outcome != Outcome::Done || (mark > 0 && !passMark(instruction, mark))) {
       notFiniteAt = part.end;
       return outcome == Outcome::Done ? Outcome::Stopped : outcome;
     }
@@ -269,49 +337,51 @@ Outcome Executor::runParts(const Section &section, StepTimes *times) {
 }
 
 Outcome Executor::runEach(const Section &section, StepTimes *times) {
-  const std::vector<Prepared> &code = section.code;
   bool isTimed = times && takesTimes();
   if (!forkStreams() || (isTimed && !beginTimes())) {
     return Outcome::Stopped;
   }
-  for (size_t index = 0; index < code.size(); ++index) {
-    Outcome outcome = execute(section, index);
+  for (Place place = placeOf(section, 0); place.prepared; advance(section, place)) {
+    Outcome outcome = beginAction(section, place) ? execute(section, place) : Outcome::Stopped;
     if (outcome != Outcome::Done) {
-      notFiniteAt = index;
+      notFiniteAt = place.number;
       return joinStreams() ? outcome : Outcome::Stopped;
     }
     link->moved();
-    if (!lap(index, times)) {
+    if (!lap(place.number, times)) {
       return Outcome::Stopped;
     }
   }
   return joinStreams() && (!isTimed || recordTimes(*times)) ? Outcome::Done : Outcome::Stopped;
 }
 
-Outcome Executor::runStepInstruction(size_t index) {
+Outcome Executor::runStepInstruction(size_t number) {
+  Place place = placeOf(stepCode, number);
+  setMicroBatch(stepCode.instructions.action(place.action));
   if (!forkStreams()) {
     return Outcome::Stopped;
   }
-  Outcome outcome = execute(stepCode, index);
+  Outcome outcome = execute(stepCode, place);
   bool isJoined = joinStreams();
   issuing = {};
   return isJoined ? outcome : Outcome::Stopped;
 }
 
 void Executor::setPosition(const Section &section, size_t first, size_t last) {
-  issuing = {section.name, section.instructions, uint32_t(first), uint32_t(last)};
+  issuing = {section.name, section.actions, uint32_t(first), uint32_t(last)};
 }
 
-Outcome Executor::execute(const Section &section, size_t index) {
-  const Prepared &instruction = section.code[index];
-  setPosition(section, index, index);
+Outcome Executor::execute(const Section &section, const Place &place) {
+  const Prepared &instruction = *place.prepared;
+  setPosition(section, place.number, place.number);
   if (!instruction.waits.empty() && !waitForEvents(instruction)) {
     return Outcome::Stopped;
   }
   Outcome outcome = dispatch(instruction);
   bool isAwaited = outcome == Outcome::Done && instruction.event != kNoEvent;
-  bool isMarked = outcome == Outcome::Done && instruction.mark > 0;
-  bool isGood = (!isAwaited || recordEvent(instruction)) && (!isMarked || passMark(instruction));
+  uint32_t mark = outcome == Outcome::Done ? section.markAfter(place.number) : 0;
+  bool isGood =
+      (!isAwaited || recordEvent(instruction)) && (mark == 0 || passMark(instruction, mark));
   return isGood ? outcome : Outcome::Stopped;
 }
 

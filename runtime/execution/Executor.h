@@ -5,18 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An Executor runs the program's instruction lists on one rank's device. The base
+// An Executor runs the program's sections on one rank's device. The base
 // class has the parts that all devices share: the order of instructions, the
 // division of kernels, the call sites of collectives, and the decisions that
 // observed values make. Each kind of device has a derived class, as HostExecutor,
 // that owns the arena's memory and executes single instructions.
 //
 // `prepare` looks up everything that instructions need (addresses, arguments,
-// prepared collectives); running a section then allocates nothing. Instructions are
-// issued in the order of their lists; on devices with concurrent streams
-// `Instruction` defines the order. A device may still work on a section whose run
-// has returned: views wait for the values that they show, drafts for pending reads
-// of the values that they replace.
+// prepared collectives) once for each body; running a section then allocates nothing.
+// Instructions are issued in the order of the section's expansion, by which they are
+// numbered here; on devices with concurrent streams `Instruction` defines the order. A device may
+// still work on a section whose run has returned: views wait for the values that they show, drafts
+// for pending reads of the values that they replace.
 //
 // An asynchronous device stores observed values in host memory, and the host reads
 // them all at the last Observe of a section that decides whether the run goes on. A
@@ -39,7 +39,7 @@
 #include "execution/StepTimes.h"
 #include "execution/Team.h"
 #include "weft-rt/Backend.h"
-#include "weft-rt/Program.h"
+#include "weft-rt/Expansion.h"
 
 #include <functional>
 #include <memory>
@@ -76,10 +76,10 @@ enum class Outcome : uint8_t {
   Overflow,
 };
 
-/// Numbers the instructions of a section that others wait for, from 0; the others get `kNoEvent`.
-/// Sections may share events, because all streams join at the beginning and end of each section.
+/// Numbers the instructions of a body that others wait for, from 0; the others get `kNoEvent`.
+/// Bodies may share events, because all streams join at the beginning and end of each action.
 inline constexpr uint32_t kNoEvent = ~uint32_t(0);
-std::vector<uint32_t> numberEvents(const std::vector<Instruction> &section);
+std::vector<uint32_t> numberEvents(const std::vector<Instruction> &body);
 
 class Executor {
 public:
@@ -113,8 +113,8 @@ public:
   /// before `prepare`.
   void watch(Monitor *monitor) { watcher = monitor; }
 
-  /// Runs one instruction of the step.
-  Outcome runStepInstruction(size_t index);
+  /// Runs instruction `number` of the step.
+  Outcome runStepInstruction(size_t number);
 
   /// Returns the number of the Observe instruction at which a step ended with NotFinite.
   size_t stoppedAt() const { return notFiniteAt; }
@@ -157,7 +157,9 @@ protected:
     const Cut *cuts = nullptr;
     /// The addresses of the operands, in `addresses`.
     void *const *operands = nullptr;
+    /// The numbers that a kernel gets from the action that runs, in `immediates`.
     const int64_t *immediates = nullptr;
+    const Instruction *instruction = nullptr;
     /// For Observe: the buffer with the value, and whether the value decides if the run goes on.
     uint32_t buffer = 0;
     bool mustBeFinite = false;
@@ -166,8 +168,6 @@ protected:
     /// For Observe: whether the host reads the value even if no Observer wants it, and if so,
     /// whether only at a later Observe.
     bool isSeen = false, isLate = false;
-    /// The progress mark after the instruction; 0 for none.
-    uint32_t mark = 0;
   };
 
   /// `program`, which must be well-formed, and `kernels` must outlive this object; `kernels[i]` is
@@ -217,9 +217,9 @@ protected:
   virtual Outcome runKernel(const Prepared &instruction) = 0;
   virtual Outcome runMatmul(const Prepared &instruction) = 0;
   virtual Outcome runCollective(const Prepared &instruction) = 0;
-  /// Makes the device report that it has reached the instruction's mark. On failure tells the
-  /// communicator and returns false.
-  virtual bool passMark(const Prepared &) { return true; }
+  /// Makes the device report that it has reached `mark`, which follows the instruction. On failure
+  /// tells the communicator and returns false.
+  virtual bool passMark(const Prepared &, uint32_t /*mark*/) { return true; }
 
   /// Returns true if reading a value means waiting for the device.
   virtual bool looksLate() const { return false; }
@@ -247,19 +247,47 @@ private:
   void reserve();
   uint64_t operandBytes(const Instruction &instruction) const;
   void appendCuts(const KernelCode &kernel, bool isSmall);
+  /// An immediate that depends on the micro-batch: its place, and what is added to the number.
+  struct Moving {
+    int64_t *place = nullptr;
+    int64_t added = 0;
+  };
+  struct PreparedBody {
+    std::vector<Prepared> code = {};
+    std::vector<Moving> moving = {};
+    bool usesStreams = false;
+  };
   /// Instructions `begin` to `end - 1`. After them the host reads a value, or the section ends.
   struct Part {
     size_t begin = 0, end = 0, number = 0;
+    /// The Observe instructions among them whose values the host reads later.
+    std::vector<const Prepared *> late = {};
   };
   struct Section {
     const char *name = "";
-    const std::vector<Instruction> *instructions = nullptr;
-    std::vector<Prepared> code = {};
+    const std::vector<Action> *actions = nullptr;
+    Expansion instructions = {};
+    /// The progress mark after each instruction, 0 for none; empty without a monitor.
+    std::vector<uint32_t> marks = {};
     /// Empty if the device records nothing.
     std::vector<Part> parts = {};
+
+    uint32_t markAfter(size_t number) const { return marks.empty() ? 0 : marks[number]; }
+  };
+  /// An instruction of a section.
+  struct Place {
+    size_t number = 0, action = 0;
+    const Prepared *prepared = nullptr;
   };
 
-  Section prepareSection(const char *section, const std::vector<Instruction> &instructions);
+  PreparedBody prepareBody(uint32_t number, const std::vector<bool> &areLate);
+  Prepared prepareInstruction(const Instruction &instruction, PreparedBody &body);
+  Section prepareSection(const char *name, const std::vector<Action> &actions);
+  Place placeOf(const Section &section, size_t number) const;
+  /// Goes to the next instruction; at the end `prepared` is null.
+  void advance(const Section &section, Place &place) const;
+  bool beginAction(const Section &section, const Place &place);
+  void setMicroBatch(const Action &action);
   void prepareObserve(const Instruction &instruction, Prepared &prepared) const;
   bool record(Section &section);
   bool recordParts(Section &section);
@@ -271,7 +299,7 @@ private:
   /// Returns true if an Observer wants a value that the host does not read otherwise.
   bool isMoreWanted(const Section &section) const;
   void setPosition(const Section &section, size_t first, size_t last);
-  Outcome execute(const Section &section, size_t index);
+  Outcome execute(const Section &section, const Place &place);
   Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
   /// Returns true if the value is finite or need not be.
@@ -292,6 +320,10 @@ private:
   std::vector<uint32_t> waits;
   /// The cuts of all kernels' phases; never grows either.
   std::vector<Cut> cuts;
+  /// All immediates; never grows either.
+  std::vector<int64_t> immediates;
+  /// Of each body of the program.
+  std::vector<PreparedBody> bodies;
   Section initCode, stepCode, evaluateCode;
   /// The number of parts so far, and whether one is being recorded.
   size_t partCount = 0;

@@ -9,6 +9,7 @@
 
 #include "support/Elements.h"
 #include "support/Text.h"
+#include "weft-rt/Expansion.h"
 
 #include <cmath>
 #include <limits>
@@ -67,11 +68,12 @@ std::optional<Finding> weft::rt::replayStep(const Program &program, Executor &ex
     }
   }
   // All instructions run even after a finding, because partners wait in collectives.
+  Expansion step(program, program.step);
   for (size_t index = 0; index <= executor.stoppedAt(); ++index) {
     if (executor.runStepInstruction(index) == Outcome::Stopped) {
       return {};
     }
-    for (const Operand &operand : program.step[index].operands) {
+    for (const Operand &operand : step[index].operands) {
       if (operand.access != Access::Read) {
         search.look(int64_t(index), operand.buffer);
       }
@@ -97,10 +99,10 @@ std::optional<Finding> weft::rt::earliest(std::span<const std::optional<Finding>
 std::string weft::rt::describe(const Program &program, const Finding &finding) {
   std::string value = std::isnan(finding.value) ? "nan" : finding.value > 0 ? "inf" : "-inf";
   if (finding.instruction >= 0) {
-    const Instruction &instruction = program.step[size_t(finding.instruction)];
+    Expansion step(program, program.step);
     return concat("the first value that is not finite is ", value, ", element ", finding.element,
                   " of buffer ", finding.buffer, ", written by step instruction ",
-                  finding.instruction, " (", program.labels[instruction.label], ") on rank ",
+                  finding.instruction, " (", step.label(size_t(finding.instruction)), ") on rank ",
                   finding.rank);
   }
   for (const auto *tensors : {&program.parameters, &program.optimizerState}) {

@@ -7,6 +7,8 @@
 
 #include "execution/ProgressMarks.h"
 
+#include "weft-rt/Expansion.h"
+
 #include <cstring>
 
 using namespace weft::rt;
@@ -17,22 +19,26 @@ ProgressMarks::ProgressMarks(const Program &program) : program(program) {
   add("evaluate", program.evaluate);
 }
 
-void ProgressMarks::add(const char *section, const std::vector<Instruction> &instructions) {
+void ProgressMarks::add(const char *section, const std::vector<Action> &actions) {
+  Expansion instructions(program, actions);
   Section &added = sections[sectionCount++];
   added = {section, std::vector<uint32_t>(instructions.size())};
-  ProgressMark mark = {{section, &instructions, 0, 0}, 0};
-  for (uint32_t index = 0; index < instructions.size(); ++index) {
+  ProgressMark mark = {{section, &actions, 0, 0}, 0};
+  auto isCollective = [](const Instruction &one) { return one.opcode == Opcode::Collective; };
+  uint32_t index = 0;
+  for (auto it = instructions.begin(); it != instructions.end(); ++index) {
+    const Instruction &one = *it;
+    ++it;
     mark.range.last = index;
-    mark.seconds += instructions[index].cost.seconds;
-    bool isLast = index + 1 == instructions.size();
-    auto isCollective = [&](size_t i) { return instructions[i].opcode == Opcode::Collective; };
+    mark.seconds += one.cost.seconds;
+    bool isLast = it == instructions.end();
     bool isLong = mark.seconds >= kMostSeconds ||
                   index - mark.range.first + 1 >= kMostInstructions ||
-                  (!isLast && mark.seconds + instructions[index + 1].cost.seconds > kMostSeconds);
-    if (isLast || isLong || isCollective(index) || isCollective(index + 1)) {
+                  (!isLast && mark.seconds + it->cost.seconds > kMostSeconds);
+    if (isLast || isLong || isCollective(one) || isCollective(*it)) {
       marks.push_back(mark);
       added.behind[index] = uint32_t(marks.size() - 1);
-      mark = {{section, &instructions, index + 1, 0}, 0};
+      mark = {{section, &actions, index + 1, 0}, 0};
     }
   }
 }
@@ -47,7 +53,7 @@ uint32_t ProgressMarks::behind(const char *section, size_t instruction) const {
 }
 
 const Instruction *ProgressMarks::instruction(uint32_t number) const {
-  return at(number).range.lastOne();
+  return at(number).range.lastOne(program);
 }
 
 std::string ProgressMarks::describe(uint32_t number) const {

@@ -56,7 +56,7 @@ public:
   std::string describe(uint32_t number) const;
 
 private:
-  void add(const char *section, const std::vector<Instruction> &instructions);
+  void add(const char *section, const std::vector<Action> &actions);
 
   struct Section {
     const char *name = "";

@@ -71,13 +71,13 @@ Program makeProgram(const Cases &all, std::span<const Case *const> cases,
       code.push_back(all.code[one->kernel]);
     }
     instruction.target = number->second;
-    instruction.immediates = one->immediates;
+    instruction.immediates.assign(one->immediates.begin(), one->immediates.end());
     for (const CaseBuffer &buffer : one->buffers) {
       instruction.operands.push_back({uint32_t(program.buffers.size()), buffer.access});
       add(buffer.bytes(), buffer.type);
       add(kGuardBytes, ElementType::F32);
     }
-    program.step.push_back(std::move(instruction));
+    program.stepBody().push_back(std::move(instruction));
   }
   program.labels = {""};
   return program;

@@ -86,7 +86,11 @@ static Status checkImmediates(const std::string &where, const Attention &attenti
       return makeError(where, " has ", instruction.immediates.size(),
                        " immediates, its attention names number ", number);
     }
-    int64_t value = instruction.immediates[number];
+    auto [value, addsMicroBatch] = instruction.immediates[number];
+    if (addsMicroBatch) {
+      return makeError(where, " has the number of a micro-batch as immediate ", number,
+                       " of an attention, expected a number");
+    }
     if (value < 0 || value > kMost) {
       return makeError(where, " has the immediate ", value, " of an attention, expected 0 to ",
                        kMost);

@@ -8,6 +8,9 @@
 #include "program/ProgramCheck.h"
 #include "support/CheckedMath.h"
 #include "support/Text.h"
+#include "weft-rt/Expansion.h"
+
+#include <algorithm>
 
 using namespace weft::rt;
 
@@ -19,14 +22,17 @@ public:
   explicit InstructionChecker(const Program &program) : program(program) {}
 
   Status check() {
-    if (Status status = checkSection("init", program.init); !status) {
-      return status;
+    for (const Body &body : program.bodies) {
+      if (Status status = checkBody(body); !status) {
+        return status;
+      }
     }
-    if (Status status = checkSection("step", program.step); !status) {
-      return status;
-    }
-    if (Status status = checkSection("evaluate", program.evaluate); !status) {
-      return status;
+    const std::pair<const char *, const std::vector<Action> *> sections[] = {
+        {"init", &program.init}, {"step", &program.step}, {"evaluate", &program.evaluate}};
+    for (auto [name, actions] : sections) {
+      if (Status status = checkActions(name, *actions); !status) {
+        return status;
+      }
     }
     if (Status status = checkEvaluate(); !status) {
       return status;
@@ -38,11 +44,12 @@ public:
   }
 
 private:
-  Status checkSection(const char *section, const std::vector<Instruction> &instructions);
+  Status checkBody(const Body &body);
+  Status checkActions(const char *section, const std::vector<Action> &actions);
   Status checkWaits(const std::string &where, const std::vector<Instruction> &instructions,
                     size_t number);
   Status checkEvaluate();
-  Status checkLimits(const char *section, const std::vector<Instruction> &instructions);
+  Status checkLimits(const char *section, const std::vector<Action> &actions);
   Status checkTarget(const std::string &where, const Instruction &instruction);
   Status checkOperands(const std::string &where, const Instruction &instruction);
   Status checkMatmulOperands(const std::string &where, const Instruction &instruction);
@@ -51,17 +58,71 @@ private:
   const Program &program;
 };
 
-Status InstructionChecker::checkSection(const char *section,
-                                        const std::vector<Instruction> &instructions) {
+/// Checks and reports walk through all instructions of a section.
+static constexpr uint64_t kMostInstructions = uint64_t(1) << 28;
+
+/// Returns the number of the first instruction that `isOne` is true of; none if there is none.
+static std::optional<size_t> findFirst(const Body &body, bool (*isOne)(const Instruction &)) {
+  auto found = std::find_if(body.instructions.begin(), body.instructions.end(), isOne);
+  return found == body.instructions.end()
+             ? std::nullopt
+             : std::optional(size_t(found - body.instructions.begin()));
+}
+
+static bool observes(const Instruction &instruction) {
+  return instruction.opcode == Opcode::Observe;
+}
+
+static bool needsMicroBatch(const Instruction &instruction) {
+  return std::any_of(instruction.immediates.begin(), instruction.immediates.end(),
+                     [](const Immediate &immediate) { return immediate.addsMicroBatch; });
+}
+
+Status InstructionChecker::checkActions(const char *section, const std::vector<Action> &actions) {
+  std::vector<std::optional<size_t>> observing, needing;
+  for (const Body &body : program.bodies) {
+    observing.push_back(findFirst(body, observes));
+    needing.push_back(findFirst(body, needsMicroBatch));
+  }
+  uint64_t count = 0;
+  for (size_t i = 0; i < actions.size(); ++i) {
+    const Action &action = actions[i];
+    std::string where = concat(section, " action ", i);
+    if (action.body >= program.bodies.size()) {
+      return makeError(where, " runs body ", action.body, ", the program has ",
+                       program.bodies.size());
+    }
+    const Body &body = program.bodies[action.body];
+    if (action.microBatch &&
+        (*action.microBatch < 0 || *action.microBatch >= program.microBatches)) {
+      return makeError(where, " is for micro-batch ", *action.microBatch, ", the program has ",
+                       program.microBatches);
+    }
+    if (observing[action.body] && &actions == &program.init) {
+      return makeError(body.name, " instruction ", *observing[action.body],
+                       " observes, which only step and evaluate may do");
+    }
+    if (needing[action.body] && !action.microBatch) {
+      return makeError(where, " is for no micro-batch, but ", body.name, " instruction ",
+                       *needing[action.body], " needs the number of one");
+    }
+    count += body.instructions.size();
+  }
+  if (count > kMostInstructions) {
+    return makeError(section, " runs ", count, " instructions, expected at most ",
+                     kMostInstructions);
+  }
+  return {};
+}
+
+Status InstructionChecker::checkBody(const Body &body) {
+  const std::vector<Instruction> &instructions = body.instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
     const Instruction &instruction = instructions[i];
-    std::string where = concat(section, " instruction ", i);
+    std::string where = concat(body.name, " instruction ", i);
     if (instruction.label >= program.labels.size()) {
       return makeError(where, " has label ", instruction.label, ", the program has ",
                        program.labels.size());
-    }
-    if (instruction.opcode == Opcode::Observe && &instructions == &program.init) {
-      return makeError(where, " observes, which only step and evaluate may do");
     }
     for (double number :
          {instruction.cost.flops, instruction.cost.bytes, instruction.cost.seconds}) {
@@ -105,8 +166,8 @@ Status InstructionChecker::checkWaits(const std::string &where,
 /// A validation must not change the training state.
 Status InstructionChecker::checkEvaluate() {
   bool observes = program.evaluate.empty();
-  for (size_t i = 0; i < program.evaluate.size(); ++i) {
-    const Instruction &instruction = program.evaluate[i];
+  size_t i = 0;
+  for (const Instruction &instruction : Expansion(program, program.evaluate)) {
     for (const Operand &operand : instruction.operands) {
       if (operand.access != Access::Read && program.buffers[operand.buffer].persistent) {
         return makeError("evaluate instruction ", i, " writes buffer ", operand.buffer,
@@ -121,6 +182,7 @@ Status InstructionChecker::checkEvaluate() {
       }
       observes = observes || name == "validation_loss";
     }
+    ++i;
   }
   if (!observes) {
     return makeError("evaluate does not observe validation_loss");
@@ -129,21 +191,25 @@ Status InstructionChecker::checkEvaluate() {
 }
 
 /// Checks that, after each value with a limit, ranks decide together whether the run goes on.
-Status InstructionChecker::checkLimits(const char *section,
-                                       const std::vector<Instruction> &instructions) {
-  bool agrees = false;
-  for (size_t i = instructions.size(); i-- > 0;) {
-    if (instructions[i].opcode != Opcode::Observe) {
-      continue;
+Status InstructionChecker::checkLimits(const char *section, const std::vector<Action> &actions) {
+  // The last observation with a limit that no decision has followed so far.
+  std::optional<size_t> open;
+  size_t number = 0;
+  for (const Instruction &instruction : Expansion(program, actions)) {
+    if (instruction.opcode == Opcode::Observe) {
+      const Observation &observation = program.observations[instruction.target];
+      open = observation.limit > 0 ? std::optional(number) : open;
+      open = decidesRun(observation) ? std::nullopt : open;
     }
-    const Observation &observation = program.observations[instructions[i].target];
-    agrees = agrees || decidesRun(observation);
-    if (observation.limit > 0 && !agrees) {
-      return makeError(section, " instruction ", i, " observes '", observation.name,
-                       "', which has a limit, but no loss or gradient norm after it");
-    }
+    ++number;
   }
-  return {};
+  if (!open) {
+    return {};
+  }
+  const Instruction &last = Expansion(program, actions)[*open];
+  return makeError(section, " instruction ", *open, " observes '",
+                   program.observations[last.target].name,
+                   "', which has a limit, but no loss or gradient norm after it");
 }
 
 Status InstructionChecker::checkTarget(const std::string &where, const Instruction &instruction) {

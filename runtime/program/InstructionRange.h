@@ -15,14 +15,15 @@
 
 namespace weft::rt {
 
-/// Consecutive instructions of "init", "step" or "evaluate"; none if `instructions` is null.
+/// Consecutive instructions of "init", "step" or "evaluate", by their numbers in the section's
+/// expansion; none if `actions` is null.
 struct InstructionRange {
   const char *section = "";
-  const std::vector<Instruction> *instructions = nullptr;
+  const std::vector<Action> *actions = nullptr;
   uint32_t first = 0, last = 0;
 
   /// Returns the last instruction, which usually takes most of the time; null for none.
-  const Instruction *lastOne() const { return instructions ? &(*instructions)[last] : nullptr; }
+  const Instruction *lastOne(const Program &program) const;
 };
 
 /// Returns "step instructions 40 to 44 (all-reduce sum f32 [64] over {data}, layers.3.mlp)". The

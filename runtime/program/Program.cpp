@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft-rt/Program.h"
+#include "weft-rt/Expansion.h"
 
 #include <algorithm>
 #include <numeric>
@@ -56,6 +56,14 @@ size_t Kernel::operandCount(const Instruction &instruction) const {
   return instruction.operands.size() - size_t(attention && attention->workspaceBytes > 0);
 }
 
+std::vector<Instruction> &Program::onlyBody(std::vector<Action> &section, const char *name) {
+  if (section.empty()) {
+    section.push_back({uint32_t(bodies.size())});
+    bodies.push_back({name, {}});
+  }
+  return bodies[section.front().body].instructions;
+}
+
 int64_t Program::rankCount() const {
   int64_t count = 1;
   for (const Axis &axis : mesh) {
@@ -81,7 +89,7 @@ double Program::stepPeakFlopsPerRank() const {
     return peakFlopsPerRank;
   }
   double flops = 0, seconds = 0;
-  for (const Instruction &instruction : step) {
+  for (const Instruction &instruction : Expansion(*this, step)) {
     flops += instruction.cost.flops;
     seconds += instruction.cost.flops / peakFlopsOf(instruction);
   }

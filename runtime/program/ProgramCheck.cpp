@@ -510,20 +510,29 @@ bool weft::rt::isSeen(const Observation &observation) {
   return decidesRun(observation) || observation.limit > 0 || observation.layout.globalShape.empty();
 }
 
-std::vector<bool> weft::rt::areSeenLater(const Program &program,
-                                         const std::vector<Instruction> &section) {
-  std::vector<bool> later(section.size());
-  bool isLast = true;
-  for (size_t index = section.size(); index-- > 0;) {
-    const Instruction &instruction = section[index];
-    const Observation *observed =
-        instruction.opcode == Opcode::Observe ? &program.observations[instruction.target] : nullptr;
-    bool lasts = std::any_of(
-        instruction.operands.begin(), instruction.operands.end(), [&](const Operand &operand) {
-          return operand.access != Access::Read && program.buffers[operand.buffer].persistent;
-        });
-    later[index] = observed && isSeen(*observed) && !isLast;
-    isLast = (isLast && !(observed && decidesRun(*observed))) || lasts;
+std::vector<std::vector<bool>> weft::rt::areSeenLater(const Program &program) {
+  std::vector<std::vector<bool>> later;
+  for (const Body &body : program.bodies) {
+    later.emplace_back(body.instructions.size(), true);
+  }
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    bool isLast = true;
+    for (auto action = section->rbegin(); action != section->rend(); ++action) {
+      const std::vector<Instruction> &body = program.bodies[action->body].instructions;
+      for (size_t index = body.size(); index-- > 0;) {
+        const Instruction &instruction = body[index];
+        const Observation *observed = instruction.opcode == Opcode::Observe
+                                          ? &program.observations[instruction.target]
+                                          : nullptr;
+        bool lasts = std::any_of(
+            instruction.operands.begin(), instruction.operands.end(), [&](const Operand &operand) {
+              return operand.access != Access::Read && program.buffers[operand.buffer].persistent;
+            });
+        later[action->body][index] =
+            later[action->body][index] && observed && isSeen(*observed) && !isLast;
+        isLast = (isLast && !(observed && decidesRun(*observed))) || lasts;
+      }
+    }
   }
   return later;
 }

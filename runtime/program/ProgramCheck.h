@@ -28,11 +28,11 @@ bool decidesRun(const Observation &observation);
 /// Returns true if the host reads this observation in each step: it decides the run, has a limit,
 /// or is a scalar.
 bool isSeen(const Observation &observation);
-/// Returns, for each instruction of a section, whether it is an Observe whose value the host reads
-/// only at a later Observe that decides the run; for hosts that would wait for their device at each
-/// read. No read is postponed past a write of a persistent buffer, as a step that stops the run
-/// must leave these unchanged.
-std::vector<bool> areSeenLater(const Program &program, const std::vector<Instruction> &section);
+/// Returns, for each instruction of each body, whether it is an Observe whose value the host reads
+/// only at a later Observe that decides the run, whichever action runs it; for hosts that would
+/// wait for their device at each read. No read is postponed past a write of a persistent buffer, as
+/// a step that stops the run must leave these unchanged.
+std::vector<std::vector<bool>> areSeenLater(const Program &program);
 
 /// Returns the number of ranks in each group over `axes`. REQUIRES: the mesh has these axes.
 uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);
@@ -52,7 +52,7 @@ Status checkAttention(const Program &program, const std::string &name, const Att
 Status checkAttentionOperands(const Program &program, const std::string &where,
                               const Instruction &instruction);
 
-/// Checks all three sections. REQUIRES: the program's tables have been checked.
+/// Checks all bodies and sections. REQUIRES: the program's tables have been checked.
 Status checkInstructions(const Program &program);
 
 } // namespace weft::rt

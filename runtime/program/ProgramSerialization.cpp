@@ -66,11 +66,15 @@ void fields(auto &visit, Is<Cost> auto &x) { visit(x.flops, x.bytes, x.seconds);
 void fields(auto &visit, Is<Instruction> auto &x) {
   visit(x.opcode, x.target, x.label, x.operands, x.immediates, x.cost, x.stream, x.waits);
 }
+void fields(auto &visit, Is<Immediate> auto &x) { visit(x.value, x.addsMicroBatch); }
+void fields(auto &visit, Is<Body> auto &x) { visit(x.name, x.instructions); }
+void fields(auto &visit, Is<Action> auto &x) { visit(x.body, x.microBatch); }
 void fields(auto &visit, Is<DeviceUse> auto &x) { visit(x.part, x.bytes); }
 void fields(auto &visit, Is<Program> auto &x) {
   visit(x.modelName, x.planText, x.planHash, x.mesh, x.buffers, x.arenaBytes, x.deviceUses);
   visit(x.parameters, x.optimizerState, x.inputs);
-  visit(x.kernels, x.matmuls, x.collectives, x.observations, x.labels, x.init, x.step, x.evaluate);
+  visit(x.kernels, x.matmuls, x.collectives, x.observations, x.labels);
+  visit(x.bodies, x.init, x.step, x.evaluate);
   visit(x.globalBatch, x.microBatches, x.sequenceLength, x.vocabulary, x.defaultSteps,
         x.defaultSeed, x.documentEnd);
   visit(x.stepFlops, x.peakFlopsPerRank, x.peakByteFlopsPerRank, x.memoryBandwidthPerRank,

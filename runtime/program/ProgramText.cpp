@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "support/Text.h"
-#include "weft-rt/Program.h"
+#include "weft-rt/Expansion.h"
 
 using namespace weft::rt;
 
@@ -108,17 +108,50 @@ std::string collectiveText(const Program &program, const Collective &collective)
   return text;
 }
 
-void writeSection(std::ostream &out, const Program &program, const char *name,
-                  const std::vector<Instruction> &instructions) {
-  out << name << ":\n";
-  for (size_t i = 0; i < instructions.size(); ++i) {
-    const Instruction &instruction = instructions[i];
-    out << "  " << i << ": " << targetText(program, instruction) << operandsText(instruction);
-    if (!instruction.immediates.empty()) {
-      out << " " << shapeText(instruction.immediates);
-    }
-    out << orderText(instruction) << "  \"" << program.labels[instruction.label] << "\"\n";
+/// Returns " [3, micro-batch, micro-batch + 2]"; "" without immediates.
+std::string immediatesText(const Instruction &instruction) {
+  std::string text;
+  for (const Immediate &immediate : instruction.immediates) {
+    text += text.empty() ? " [" : ", ";
+    text += immediate.addsMicroBatch ? "micro-batch" : "";
+    text += immediate.addsMicroBatch && immediate.value != 0 ? " + " : "";
+    text += immediate.addsMicroBatch && immediate.value == 0 ? "" : concat(immediate.value);
   }
+  return text + (text.empty() ? "" : "]");
+}
+
+void writeBody(std::ostream &out, const Program &program, const Body &body) {
+  out << body.name << ":\n";
+  for (size_t i = 0; i < body.instructions.size(); ++i) {
+    const Instruction &instruction = body.instructions[i];
+    out << "  " << i << ": " << targetText(program, instruction) << operandsText(instruction)
+        << immediatesText(instruction) << orderText(instruction) << "  \""
+        << program.labels[instruction.label] << "\"\n";
+  }
+}
+
+/// Writes nothing for a section that is one body of its own name.
+void writeActions(std::ostream &out, const Program &program, const char *name,
+                  const std::vector<Action> &actions) {
+  bool isBody = actions.size() == 1 && program.bodies[actions[0].body].name == name;
+  if (actions.empty() || isBody) {
+    return;
+  }
+  out << "actions of " << name << ":\n";
+  Expansion expansion(program, actions);
+  for (size_t i = 0; i < actions.size(); ++i) {
+    out << "  " << i << ": " << program.bodies[actions[i].body].name;
+    if (actions[i].microBatch) {
+      out << " for micro-batch " << *actions[i].microBatch;
+    }
+    out << ", from instruction " << expansion.beginOf(i) << "\n";
+  }
+}
+
+void writeAllActions(std::ostream &out, const Program &program) {
+  writeActions(out, program, "init", program.init);
+  writeActions(out, program, "step", program.step);
+  writeActions(out, program, "evaluate", program.evaluate);
 }
 
 void writeTensors(std::ostream &out, const Program &program, const char *kind,
@@ -138,17 +171,15 @@ std::string limitText(const Observation &observation) {
 
 std::string weft::rt::timesText(const Program &program) {
   std::ostringstream out;
-  auto write = [&](const char *name, const std::vector<Instruction> &instructions) {
-    out << name << ":\n";
-    for (size_t i = 0; i < instructions.size(); ++i) {
-      out << "  " << i << ": " << instructions[i].cost.seconds * 1e6 << " us  "
-          << targetText(program, instructions[i]) << "  \"" << program.labels[instructions[i].label]
-          << "\"\n";
+  for (const Body &body : program.bodies) {
+    out << body.name << ":\n";
+    for (size_t i = 0; i < body.instructions.size(); ++i) {
+      const Instruction &one = body.instructions[i];
+      out << "  " << i << ": " << one.cost.seconds * 1e6 << " us  " << targetText(program, one)
+          << "  \"" << program.labels[one.label] << "\"\n";
     }
-  };
-  write("init", program.init);
-  write("step", program.step);
-  write("evaluate", program.evaluate);
+  }
+  writeAllActions(out, program);
   return out.str();
 }
 
@@ -201,10 +232,9 @@ std::string weft::rt::toText(const Program &program) {
   writeTensors(out, program, "parameter", program.parameters);
   writeTensors(out, program, "state", program.optimizerState);
   writeTensors(out, program, "input", program.inputs);
-  writeSection(out, program, "init", program.init);
-  writeSection(out, program, "step", program.step);
-  if (!program.evaluate.empty()) {
-    writeSection(out, program, "evaluate", program.evaluate);
+  for (const Body &body : program.bodies) {
+    writeBody(out, program, body);
   }
+  writeAllActions(out, program);
   return out.str();
 }

@@ -7,57 +7,51 @@
 
 #include "report/MemoryReport.h"
 
+#include "program/BufferLives.h"
 #include "support/Text.h"
+#include "weft-rt/Expansion.h"
 
-#include <optional>
+#include <numeric>
 
 using namespace weft::rt;
 
-namespace {
-
-struct Lifetime {
-  size_t first = 0, last = 0;
-};
-
-std::vector<std::optional<Lifetime>> lifetimes(const Program &program) {
-  std::vector<std::optional<Lifetime>> result(program.buffers.size());
-  for (size_t index = 0; index < program.step.size(); ++index) {
-    for (const Operand &operand : program.step[index].operands) {
-      std::optional<Lifetime> &lifetime = result[operand.buffer];
-      lifetime = Lifetime{lifetime ? lifetime->first : index, index};
-    }
-  }
-  return result;
-}
-
-} // namespace
-
 MemoryPeak weft::rt::memoryPeak(const Program &program) {
-  std::vector<std::optional<Lifetime>> lives = lifetimes(program);
-  std::vector<std::vector<uint32_t>> begin(program.step.size() + 1), end(program.step.size() + 1);
-  MemoryPeak now;
+  auto [lives, begins] = findBufferLives(program);
+  // The bytes of each class that begin and end at an instant.
+  using Bytes = std::array<uint64_t, kBufferClasses>;
+  std::vector<Bytes> begin(size_t(begins.back()) + 1), end(size_t(begins.back()) + 1);
   for (uint32_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer &buffer = program.buffers[i];
-    if (buffer.persistent) {
-      now.bytes[size_t(buffer.kind)] += buffer.bytes;
-      now.total += buffer.bytes;
-    } else if (lives[i]) {
-      begin[lives[i]->first].push_back(i);
-      end[lives[i]->last + 1].push_back(i);
+    if (buffer.persistent || lives[i].first <= lives[i].last) {
+      begin[size_t(lives[i].first)][size_t(buffer.kind)] += buffer.bytes;
+      end[size_t(lives[i].last)][size_t(buffer.kind)] += buffer.bytes;
     }
   }
-  MemoryPeak peak = now;
-  for (size_t index = 0; index < program.step.size(); ++index) {
-    for (uint32_t i : end[index]) {
-      now.bytes[size_t(program.buffers[i].kind)] -= program.buffers[i].bytes;
-      now.total -= program.buffers[i].bytes;
+  std::vector<Bytes> during(begin.size());
+  Bytes now = {};
+  for (size_t time = 0; time < during.size(); ++time) {
+    for (size_t kind = 0; kind < kBufferClasses; ++kind) {
+      now[kind] += begin[time][kind];
+      during[time][kind] = now[kind];
+      now[kind] -= end[time][kind];
     }
-    for (uint32_t i : begin[index]) {
-      now.bytes[size_t(program.buffers[i].kind)] += program.buffers[i].bytes;
-      now.total += program.buffers[i].bytes;
+  }
+  MemoryPeak peak;
+  Expansion step(program, program.step);
+  std::vector<bool> isSeen(program.bodies.size(), false);
+  for (size_t action = 0; action < program.step.size(); ++action) {
+    uint32_t body = program.step[action].body;
+    for (int64_t time = begins[body]; !isSeen[body] && time < begins[body + 1]; ++time) {
+      const Bytes &bytes = during[size_t(time)];
+      uint64_t total = std::accumulate(bytes.begin(), bytes.end(), uint64_t(0));
+      if (total > peak.total) {
+        peak = {bytes, total, step.beginOf(action) + size_t(time - begins[body])};
+      }
     }
-    now.instruction = index;
-    peak = now.total > peak.total ? now : peak;
+    isSeen[body] = true;
+  }
+  if (step.empty()) { // Persistent buffers alone.
+    peak = {during[0], std::accumulate(during[0].begin(), during[0].end(), uint64_t(0)), 0};
   }
   return peak;
 }
@@ -95,9 +89,10 @@ std::string weft::rt::memoryReport(const Program &program) {
   MemoryPeak peak = memoryPeak(program);
   std::string text = concat("memory of each rank: ", bytesText(program.arenaBytes), ", in use ",
                             bytesText(peak.total));
-  if (!program.step.empty()) {
+  Expansion step(program, program.step);
+  if (!step.empty()) {
     text += concat(" at the peak (step instruction ", peak.instruction, ", ",
-                   program.labels[program.step[peak.instruction].label], ")");
+                   step.label(peak.instruction), ")");
   }
   text += ":\n ";
   for (size_t kind = 0; kind < kBufferClasses; ++kind) {

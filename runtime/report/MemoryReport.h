@@ -16,8 +16,7 @@ namespace weft::rt {
 
 inline constexpr size_t kBufferClasses = size_t(BufferClass::Workspace) + 1;
 
-/// The bytes in use at the instruction of the step that needs the most. A buffer is in use from the
-/// first to the last instruction that names it; a persistent one always.
+/// The bytes in use at the instruction of the step that needs the most; see `BufferLives`.
 struct MemoryPeak {
   std::array<uint64_t, kBufferClasses> bytes = {};
   uint64_t total = 0;

@@ -9,6 +9,7 @@
 
 #include "support/Json.h"
 #include "support/Text.h"
+#include "weft-rt/Expansion.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -34,9 +35,9 @@ uint64_t weft::rt::peakProcessBytes() {
 }
 
 /// Returns the label without layer numbers: "layers.*/attention.query (contract)".
-static std::string placeOf(const Program &program, const Instruction &instruction) {
+static std::string placeOf(const std::string &label) {
   std::string place;
-  for (char letter : program.labels[instruction.label]) {
+  for (char letter : label) {
     bool isDigit = letter >= '0' && letter <= '9';
     if (isDigit && place.ends_with('.')) {
       place += '*';
@@ -73,17 +74,18 @@ Profile::Profile(const Program &program, std::span<const StepTimes> ranks, int64
     : program(program), ranks(int64_t(ranks.size())), threads(threads), peakBytes(peakBytes),
       steps(ranks[0].steps()) {
   std::map<std::pair<std::string, std::string>, std::vector<size_t>> groups;
-  for (size_t index = 0; index < program.step.size(); ++index) {
-    const Instruction &instruction = program.step[index];
-    groups[{classOf(program, instruction), targetText(program, instruction)}].push_back(index);
+  Expansion step(program, program.step);
+  size_t number = 0;
+  for (const Instruction &instruction : step) {
+    groups[{classOf(program, instruction), targetText(program, instruction)}].push_back(number++);
   }
   for (const auto &[key, indices] : groups) {
-    ProfileEntry &entry = sorted.emplace_back(makeEntry(program, program.step[indices.front()]));
+    ProfileEntry &entry = sorted.emplace_back(makeEntry(program, step[indices.front()]));
     std::vector<float> samples;
     entry.least = ranks[0].least(indices.front());
     for (size_t index : indices) {
-      const Instruction &instruction = program.step[index];
-      std::string place = placeOf(program, instruction);
+      const Instruction &instruction = step[index];
+      std::string place = placeOf(step.label(index));
       if (std::find(entry.places.begin(), entry.places.end(), place) == entry.places.end()) {
         entry.places.push_back(place);
       }

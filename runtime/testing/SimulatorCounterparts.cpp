@@ -25,8 +25,8 @@ static Counterpart describe(const Program &program, const Instruction &instructi
 
 Counterparts::Counterparts(const Program &program, const KernelCode *kernels)
     : cores(program.threadsPerRank) {
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
+  for (const Body &body : program.bodies) {
+    for (const Instruction &instruction : body.instructions) {
       if (instruction.opcode != Opcode::Kernel) {
         continue;
       }

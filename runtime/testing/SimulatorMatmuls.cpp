@@ -185,6 +185,11 @@ std::vector<Touch> Device::touchMatmul(const Matmul &matmul, const MatmulPlaces 
       touchDevice(at.a, operandA(matmul).bytes(), Access::Read, "operand A"),
       touchDevice(at.b, operandB(matmul).bytes(), Access::Read, "operand B"),
       touchDevice(at.c, operandC(matmul).bytes(), Access::Write, "operand C")};
+  bool isInPlace = epilogue.hasAddend && at.addend == at.c;
+  if (isInPlace) {
+    touches[2].access = Access::ReadWrite;
+    checkWritten(touches[2]);
+  }
   checkRowsWritten(touches[0], matmul, /*isA=*/true);
   checkRowsWritten(touches[1], matmul, /*isA=*/false);
   auto touch = [&](bool isThere, Address address, uint64_t bytes, Access access, const char *what) {
@@ -198,7 +203,7 @@ std::vector<Touch> Device::touchMatmul(const Matmul &matmul, const MatmulPlaces 
   uint64_t c = operandC(matmul).bytes(), size = sizeOf(matmul.resultType());
   bool isAuxRead = epilogue.activation == Epilogue::Activation::GeluGradient;
   int64_t sums = epilogue.sums == Epilogue::Sums::OfA ? matmul.m : matmul.n;
-  touch(epilogue.hasAddend, at.addend, c, Access::Read, "the addend");
+  touch(epilogue.hasAddend && !isInPlace, at.addend, c, Access::Read, "the addend");
   touch(epilogue.hasBias, at.bias, uint64_t(matmul.n) * size, Access::Read, "the bias");
   touch(epilogue.hasAux, at.aux, c, isAuxRead ? Access::Read : Access::Write,
         "the matrix of the activation");

@@ -29,7 +29,11 @@ public:
 
   void kernel(std::vector<Instruction> &section, uint32_t number, const char *text,
               std::vector<Operand> operands, std::vector<int64_t> immediates) {
-    section.push_back({Opcode::Kernel, number, label(text), std::move(operands), immediates});
+    section.push_back({Opcode::Kernel,
+                       number,
+                       label(text),
+                       std::move(operands),
+                       {immediates.begin(), immediates.end()}});
   }
 
   void sum(std::vector<Instruction> &section, const char *text, uint32_t buffer,
@@ -91,43 +95,43 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
                     {"targets", tokensLayout, targets},
                     {"seed", {ElementType::I64, {}, {}}, seed}};
 
-  make.kernel(program.init, 0, "table: initial values",
+  make.kernel(program.initBody(), 0, "table: initial values",
               {{seed, Access::Read}, {table, Access::Write}, {momentum, Access::Write}}, {shard});
-  make.kernel(program.step, 1, "table: loss and gradient",
+  make.kernel(program.stepBody(), 1, "table: loss and gradient",
               {{table, Access::Read},
                {tokens, Access::Read},
                {targets, Access::Read},
                {loss, Access::Write},
                {gradient, Access::Write}},
               {shard, rows * kToySequence, model});
-  make.sum(program.step, "loss: sum over ranks", loss, {0, 1}, {});
-  make.sum(program.step, "table: sum of gradients", gradient, {0}, {shard});
-  make.observe(program.step, "loss", loss, scalar);
-  make.observe(program.step, "gradient/table", gradient, whole);
-  make.kernel(program.step, 2, "norm: squares", {{gradient, Access::Read}, {norm, Access::Write}},
-              {shard});
-  make.sum(program.step, "norm: sum over shards", norm, {1}, {1});
-  make.kernel(program.step, 3, "norm: root", {{norm, Access::ReadWrite}}, {});
-  make.observe(program.step, "gradient_norm", norm, scalar);
-  make.kernel(program.step, 4, "table: update",
+  make.sum(program.stepBody(), "loss: sum over ranks", loss, {0, 1}, {});
+  make.sum(program.stepBody(), "table: sum of gradients", gradient, {0}, {shard});
+  make.observe(program.stepBody(), "loss", loss, scalar);
+  make.observe(program.stepBody(), "gradient/table", gradient, whole);
+  make.kernel(program.stepBody(), 2, "norm: squares",
+              {{gradient, Access::Read}, {norm, Access::Write}}, {shard});
+  make.sum(program.stepBody(), "norm: sum over shards", norm, {1}, {1});
+  make.kernel(program.stepBody(), 3, "norm: root", {{norm, Access::ReadWrite}}, {});
+  make.observe(program.stepBody(), "gradient_norm", norm, scalar);
+  make.kernel(program.stepBody(), 4, "table: update",
               {{gradient, Access::Read}, {momentum, Access::ReadWrite}, {table, Access::ReadWrite}},
               {shard});
 
   // The sum of gradients beside the loss.
-  program.step[2].stream = Stream::Communication;
-  program.step[2].waits = {0};
-  program.step[4].waits = {2};
+  program.stepBody()[2].stream = Stream::Communication;
+  program.stepBody()[2].waits = {0};
+  program.stepBody()[4].waits = {2};
 
   uint32_t validation = make.buffer(ElementType::F64, 1, BufferClass::Activation);
   uint32_t unused = make.buffer(ElementType::F64, shard, BufferClass::Activation);
-  make.kernel(program.evaluate, 1, "table: loss",
+  make.kernel(program.evaluateBody(), 1, "table: loss",
               {{table, Access::Read},
                {tokens, Access::Read},
                {targets, Access::Read},
                {validation, Access::Write},
                {unused, Access::Write}},
               {shard, rows * kToySequence, model});
-  make.sum(program.evaluate, "validation: sum over ranks", validation, {0, 1}, {});
-  make.observe(program.evaluate, "validation_loss", validation, scalar);
+  make.sum(program.evaluateBody(), "validation: sum over ranks", validation, {0, 1}, {});
+  make.observe(program.evaluateBody(), "validation_loss", validation, scalar);
   return program;
 }

@@ -21,6 +21,7 @@
 #include "support/OutputFile.h"
 #include "support/Text.h"
 #include "training/Checkpoints.h"
+#include "weft-rt/Expansion.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -76,7 +77,8 @@ public:
       RankState &state = stateOf(rank);
       state.executor = makeExecutor(program, kernels, rank, threads);
       // Reads the clock once for each instruction: even small steps take a thousand times as long.
-      state.times = std::make_unique<StepTimes>(program.step.size(), !options.profile.empty());
+      state.times = std::make_unique<StepTimes>(Expansion(program, program.step).size(),
+                                                !options.profile.empty());
       state.executor->measure(state.times.get());
       state.executor->watch(&monitor);
     }
@@ -417,7 +419,7 @@ void Trainer::findNotFinite(RankState &state) {
   link.collect(bytes, [&](int64_t rank, std::span<const char> other) {
     Finding found;
     bool isOne = !other.empty() && readValue(link, rank, other, found) &&
-                 found.instruction < int64_t(program.step.size());
+                 found.instruction < int64_t(Expansion(program, program.step).size());
     findings.push_back(isOne ? std::optional(found) : std::nullopt);
   });
   if (state.executor->rank() == 0) {
@@ -477,7 +479,7 @@ bool Trainer::writeProfile(RankState &state, std::string &told) {
         }
         std::memcpy(&peak, other.data(), sizeof peak);
         peaks += peak;
-        times.emplace_back(program.step.size(), !options.profile.empty());
+        times.emplace_back(Expansion(program, program.step).size(), !options.profile.empty());
         times.back().assign(other.subspan(sizeof peak));
       })) {
     return false;

@@ -37,9 +37,9 @@ STEPS = 2
 # that sums over it have another order.
 NEAR = {"gpt2-tiny"}
 NEAR_MESHES = {"tp=3"}
-# Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches, and padded heads, ffn and
-# vocabulary.
-MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "tp=3"]}
+# Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches, padded heads, ffn and vocabulary,
+# and micro-batches that are actions of one body.
+MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "tp=3", "dp=2,zero=3,accumulation=4"]}
 # What a number may be off, as a part of the largest in its tensor, of small tensors as a part of that part of the
 # largest of all: gradients of keys' biases are nothing but roundings, from which AdamW makes whole steps.
 PARTS = {"steps": (1e-4, 1e-3), "gradients": (1e-3, 1e-3), "weights": (1e-2, 1)}

@@ -27,9 +27,10 @@ with() {
 # Elements that a rank of $out/NAME gives to each kind of collective in a step: elements NAME
 elements() {
   "$out/$1" --print-program | awk '
-    /^step:/ {step = 1}
-    /^evaluate:/ {step = 0}
-    step && match($0, /all-reduce|reduce-scatter|all-gather|permute/) {
+    /^[a-z_]+:$/ {body = $1}
+    /^actions of / {body = ""; acts = $3 == "step:"; divided = divided || acts}
+    acts && /^  [0-9]/ {sub(/,$/, "", $2); ++runs[$2 ":"]}
+    body && match($0, /all-reduce|reduce-scatter|all-gather|permute/) {
       kind = substr($0, RSTART, RLENGTH)
       match($0, /[a-z]+[0-9]+ \[/)
       kind = kind " " substr($0, RSTART, RLENGTH - 2)
@@ -37,9 +38,17 @@ elements() {
       n = split(substr($0, RSTART + 1, RLENGTH - 2), size, ", ")
       elements = 1
       for (i = 1; i <= n; ++i) elements *= size[i]
-      sum[kind] += elements
+      ++kinds[kind]
+      sum[body, kind] += elements
     }
-    END {for (kind in sum) print kind, sum[kind]}' | sort
+    END {
+      if (!divided) runs["step:"] = 1
+      for (kind in kinds) {
+        all = 0
+        for (body in runs) all += runs[body] * sum[body, kind]
+        if (all) print kind, all
+      }
+    }' | sort
 }
 
 # Bytes of llama-tiny's buffers by class, divided by its parameters: bytes_per_parameter NAME

@@ -171,3 +171,70 @@ func.func @step() {
   weft.assign @c, %3 : tensor<4xf32>
   return
 }
+
+// -----
+
+// Calls of micro-batches pass on a sum, in place of what they got; a value that is ready before they have read what it
+// replaces, so that it is copied into its place; and one that they do not compute, which stays.
+// CHECK-LABEL: func.func private @part
+// CHECK: %[[SUM:.*]] = weft.map ins(%arg1, %arg4 :
+// CHECK: %[[NEW:.*]] = weft.map ins(%arg4 :
+// CHECK: weft.map ins(%arg2, %[[NEW]] :
+// CHECK: %[[COPY:.*]] = weft.map ins(%[[NEW]] :
+// CHECK: return %[[SUM]], %[[COPY]], %arg4
+weft.variable parameter @a ["hidden"] : tensor<4xf32>
+weft.variable parameter @b ["hidden"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func private @part(%n: index, %sum: tensor<4xf32>, %last: tensor<4xf32>, %same: tensor<4xf32>,
+                        %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = weft.map ins(%sum, %x : tensor<4xf32>, tensor<4xf32>)
+      maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %4 = arith.addf %a, %b : f32
+    weft.yield %4 : f32
+  }
+  %1 = weft.map ins(%x : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %4 = math.exp %a : f32
+    weft.yield %4 : f32
+  }
+  %2 = weft.map ins(%last, %1 : tensor<4xf32>, tensor<4xf32>)
+      maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %4 = arith.addf %a, %b : f32
+    weft.yield %4 : f32
+  }
+  weft.observe "gradient/a", %2 : tensor<4xf32>
+  return %0, %1, %x : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+func.func @step() {
+  %x = weft.read @a : tensor<4xf32>
+  %0 = weft.fill constant 0.0 : tensor<4xf32>
+  %1 = weft.fill constant 1.0 : tensor<4xf32>
+  %2 = weft.fill constant 2.0 : tensor<4xf32>
+  %c0 = arith.constant 0 : index
+  %3:3 = weft.call @part(%c0, %0, %1, %2, %x) label "micro-batch 0"
+      : (index, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %c1 = arith.constant 1 : index
+  %4:3 = weft.call @part(%c1, %3#0, %3#1, %3#2, %x) label "micro-batch 1"
+      : (index, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %c2 = arith.constant 2 : index
+  %5:3 = weft.call @part(%c2, %4#0, %4#1, %4#2, %x) label "micro-batch 2"
+      : (index, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %c3 = arith.constant 3 : index
+  %6:3 = weft.call @part(%c3, %5#0, %5#1, %5#2, %x) label "micro-batch 3"
+      : (index, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+      -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  %7 = weft.map ins(%6#0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %8 = math.exp %a : f32
+    weft.yield %8 : f32
+  }
+  weft.assign @b, %7 : tensor<4xf32>
+  return
+}

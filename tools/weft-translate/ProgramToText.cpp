@@ -97,13 +97,11 @@ LogicalResult runSteps(rt::Program &program, ModuleOp module, const ProgramOptio
   return success();
 }
 
-/// A line for each instruction: "step 3: 1.250 us".
+/// A line for each instruction of each body: "step 3: 1.250 us".
 void printTimes(llvm::raw_ostream &os, const rt::Program &program) {
-  using Section = std::pair<const char *, const std::vector<rt::Instruction> *>;
   os << "times:\n";
-  for (auto [name, instructions] : {Section("init", &program.init), Section("step", &program.step),
-                                    Section("evaluate", &program.evaluate)}) {
-    for (auto [number, instruction] : llvm::enumerate(*instructions)) {
+  for (const auto &[name, instructions] : program.bodies) {
+    for (auto [number, instruction] : llvm::enumerate(instructions)) {
       os << "  " << name << ' ' << number << ": "
          << llvm::format("%.3f us\n", 1e6 * instruction.cost.seconds);
     }

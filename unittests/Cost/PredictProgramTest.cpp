@@ -39,7 +39,7 @@ rt::Program program() {
       {rt::CollectiveKind::AllGather, rt::ReductionKind::Sum, rt::ElementType::F32, {1}, {1000}},
       {rt::CollectiveKind::AllGather, rt::ReductionKind::Sum, rt::ElementType::F32, {0}, {1000}}};
   program.observations = {{"loss", {rt::ElementType::F32, {}, {}}}};
-  program.step = {
+  program.stepBody() = {
       {rt::Opcode::Kernel, 0, 0, {{0, rt::Access::Write}, {1, rt::Access::Write}}, {}, {1e6, 8}},
       {rt::Opcode::Matmul, 0, 0, {}, {}, {2000, 8}},
       {rt::Opcode::Collective, 0, 0, {}, {}, {0, 8}},
@@ -51,12 +51,12 @@ rt::Program program() {
 TEST(PredictProgram, EveryInstructionGetsItsTime) {
   rt::Program made = program();
   predictProgram(made, sheet(1));
-  EXPECT_DOUBLE_EQ(made.step[0].cost.seconds, 1e-2); // By its larger result, float64.
-  EXPECT_DOUBLE_EQ(made.step[1].cost.seconds, 2e-6);
-  EXPECT_DOUBLE_EQ(made.step[2].cost.seconds, 4e-5);
-  EXPECT_DOUBLE_EQ(made.step[3].cost.seconds, 4e-5);
-  EXPECT_DOUBLE_EQ(made.step[4].cost.seconds, 0);
-  EXPECT_EQ(made.step[0].cost.flops, 1e6);
+  EXPECT_DOUBLE_EQ(made.stepBody()[0].cost.seconds, 1e-2); // By its larger result, float64.
+  EXPECT_DOUBLE_EQ(made.stepBody()[1].cost.seconds, 2e-6);
+  EXPECT_DOUBLE_EQ(made.stepBody()[2].cost.seconds, 4e-5);
+  EXPECT_DOUBLE_EQ(made.stepBody()[3].cost.seconds, 4e-5);
+  EXPECT_DOUBLE_EQ(made.stepBody()[4].cost.seconds, 0);
+  EXPECT_EQ(made.stepBody()[0].cost.flops, 1e6);
   EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6 + 8e-5);
 }
 
@@ -85,23 +85,23 @@ TEST(PredictProgram, RanksWithDevicesAgreeOnceForAllThatTheHostLooksAt) {
   desc::MachineSpec machine = sheet(1);
   machine.device.measured.rendezvousSeconds = 1e-5;
   for (uint32_t target : {0, 1, 2}) {
-    made.step.push_back({rt::Opcode::Observe, target, 0, {{1, rt::Access::Read}}, {}, {}});
+    made.stepBody().push_back({rt::Opcode::Observe, target, 0, {{1, rt::Access::Read}}, {}, {}});
   }
-  made.step.erase(made.step.begin() + 4);
+  made.stepBody().erase(made.stepBody().begin() + 4);
   predictProgram(made, machine);
-  EXPECT_EQ(made.step[4].cost.seconds, 1e-5); // As on the host.
-  EXPECT_EQ(made.step[5].cost.seconds, 1e-5);
+  EXPECT_EQ(made.stepBody()[4].cost.seconds, 1e-5); // As on the host.
+  EXPECT_EQ(made.stepBody()[5].cost.seconds, 1e-5);
   predictDevice(made, {});
-  EXPECT_EQ(made.step[4].cost.seconds, 0);
-  EXPECT_EQ(made.step[5].cost.seconds, 1e-5);
-  EXPECT_EQ(made.step[6].cost.seconds, 0);
+  EXPECT_EQ(made.stepBody()[4].cost.seconds, 0);
+  EXPECT_EQ(made.stepBody()[5].cost.seconds, 1e-5);
+  EXPECT_EQ(made.stepBody()[6].cost.seconds, 0);
   // Behind the loss there is a write of what lasts.
   made.buffers[0].persistent = true;
-  made.step.insert(made.step.begin() + 5, made.step[0]);
+  made.stepBody().insert(made.stepBody().begin() + 5, made.stepBody()[0]);
   predictProgram(made, machine);
   predictDevice(made, {});
-  EXPECT_EQ(made.step[4].cost.seconds, 1e-5);
-  EXPECT_EQ(made.step[6].cost.seconds, 1e-5);
+  EXPECT_EQ(made.stepBody()[4].cost.seconds, 1e-5);
+  EXPECT_EQ(made.stepBody()[6].cost.seconds, 1e-5);
 }
 
 TEST(PredictProgram, AStepEndsWithItsLastStream) {
@@ -109,7 +109,7 @@ TEST(PredictProgram, AStepEndsWithItsLastStream) {
   predictProgram(made, sheet(1));
   double serial = serialSeconds(made);
   EXPECT_EQ(stepSeconds(made), serial);
-  made.step[2].stream = made.step[3].stream = rt::Stream::Communication;
+  made.stepBody()[2].stream = made.stepBody()[3].stream = rt::Stream::Communication;
   EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6);
   EXPECT_EQ(serialSeconds(made), serial);
 }
@@ -120,9 +120,9 @@ TEST(PredictProgram, AKernelIsOfTheFormatThatItReads) {
   machine.device.measured.kernels = {{"map", desc::Precision::BF16, 1e10}};
   made.buffers.push_back({800, 8004, rt::BufferClass::Activation, false, rt::ElementType::BF16});
   auto secondsOf = [&](std::vector<rt::Operand> operands) {
-    made.step[0].operands = std::move(operands);
+    made.stepBody()[0].operands = std::move(operands);
     predictProgram(made, machine);
-    return made.step[0].cost.seconds;
+    return made.stepBody()[0].cost.seconds;
   };
   // The larger float64 is only written; float32 is read, but less of it.
   EXPECT_DOUBLE_EQ(
@@ -140,14 +140,14 @@ TEST(PredictProgram, AttentionOfALibraryGoesByItsShape) {
       {"attention", desc::Precision::F32, 4e8, std::nullopt, 4096, 64},
       {"attention", desc::Precision::F32, 1e7}};
   made.kernels[0].kind = "attention";
-  made.step[0].operands = {{1, rt::Access::Read}};
+  made.stepBody()[0].operands = {{1, rt::Access::Read}};
   predictProgram(made, machine);
-  EXPECT_DOUBLE_EQ(made.step[0].cost.seconds, 1e-1);
+  EXPECT_DOUBLE_EQ(made.stepBody()[0].cost.seconds, 1e-1);
   made.kernels[0].attention.emplace();
   made.kernels[0].attention->keys = 4096;
   made.kernels[0].attention->features = 64;
   predictProgram(made, machine);
-  EXPECT_DOUBLE_EQ(made.step[0].cost.seconds, 2.5e-3);
+  EXPECT_DOUBLE_EQ(made.stepBody()[0].cost.seconds, 2.5e-3);
 }
 
 TEST(PredictProgram, Fp8MatmulsGoByTheirRate) {
@@ -156,14 +156,14 @@ TEST(PredictProgram, Fp8MatmulsGoByTheirRate) {
   desc::MachineSpec machine = sheet(1);
   machine.device.peakFlopsF8 = 4e9;
   predictProgram(made, machine);
-  EXPECT_DOUBLE_EQ(made.step[1].cost.seconds, 5e-7);
+  EXPECT_DOUBLE_EQ(made.stepBody()[1].cost.seconds, 5e-7);
 }
 
 TEST(PredictProgram, GroupsOfSeveralNodesGoByTheirLink) {
   rt::Program made = program();
   predictProgram(made, sheet(2));
-  EXPECT_DOUBLE_EQ(made.step[2].cost.seconds, 4e-5); // Ranks 0 and 1, on one node.
-  EXPECT_DOUBLE_EQ(made.step[3].cost.seconds, 4e-3); // Ranks 0 and 2, on two.
+  EXPECT_DOUBLE_EQ(made.stepBody()[2].cost.seconds, 4e-5); // Ranks 0 and 1, on one node.
+  EXPECT_DOUBLE_EQ(made.stepBody()[3].cost.seconds, 4e-3); // Ranks 0 and 2, on two.
 }
 
 } // namespace

@@ -75,7 +75,7 @@ protected:
   /// computed twice.
   std::vector<std::set<Work>> writersOf() const {
     std::vector<std::set<Work>> writers(program.buffers.size());
-    for (const rt::Instruction &instruction : program.step) {
+    for (const rt::Instruction &instruction : program.stepBody()) {
       for (const rt::Operand &operand : instruction.operands) {
         if (operand.access != rt::Access::Read) {
           writers[operand.buffer].insert({instruction.opcode, instruction.target});
@@ -135,20 +135,20 @@ TEST_P(ProveTable, FindsCallsWithOtherArguments) {
 }
 
 TEST_P(ProveTable, FindsEachInstructionThatIsLeftOut) {
-  for (size_t number = 0; number < program.step.size(); ++number) {
+  for (size_t number = 0; number < program.stepBody().size(); ++number) {
     rt::Program own = program;
-    own.step.erase(own.step.begin() + ptrdiff_t(number));
-    EXPECT_FALSE(holds(own)) << program.labels[program.step[number].label];
+    own.stepBody().erase(own.stepBody().begin() + ptrdiff_t(number));
+    EXPECT_FALSE(holds(own)) << program.labels[program.stepBody()[number].label];
     EXPECT_NE(message.find("prove-meaning: "), std::string::npos) << message;
   }
 }
 
 TEST_P(ProveTable, NamesTheInstructionAtFault) {
-  auto attention = llvm::find_if(program.step, [&](const rt::Instruction &instruction) {
+  auto attention = llvm::find_if(program.stepBody(), [&](const rt::Instruction &instruction) {
     return instruction.opcode == rt::Opcode::Kernel &&
            program.kernels[instruction.target].kind == "attention";
   });
-  ASSERT_NE(attention, program.step.end());
+  ASSERT_NE(attention, program.stepBody().end());
   std::swap(attention->operands[1].buffer, attention->operands[2].buffer); // Keys and values.
   EXPECT_FALSE(holds(program));
   EXPECT_NE(message.find("the first instruction that computes something else is " +
@@ -159,7 +159,7 @@ TEST_P(ProveTable, NamesTheInstructionAtFault) {
 
 TEST_P(ProveTable, FindsKernelsAndValuesThatAreNotTheModules) {
   rt::Program own = program;
-  own.kernels[program.step[0].target].name = "kernel_of_another";
+  own.kernels[program.stepBody()[0].target].name = "kernel_of_another";
   EXPECT_FALSE(holds(own));
   EXPECT_NE(message.find("runs a kernel that the module does not have: kernel_of_another"),
             std::string::npos)
@@ -178,10 +178,10 @@ TEST_P(ProveTable, FindsEachOperandThatIsAnother) {
   std::mt19937_64 random(1); // NOLINT(bugprone-random-generator-seed): the same in each run.
   std::vector<std::set<Work>> writers = writersOf();
   size_t found = 0;
-  for (size_t number = 0; number < program.step.size(); ++number) {
-    for (size_t operand = 0; operand < program.step[number].operands.size(); ++operand) {
+  for (size_t number = 0; number < program.stepBody().size(); ++number) {
+    for (size_t operand = 0; operand < program.stepBody()[number].operands.size(); ++operand) {
       // Another size or type is not the proof's to find: checkWellFormed looks at them.
-      uint32_t before = program.step[number].operands[operand].buffer;
+      uint32_t before = program.stepBody()[number].operands[operand].buffer;
       std::vector<uint32_t> others;
       for (uint32_t other = 0; other < program.buffers.size(); ++other) {
         const rt::Buffer &buffer = program.buffers[before], &own = program.buffers[other];
@@ -196,22 +196,23 @@ TEST_P(ProveTable, FindsEachOperandThatIsAnother) {
         continue;
       }
       rt::Program own = program;
-      own.step[number].operands[operand].buffer = others[random() % others.size()];
-      EXPECT_FALSE(holds(own)) << program.labels[program.step[number].label] << " " << operand;
+      own.stepBody()[number].operands[operand].buffer = others[random() % others.size()];
+      EXPECT_FALSE(holds(own)) << program.labels[program.stepBody()[number].label] << " "
+                               << operand;
       ++found;
     }
   }
-  EXPECT_GT(found, program.step.size());
+  EXPECT_GT(found, program.stepBody().size());
 }
 
 TEST_P(ProveTable, FindsEachNumberThatIsAnother) {
-  for (std::vector<rt::Instruction> rt::Program::*list :
-       {&rt::Program::init, &rt::Program::step, &rt::Program::evaluate}) {
-    for (size_t number = 0; number < (program.*list).size(); ++number) {
-      for (size_t place = 0; place < (program.*list)[number].immediates.size(); ++place) {
+  for (size_t body = 0; body < program.bodies.size(); ++body) {
+    const std::vector<rt::Instruction> &list = program.bodies[body].instructions;
+    for (size_t number = 0; number < list.size(); ++number) {
+      for (size_t place = 0; place < list[number].immediates.size(); ++place) {
         rt::Program own = program;
-        ++(own.*list)[number].immediates[place];
-        EXPECT_FALSE(holds(own)) << program.labels[(program.*list)[number].label];
+        ++own.bodies[body].instructions[number].immediates[place].value;
+        EXPECT_FALSE(holds(own)) << program.labels[list[number].label];
       }
     }
   }

@@ -247,9 +247,9 @@ TEST_F(EmitTest, RefusesInstructionsWithOtherOperands) {
   rt::Instruction instruction;
   instruction.operands.resize(2);
   instruction.immediates = {7};
-  program.step = {instruction};
+  program.stepBody() = {instruction};
   EXPECT_TRUE(emit());
-  program.step.front().operands.resize(3);
+  program.stepBody().front().operands.resize(3);
   EXPECT_FALSE(emit());
   EXPECT_NE(message.find("kernel 'kernel' takes 2 buffers and 1 immediates, an instruction gives "
                          "it 3 and 1"),

@@ -164,12 +164,12 @@ TEST_F(FlattenTest, ReshapesShareTheirBuffer) {
   }
 )mlir");
   ASSERT_TRUE(succeeded(program)) << messages;
-  EXPECT_EQ(program->init.size(), 2u) << toText(*program);
+  EXPECT_EQ(program->initBody().size(), 2u) << toText(*program);
   // The map works in place, on the buffer of @x.
-  ASSERT_EQ(program->step.size(), 2u) << toText(*program);
-  EXPECT_EQ(program->step[0].operands.size(), 1u);
-  EXPECT_EQ(program->step[0].operands[0].buffer, program->parameters[0].buffer);
-  EXPECT_EQ(program->step[0].operands[0].access, rt::Access::ReadWrite);
+  ASSERT_EQ(program->stepBody().size(), 2u) << toText(*program);
+  EXPECT_EQ(program->stepBody()[0].operands.size(), 1u);
+  EXPECT_EQ(program->stepBody()[0].operands[0].buffer, program->parameters[0].buffer);
+  EXPECT_EQ(program->stepBody()[0].operands[0].access, rt::Access::ReadWrite);
   EXPECT_EQ(program->buffers.size(), 2u);
 }
 
@@ -205,20 +205,20 @@ TEST_F(FlattenTest, InstructionsKnowTheirCost) {
   FailureOr<rt::Program> program = compile(kTraining);
   ASSERT_TRUE(succeeded(program)) << messages;
   auto expectCost = [&](size_t index, double flops, double bytes) {
-    EXPECT_EQ(program->step[index].cost.flops, flops) << "instruction " << index;
-    EXPECT_EQ(program->step[index].cost.bytes, bytes) << "instruction " << index;
-    EXPECT_EQ(program->step[index].cost.seconds, 0) << "instruction " << index;
+    EXPECT_EQ(program->stepBody()[index].cost.flops, flops) << "instruction " << index;
+    EXPECT_EQ(program->stepBody()[index].cost.bytes, bytes) << "instruction " << index;
+    EXPECT_EQ(program->stepBody()[index].cost.seconds, 0) << "instruction " << index;
   };
   expectCost(0, 2 * 2 * 4 * 4, 4 * (8 + 16 + 8));
   expectCost(5, 0, 4 * (16 + 16)); // All-reduce: reads all of it, writes all of it.
   expectCost(6, 0, 0);             // Observe.
   expectCost(7, 2 * 16, 4 * 5 * 16);
-  EXPECT_EQ(rt::classOf(*program, program->step[0]), "matmul");
-  EXPECT_EQ(rt::classOf(*program, program->step[1]), "map");
-  EXPECT_EQ(rt::classOf(*program, program->step[5]), "all-reduce");
-  EXPECT_EQ(rt::classOf(*program, program->step[7]), "optimizer");
-  EXPECT_EQ(program->kernels[program->step[1].target].detail, "tanh");
-  EXPECT_EQ(program->kernels[program->step[7].target].detail, "addf subf");
+  EXPECT_EQ(rt::classOf(*program, program->stepBody()[0]), "matmul");
+  EXPECT_EQ(rt::classOf(*program, program->stepBody()[1]), "map");
+  EXPECT_EQ(rt::classOf(*program, program->stepBody()[5]), "all-reduce");
+  EXPECT_EQ(rt::classOf(*program, program->stepBody()[7]), "optimizer");
+  EXPECT_EQ(program->kernels[program->stepBody()[1].target].detail, "tanh");
+  EXPECT_EQ(program->kernels[program->stepBody()[7].target].detail, "addf subf");
 }
 
 TEST_F(FlattenTest, SwapsVariablesThroughCopies) {
@@ -359,7 +359,7 @@ TEST_F(FlattenTest, RefusesTiesThatSpoilAValue) {
   std::string launch = "%0 = weft.launch @twice(%x) tied [0] : (tensor<2x4xf32>) -> "
                        "tensor<2x4xf32>\n";
   EXPECT_TRUE(failed(compile(withStep(launch) + kernel, false)));
-  EXPECT_NE(messages.find("overwrites a variable that keeps its value"), std::string::npos)
+  EXPECT_NE(messages.find("overwrites a value that another must replace"), std::string::npos)
       << messages;
   messages.clear();
   EXPECT_TRUE(

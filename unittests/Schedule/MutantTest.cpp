@@ -29,8 +29,8 @@ using Random = std::mt19937_64;
 /// Numbers of the step's instructions of one opcode.
 std::vector<size_t> findAll(const rt::Program &program, rt::Opcode opcode) {
   std::vector<size_t> numbers;
-  for (size_t i = 0; i < program.step.size(); ++i) {
-    if (program.step[i].opcode == opcode) {
+  for (size_t i = 0; i < program.stepBody().size(); ++i) {
+    if (program.stepBody()[i].opcode == opcode) {
       numbers.push_back(i);
     }
   }
@@ -45,9 +45,9 @@ template <typename T> const T &pick(const std::vector<T> &values, Random &random
 size_t pickUsedMatmul(const rt::Program &program, Random &random) {
   while (true) {
     size_t number = pick(findAll(program, rt::Opcode::Matmul), random);
-    uint32_t result = program.step[number].operands[2].buffer;
-    for (size_t i = number + 1; i < program.step.size(); ++i) {
-      for (const rt::Operand &operand : program.step[i].operands) {
+    uint32_t result = program.stepBody()[number].operands[2].buffer;
+    for (size_t i = number + 1; i < program.stepBody().size(); ++i) {
+      for (const rt::Operand &operand : program.stepBody()[i].operands) {
         if (operand.buffer == result) {
           return number;
         }
@@ -60,7 +60,7 @@ size_t pickUsedMatmul(const rt::Program &program, Random &random) {
 std::vector<size_t> findShared(const rt::Program &program) {
   std::vector<size_t> shared;
   for (size_t i : findAll(program, rt::Opcode::Collective)) {
-    if (program.collectives[program.step[i].target].axes[0] == 0) {
+    if (program.collectives[program.stepBody()[i].target].axes[0] == 0) {
       shared.push_back(i);
     }
   }
@@ -69,7 +69,7 @@ std::vector<size_t> findShared(const rt::Program &program) {
 
 /// Gives instruction `number` a collective of its own to be changed.
 rt::Collective &ownCollective(rt::Program &program, size_t number) {
-  rt::Instruction &instruction = program.step[number];
+  rt::Instruction &instruction = program.stepBody()[number];
   program.collectives.push_back(program.collectives[instruction.target]);
   instruction.target = program.collectives.size() - 1;
   return program.collectives.back();
@@ -78,12 +78,13 @@ rt::Collective &ownCollective(rt::Program &program, size_t number) {
 // Mutations of one class's list; the other class keeps the correct one.
 
 void dropCollective(rt::Program &program, Random &random) {
-  program.step.erase(program.step.begin() + pick(findShared(program), random));
+  program.stepBody().erase(program.stepBody().begin() + pick(findShared(program), random));
 }
 
 void doubleCollective(rt::Program &program, Random &random) {
   size_t number = pick(findShared(program), random);
-  program.step.insert(program.step.begin() + number, rt::Instruction(program.step[number]));
+  program.stepBody().insert(program.stepBody().begin() + number,
+                            rt::Instruction(program.stepBody()[number]));
 }
 
 void reorderCollectives(rt::Program &program, Random &random) {
@@ -92,9 +93,9 @@ void reorderCollectives(rt::Program &program, Random &random) {
   size_t a, b;
   do {
     a = pick(shared, random), b = pick(shared, random);
-  } while (program.collectives[program.step[a].target].shape ==
-           program.collectives[program.step[b].target].shape);
-  std::swap(program.step[a], program.step[b]);
+  } while (program.collectives[program.stepBody()[a].target].shape ==
+           program.collectives[program.stepBody()[b].target].shape);
+  std::swap(program.stepBody()[a], program.stepBody()[b]);
 }
 
 void changeCount(rt::Program &program, Random &random) {
@@ -114,7 +115,7 @@ void changeAxes(rt::Program &program, Random &random) {
 void changeReduction(rt::Program &program, Random &random) {
   std::vector<size_t> shared = findShared(program);
   std::erase_if(shared, [&](size_t i) {
-    return program.collectives[program.step[i].target].kind != rt::CollectiveKind::AllReduce;
+    return program.collectives[program.stepBody()[i].target].kind != rt::CollectiveKind::AllReduce;
   });
   rt::Collective &collective = ownCollective(program, pick(shared, random));
   collective.reduction = collective.reduction == rt::ReductionKind::Sum ? rt::ReductionKind::Max
@@ -183,7 +184,7 @@ void shortenLifetime(rt::Program &program, Random &random) {
 
 void changeBufferSize(rt::Program &program, Random &random) {
   std::vector<size_t> numbers = findAll(program, rt::Opcode::Matmul);
-  const rt::Instruction &instruction = program.step[pick(numbers, random)];
+  const rt::Instruction &instruction = program.stepBody()[pick(numbers, random)];
   rt::Buffer &buffer = program.buffers[pick(instruction.operands, random).buffer];
   buffer.bytes = random() % 2 ? buffer.bytes + 4 : buffer.bytes - 4;
   packArena(program);
@@ -192,28 +193,28 @@ void changeBufferSize(rt::Program &program, Random &random) {
 /// The read and the written buffer change places.
 void swapOperands(rt::Program &program, Random &random) {
   std::vector<size_t> numbers = findAll(program, rt::Opcode::Matmul);
-  std::vector<rt::Operand> &operands = program.step[pick(numbers, random)].operands;
+  std::vector<rt::Operand> &operands = program.stepBody()[pick(numbers, random)].operands;
   std::swap(operands[random() % 2].buffer, operands[2].buffer);
   packArena(program);
 }
 
 void wrongOperand(rt::Program &program, Random &random) {
-  rt::Instruction &instruction = program.step[random() % program.step.size()];
+  rt::Instruction &instruction = program.stepBody()[random() % program.stepBody().size()];
   instruction.operands[random() % instruction.operands.size()].buffer =
       program.buffers.size() + random() % 3;
 }
 
 void dropWrite(rt::Program &program, Random &random) {
-  program.step.erase(program.step.begin() + pickUsedMatmul(program, random));
+  program.stepBody().erase(program.stepBody().begin() + pickUsedMatmul(program, random));
   packArena(program);
 }
 
 /// A matmul's result comes after what reads it.
 void delayMatmul(rt::Program &program, Random &random) {
   size_t number = pickUsedMatmul(program, random);
-  rt::Instruction instruction = program.step[number];
-  program.step.erase(program.step.begin() + number);
-  program.step.push_back(instruction);
+  rt::Instruction instruction = program.stepBody()[number];
+  program.stepBody().erase(program.stepBody().begin() + number);
+  program.stepBody().push_back(instruction);
   packArena(program);
 }
 

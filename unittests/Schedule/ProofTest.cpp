@@ -44,8 +44,8 @@ Proof proveTwo(const rt::Program &a, const rt::Program &b) {
 /// Number of the `count`-th collective of the step over axis `axis` first.
 size_t findCollective(const rt::Program &program, rt::CollectiveKind kind, uint32_t axis,
                       int count = 0) {
-  for (size_t i = 0; i < program.step.size(); ++i) {
-    const rt::Instruction &instruction = program.step[i];
+  for (size_t i = 0; i < program.stepBody().size(); ++i) {
+    const rt::Instruction &instruction = program.stepBody()[i];
     if (instruction.opcode == rt::Opcode::Collective &&
         program.collectives[instruction.target].kind == kind &&
         program.collectives[instruction.target].axes[0] == axis && count-- == 0) {
@@ -57,8 +57,8 @@ size_t findCollective(const rt::Program &program, rt::CollectiveKind kind, uint3
 }
 
 size_t findOpcode(const rt::Program &program, rt::Opcode opcode) {
-  for (size_t i = 0; i < program.step.size(); ++i) {
-    if (program.step[i].opcode == opcode) {
+  for (size_t i = 0; i < program.stepBody().size(); ++i) {
+    if (program.stepBody()[i].opcode == opcode) {
       return i;
     }
   }
@@ -80,14 +80,14 @@ TEST(Proof, HoldsForCorrectPrograms) {
 TEST(Proof, CertificateNamesTheProgram) {
   rt::Program program = makeProgram({});
   std::string certificate = prove(program).certificate;
-  program.init[0].immediates[0] = 5;
+  program.initBody()[0].immediates[0] = 5;
   EXPECT_NE(prove(program).certificate, certificate);
 }
 
 TEST(Proof, NamesBothRanksOfAMismatch) {
   rt::Program a = makeProgram({}), b = a;
   size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 0);
-  b.collectives[b.step[at].target].reduction = rt::ReductionKind::Sum;
+  b.collectives[b.stepBody()[at].target].reduction = rt::ReductionKind::Sum;
   std::string number = std::to_string(at);
   EXPECT_EQ(refusal(proveTwo(a, b)),
             "rank 0 at step instruction " + number +
@@ -99,7 +99,7 @@ TEST(Proof, NamesBothRanksOfAMismatch) {
 TEST(Proof, NamesARankWithoutPartner) {
   rt::Program a = makeProgram({}), b = a;
   size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 0, 2);
-  b.step.erase(b.step.begin() + at);
+  b.stepBody().erase(b.stepBody().begin() + at);
   packArena(b);
   EXPECT_EQ(refusal(proveTwo(a, b)),
             "rank 0 at step instruction " + std::to_string(at) +
@@ -113,7 +113,7 @@ TEST(Proof, FindsDeadlocksAcrossCommunicators) {
   rt::Program a = makeProgram({}), b = a;
   size_t loss = findCollective(b, rt::CollectiveKind::AllReduce, 0);
   size_t gradient = findCollective(b, rt::CollectiveKind::AllReduce, 0, 1);
-  auto begin = b.step.begin();
+  auto begin = b.stepBody().begin();
   std::rotate(begin + loss, begin + loss + 2, begin + gradient + 1); // Reduction, observation.
   packArena(b);
   std::string text = refusal(proveTwo(a, b));
@@ -125,7 +125,7 @@ TEST(Proof, ClassesMayDifferWhereTheyDoNotMeet) {
   // Ranks of one tensor group differ from those of the other in a collective over "tp" only.
   rt::Program a = makeProgram({}), b = a;
   size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 1);
-  b.step.erase(b.step.begin() + at);
+  b.stepBody().erase(b.stepBody().begin() + at);
   packArena(b);
   EXPECT_EQ(refusal(proveTwo(a, b)), "");
 }
@@ -137,7 +137,7 @@ rt::Program makeChain(const std::vector<std::vector<uint32_t>> &axes) {
   program.labels = {"chain"};
   program.kernels = {{"fill"}};
   program.buffers = {{4, 0}};
-  program.step.push_back({rt::Opcode::Kernel, 0, 0, {{0, rt::Access::Write}}, {}});
+  program.stepBody().push_back({rt::Opcode::Kernel, 0, 0, {{0, rt::Access::Write}}, {}});
   for (const std::vector<uint32_t> &group : axes) {
     program.collectives.push_back({rt::CollectiveKind::AllReduce,
                                    rt::ReductionKind::Sum,
@@ -146,11 +146,11 @@ rt::Program makeChain(const std::vector<std::vector<uint32_t>> &axes) {
                                    {},
                                    0,
                                    0});
-    program.step.push_back({rt::Opcode::Collective,
-                            uint32_t(program.collectives.size() - 1),
-                            0,
-                            {{0, rt::Access::Read}, {0, rt::Access::Write}},
-                            {}});
+    program.stepBody().push_back({rt::Opcode::Collective,
+                                  uint32_t(program.collectives.size() - 1),
+                                  0,
+                                  {{0, rt::Access::Read}, {0, rt::Access::Write}},
+                                  {}});
   }
   packArena(program);
   return program;
@@ -189,7 +189,7 @@ TEST(Proof, ClassesMustCoverTheMesh) {
 TEST(Proof, PermutesTakeEachShardOnce) {
   rt::Program program = makeProgram({});
   size_t at = findCollective(program, rt::CollectiveKind::AllToAll, 0);
-  rt::Collective &permute = program.collectives[program.step[at].target];
+  rt::Collective &permute = program.collectives[program.stepBody()[at].target];
   permute.kind = rt::CollectiveKind::Permute;
   permute.dim2 = 0;
   permute.sources = {1, 0};
@@ -199,7 +199,7 @@ TEST(Proof, PermutesTakeEachShardOnce) {
   // Ranks that do not agree on who sends to whom.
   permute.sources = {1, 0};
   rt::Program other = program;
-  other.collectives[other.step[at].target].sources = {0, 1};
+  other.collectives[other.stepBody()[at].target].sources = {0, 1};
   RankClass classes[] = {{&program, {0, 1}}, {&other, {2, 3}}};
   std::string text = refusal(prove(classes));
   EXPECT_NE(text.find("from 1,0"), std::string::npos) << text;
@@ -207,14 +207,14 @@ TEST(Proof, PermutesTakeEachShardOnce) {
 
 TEST(Proof, ReadsFollowWrites) {
   rt::Program program = makeProgram({});
-  program.step.erase(program.step.begin());
+  program.stepBody().erase(program.stepBody().begin());
   expectRefused(program,
                 "step instruction 0 'forward' reads buffer 2, which no instruction has written");
 }
 
 TEST(Proof, InitWritesWhatOutlivesAStep) {
   rt::Program program = makeProgram({});
-  program.init.pop_back();
+  program.initBody().pop_back();
   expectRefused(program, "init does not write 'w1'");
 }
 
@@ -223,21 +223,21 @@ TEST(Proof, InputsStay) {
   program.inputs.push_back({"step_number", {rt::ElementType::I64, {}, {}}, 0});
   program.inputs[0].buffer = program.buffers.size();
   program.buffers.push_back({8, 0, rt::BufferClass::Input, true, rt::ElementType::I64});
-  program.step[0].operands.push_back({program.inputs[0].buffer, rt::Access::Read});
+  program.stepBody()[0].operands.push_back({program.inputs[0].buffer, rt::Access::Read});
   packArena(program);
   EXPECT_EQ(refusal(prove(program)), "");
-  program.step[0].operands.back().access = rt::Access::Write;
+  program.stepBody()[0].operands.back().access = rt::Access::Write;
   expectRefused(program, ", an input");
 }
 
 TEST(Proof, OperandsOfOneInstructionDoNotAlias) {
   rt::Program program = makeProgram({});
   size_t at = findOpcode(program, rt::Opcode::Matmul);
-  program.step[at].operands[2].buffer = program.step[at].operands[0].buffer;
+  program.stepBody()[at].operands[2].buffer = program.stepBody()[at].operands[0].buffer;
   expectRefused(program, "share bytes, and writes one of them");
   program = makeProgram({});
   at = findCollective(program, rt::CollectiveKind::AllToAll, 0);
-  program.step[at].operands[1].buffer = program.step[at].operands[0].buffer;
+  program.stepBody()[at].operands[1].buffer = program.stepBody()[at].operands[0].buffer;
   expectRefused(program, "only all-reduce may");
 }
 
@@ -249,8 +249,8 @@ TEST(Proof, BuffersThatAreNeededAtOnceDoNotOverlap) {
 
 TEST(Proof, SectionsShareNothingButWhatPersists) {
   rt::Program program = makeProgram({});
-  uint32_t buffer = program.step[0].operands[0].buffer;
-  program.init[0].operands.push_back({buffer, rt::Access::Write});
+  uint32_t buffer = program.stepBody()[0].operands[0].buffer;
+  program.initBody()[0].operands.push_back({buffer, rt::Access::Write});
   packArena(program);
   expectRefused(program, " of init, which is not persistent");
 }
@@ -259,7 +259,7 @@ TEST(Proof, SectionsShareNothingButWhatPersists) {
 rt::Program makeEvaluating() {
   rt::Program program = makeProgram({});
   std::vector<uint32_t> copies(program.buffers.size(), 0);
-  for (const rt::Instruction &instruction : program.step) {
+  for (const rt::Instruction &instruction : program.stepBody()) {
     rt::Instruction copy = instruction;
     for (rt::Operand &operand : copy.operands) {
       if (!program.buffers[operand.buffer].persistent) {
@@ -275,7 +275,7 @@ rt::Program makeEvaluating() {
       program.observations.back().name = "validation_loss";
       copy.target = program.observations.size() - 1;
     }
-    program.evaluate.push_back(copy);
+    program.evaluateBody().push_back(copy);
     if (instruction.opcode == rt::Opcode::Observe) {
       break;
     }
@@ -288,15 +288,15 @@ TEST(Proof, EvaluationsChangeNothing) {
   rt::Program right = makeEvaluating();
   EXPECT_EQ(refusal(prove(right)), "");
   rt::Program program = right;
-  program.evaluate[0].operands.push_back({0, rt::Access::Write});
+  program.evaluateBody()[0].operands.push_back({0, rt::Access::Write});
   expectRefused(program, "evaluate instruction 0 writes buffer 0, which is persistent");
   // A buffer of the step has no value when an evaluation begins.
   program = right;
-  program.evaluate.back().operands[0] = program.step.back().operands[0];
-  program.evaluate.back().operands[0].access = rt::Access::Read;
+  program.evaluateBody().back().operands[0] = program.stepBody().back().operands[0];
+  program.evaluateBody().back().operands[0].access = rt::Access::Read;
   EXPECT_FALSE(prove(program).holds());
   program = right;
-  program.evaluate.erase(program.evaluate.begin());
+  program.evaluateBody().erase(program.evaluateBody().begin());
   expectRefused(program, "evaluate instruction 0");
   expectRefused(program, "which no instruction has written");
 }
@@ -304,10 +304,10 @@ TEST(Proof, EvaluationsChangeNothing) {
 TEST(Proof, CollectivesOfEvaluationsMeetToo) {
   rt::Program a = makeEvaluating(), b = a;
   EXPECT_EQ(refusal(proveTwo(a, b)), "");
-  for (size_t i = 0; i < b.evaluate.size(); ++i) {
-    if (b.evaluate[i].opcode == rt::Opcode::Collective &&
-        b.collectives[b.evaluate[i].target].axes[0] == 0) {
-      b.evaluate.erase(b.evaluate.begin() + i);
+  for (size_t i = 0; i < b.evaluateBody().size(); ++i) {
+    if (b.evaluateBody()[i].opcode == rt::Opcode::Collective &&
+        b.collectives[b.evaluateBody()[i].target].axes[0] == 0) {
+      b.evaluateBody().erase(b.evaluateBody().begin() + i);
       EXPECT_NE(refusal(proveTwo(a, b)).find("evaluate instruction"), std::string::npos);
       return;
     }
@@ -326,7 +326,7 @@ TEST(Proof, PersistentBuffersHaveOneName) {
 
 TEST(Proof, MatmulsFillTheirBuffers) {
   rt::Program program = makeProgram({});
-  uint32_t at = program.step[findOpcode(program, rt::Opcode::Matmul)].target;
+  uint32_t at = program.stepBody()[findOpcode(program, rt::Opcode::Matmul)].target;
   rt::Matmul right = program.matmuls[at];
   program.matmuls[at].m -= 1;
   expectRefused(program, "needs 480 bytes in operand 0, got 512 bytes");
@@ -346,11 +346,11 @@ TEST(Proof, MatmulsFillTheirBuffers) {
 
 TEST(Proof, MatmulsHaveWhatTheirEpiloguesNeed) {
   rt::Program program = makeProgram({});
-  uint32_t target = program.step[findOpcode(program, rt::Opcode::Matmul)].target;
+  uint32_t target = program.stepBody()[findOpcode(program, rt::Opcode::Matmul)].target;
   rt::Matmul &matmul = program.matmuls[target];
   matmul.epilogue.hasBias = true;
   matmul.workspaceBytes = 64;
-  for (rt::Instruction &instruction : program.step) {
+  for (rt::Instruction &instruction : program.stepBody()) {
     if (instruction.opcode != rt::Opcode::Matmul || instruction.target != target) {
       continue;
     }
@@ -363,20 +363,20 @@ TEST(Proof, MatmulsHaveWhatTheirEpiloguesNeed) {
   matmul.epilogue.hasBias = false;
   matmul.epilogue.hasAddend = true;
   expectRefused(program, "needs 512 bytes in buffer 0, which has 256");
-  for (rt::Instruction &instruction : program.step) {
+  for (rt::Instruction &instruction : program.stepBody()) {
     if (instruction.operands.size() == 5 && instruction.opcode == rt::Opcode::Matmul) {
       instruction.operands.erase(instruction.operands.begin() + 3);
     }
   }
   matmul.epilogue.hasAddend = false;
   expectRefused(program, "needs a workspace of 64 bytes, the buffer has 128");
-  program.step[findOpcode(program, rt::Opcode::Matmul)].operands[3].access = rt::Access::Read;
+  program.stepBody()[findOpcode(program, rt::Opcode::Matmul)].operands[3].access = rt::Access::Read;
   expectRefused(program, "has operands or immediates of the wrong number or access");
 }
 
 TEST(Proof, WorkspacesLieAsLibrariesWantThem) {
   rt::Program program = makeProgram({});
-  rt::Instruction &run = program.step[findOpcode(program, rt::Opcode::Matmul)];
+  rt::Instruction &run = program.stepBody()[findOpcode(program, rt::Opcode::Matmul)];
   program.matmuls.push_back(program.matmuls[run.target]);
   program.matmuls.back().workspaceBytes = 128;
   run.target = uint32_t(program.matmuls.size() - 1);
@@ -396,17 +396,17 @@ TEST(Proof, WorkspacesLieAsLibrariesWantThem) {
 TEST(Proof, CollectivesFillTheirBuffers) {
   rt::Program program = makeProgram({});
   size_t at = findCollective(program, rt::CollectiveKind::AllGather, 1);
-  program.collectives[program.step[at].target].shape[0] *= 2;
+  program.collectives[program.stepBody()[at].target].shape[0] *= 2;
   expectRefused(program, "needs 512 bytes");
   program = makeProgram({});
   at = findCollective(program, rt::CollectiveKind::AllReduce, 1);
-  program.collectives[program.step[at].target].axes.clear();
+  program.collectives[program.stepBody()[at].target].axes.clear();
   expectRefused(program, "has no mesh axis");
 }
 
 TEST(Proof, CountsWhatItDoesNotList) {
   rt::Program program = makeProgram({40, 2, 2});
-  program.init.clear();
+  program.initBody().clear();
   Proof proof = prove(program);
   EXPECT_EQ(proof.diagnostics.size(), Proof::kMaxDiagnostics + 1);
   EXPECT_EQ(proof.diagnostics.back(), "and 20 more");
@@ -417,10 +417,10 @@ TEST(Proof, DamagedTablesAreRefused) {
   program.mesh[0].size = int64_t(1) << 40;
   EXPECT_FALSE(prove(program).holds());
   program = makeProgram({});
-  program.step[0].operands[0].buffer = 1000;
+  program.stepBody()[0].operands[0].buffer = 1000;
   EXPECT_FALSE(prove(program).holds());
   program = makeProgram({});
-  program.step[0].target = 99;
+  program.stepBody()[0].target = 99;
   EXPECT_FALSE(prove(program).holds());
 }
 

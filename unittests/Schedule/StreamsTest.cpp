@@ -50,7 +50,7 @@ public:
     program.buffers[number].kind = rt::BufferClass::Parameter;
     program.parameters.push_back(
         {"p" + std::to_string(number), {rt::ElementType::F32, {int64_t(bytes / 4)}, {{}}}, number});
-    program.init.push_back({rt::Opcode::Kernel, 0, 0, {{number, rt::Access::Write}}, {}});
+    program.initBody().push_back({rt::Opcode::Kernel, 0, 0, {{number, rt::Access::Write}}, {}});
     return number;
   }
   void kernel(double seconds, std::vector<uint32_t> from, std::vector<uint32_t> to) {
@@ -81,12 +81,12 @@ public:
     assignStreams(program);
     EXPECT_EQ(refusal(program), "");
     std::string text;
-    for (const rt::Instruction &instruction : program.step) {
+    for (const rt::Instruction &instruction : program.stepBody()) {
       std::string name = std::to_string(int(instruction.cost.flops));
       text += (text.empty() ? "" : " ");
       text += instruction.stream == rt::Stream::Compute ? name : "[" + name + "]";
       for (uint32_t other : instruction.waits) {
-        text += "<" + std::to_string(int(program.step[other].cost.flops));
+        text += "<" + std::to_string(int(program.stepBody()[other].cost.flops));
       }
     }
     return text;
@@ -96,8 +96,8 @@ public:
 
 private:
   void add(rt::Instruction instruction) {
-    instruction.cost.flops = double(program.step.size());
-    program.step.push_back(std::move(instruction));
+    instruction.cost.flops = double(program.stepBody().size());
+    program.stepBody().push_back(std::move(instruction));
   }
   void collective(double seconds, rt::CollectiveKind kind, uint32_t from, uint32_t to) {
     auto elements = int64_t(program.buffers[from].bytes / 4);
@@ -115,11 +115,11 @@ private:
 TEST(Timeline, OneStreamIsTheSum) {
   rt::Program program = test::makeProgram({});
   double sum = 0;
-  for (rt::Instruction &instruction : program.step) {
-    instruction.cost.seconds = 0.1 + double(&instruction - program.step.data()) / 3;
+  for (rt::Instruction &instruction : program.stepBody()) {
+    instruction.cost.seconds = 0.1 + double(&instruction - program.stepBody().data()) / 3;
     sum += instruction.cost.seconds;
   }
-  EXPECT_EQ(predictSeconds(program.step), sum);
+  EXPECT_EQ(predictSeconds(program.stepBody()), sum);
 }
 
 TEST(Timeline, StreamsRunBesideOneAnother) {
@@ -129,7 +129,7 @@ TEST(Timeline, StreamsRunBesideOneAnother) {
   step.reduce(2, a);
   step.kernel(5, {}, {b});
   step.kernel(1, {a, b}, {});
-  std::vector<rt::Instruction> &section = step.program.step;
+  std::vector<rt::Instruction> &section = step.program.stepBody();
   section[1].stream = rt::Stream::Communication;
   section[1].waits = {0};
   section[3].waits = {1};
@@ -148,9 +148,9 @@ TEST(Timeline, CollectivesShareTheLinks) {
   step.kernel(1, {}, {a, b});
   step.reduce(3, a);
   step.reduce(2, b);
-  step.program.step[1].stream = rt::Stream::Communication;
-  step.program.step[1].waits = {0};
-  EXPECT_EQ(predictTimes(step.program.step)[2].begin, 4);
+  step.program.stepBody()[1].stream = rt::Stream::Communication;
+  step.program.stepBody()[1].waits = {0};
+  EXPECT_EQ(predictTimes(step.program.stepBody())[2].begin, 4);
 }
 
 TEST(Streams, ASumThatIsNeededAtOnceStays) {
@@ -174,7 +174,7 @@ TEST(Streams, ASumRunsBesideWhatDoesNotNeedIt) {
   step.kernel(1, {b}, {c});
   step.kernel(1, {a, c}, {b});
   EXPECT_EQ(step.order(), "0 [2]<0 1 3 4<2");
-  EXPECT_EQ(predictSeconds(step.program.step), 4);
+  EXPECT_EQ(predictSeconds(step.program.stepBody()), 4);
 }
 
 TEST(Streams, WhatWinsTooLittleStays) {
@@ -240,7 +240,7 @@ TEST(Streams, NothingThatLastsIsWrittenBeforeAnObservation) {
   step.kernel(2, {}, {step.buffer()});
   EXPECT_EQ(step.order(), "0 1 2 [3]<0 4");
   // Nothing is issued before the ranks have agreed to go on.
-  EXPECT_DOUBLE_EQ(predictTimes(step.program.step)[3].begin, 3.1);
+  EXPECT_DOUBLE_EQ(predictTimes(step.program.stepBody())[3].begin, 3.1);
 }
 
 TEST(Streams, MemoryIsNotTakenFromWhatStillRuns) {
@@ -257,7 +257,7 @@ TEST(Streams, MemoryIsNotTakenFromWhatStillRuns) {
   step.order();
   // The second of the buffers takes a's place; while the sum is predicted to run, no other does.
   EXPECT_EQ(step.program.arenaBytes, 2 * 1024 + 64u);
-  EXPECT_EQ(predictSeconds(step.program.step), 10);
+  EXPECT_EQ(predictSeconds(step.program.stepBody()), 10);
 }
 
 /// Each wait is needed: without it the proof fails, and names what it finds.
@@ -265,19 +265,19 @@ TEST(Streams, EveryWaitIsNeeded) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     std::mt19937_64 random(seed);
     rt::Program program = test::makeProgram({2 + int64_t(seed % 6), 2, seed % 3 ? 1 : 2});
-    for (std::vector<rt::Instruction> *section : {&program.init, &program.step}) {
+    for (std::vector<rt::Instruction> *section : {&program.initBody(), &program.stepBody()}) {
       for (rt::Instruction &instruction : *section) {
         instruction.cost.seconds = double(random() % 1000) / 1000;
       }
     }
     assignStreams(program);
     ASSERT_EQ(refusal(program), "") << "seed " << seed;
-    for (size_t i = 0; i < program.step.size(); ++i) {
-      if (program.step[i].waits.empty()) {
+    for (size_t i = 0; i < program.stepBody().size(); ++i) {
+      if (program.stepBody()[i].waits.empty()) {
         continue;
       }
       rt::Program mutant = program;
-      mutant.step[i].waits.clear();
+      mutant.stepBody()[i].waits.clear();
       std::string text = refusal(mutant);
       EXPECT_NE(text.find(" without waiting for step instruction "), std::string::npos)
           << "seed " << seed << " instruction " << i << ": " << text;
@@ -290,13 +290,13 @@ TEST(Streams, WaitsSufficeForAnyStreams) {
   for (uint64_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);
     rt::Program program = test::makeProgram({1 + int64_t(seed % 5), 2, 2});
-    for (rt::Instruction &instruction : program.step) {
+    for (rt::Instruction &instruction : program.stepBody()) {
       if (instruction.opcode != rt::Opcode::Observe && random() % 2) {
         instruction.stream = rt::Stream::Communication;
       }
     }
     EXPECT_NE(refusal(program), "");
-    setWaits(program, program.step);
+    setWaits(program, program.stepBody());
     EXPECT_EQ(refusal(program), "") << "seed " << seed;
   }
 }
@@ -308,8 +308,8 @@ TEST(Streams, TheProofNamesBothInstructions) {
   step.reduce(1, a);
   step.kernel(1, {a}, {b});
   packArena(step.program);
-  step.program.step[1].stream = rt::Stream::Communication;
-  step.program.step[1].waits = {0};
+  step.program.stepBody()[1].stream = rt::Stream::Communication;
+  step.program.stepBody()[1].waits = {0};
   EXPECT_EQ(refusal(step.program),
             "step instruction 2 'kernel' reads buffer 0 on compute without waiting for step "
             "instruction 1 'collective', which writes some of its bytes as buffer 0 on "

@@ -32,7 +32,8 @@ public:
   rt::Program build() {
     for (int64_t i = 0; i < shape.layers; ++i) {
       weights.push_back(addWeight(i));
-      emit(program.init, rt::Opcode::Kernel, 0, 0, {{weights.back(), rt::Access::Write}}, {i});
+      emit(program.initBody(), rt::Opcode::Kernel, 0, 0, {{weights.back(), rt::Access::Write}},
+           {i});
     }
     buildStep();
     schedule::packArena(program);
@@ -59,24 +60,24 @@ private:
 
   void emit(std::vector<rt::Instruction> &section, rt::Opcode opcode, uint32_t target,
             uint32_t label, std::vector<rt::Operand> operands,
-            std::vector<int64_t> immediates = {}) {
+            std::vector<rt::Immediate> immediates = {}) {
     section.push_back({opcode, target, label, std::move(operands), std::move(immediates)});
   }
 
   void matmul(rt::Matmul matmul, uint32_t label, uint32_t a, uint32_t b, uint32_t c) {
     program.matmuls.push_back(matmul);
-    emit(program.step, rt::Opcode::Matmul, program.matmuls.size() - 1, label,
+    emit(program.stepBody(), rt::Opcode::Matmul, program.matmuls.size() - 1, label,
          {{a, rt::Access::Read}, {b, rt::Access::Read}, {c, rt::Access::Write}});
   }
 
   void collective(rt::Collective collective, uint32_t label, uint32_t from, uint32_t to) {
     program.collectives.push_back(std::move(collective));
-    emit(program.step, rt::Opcode::Collective, program.collectives.size() - 1, label,
+    emit(program.stepBody(), rt::Opcode::Collective, program.collectives.size() - 1, label,
          {{from, rt::Access::Read}, {to, rt::Access::Write}});
   }
 
   void kernel(uint32_t number, uint32_t label, std::vector<rt::Operand> operands) {
-    emit(program.step, rt::Opcode::Kernel, number, label, std::move(operands));
+    emit(program.stepBody(), rt::Opcode::Kernel, number, label, std::move(operands));
   }
 
   /// x Wᵀ, then an activation, then the sum over "tp".
@@ -161,7 +162,7 @@ private:
                 0,
                 0},
                1, loss, loss);
-    emit(program.step, rt::Opcode::Observe, 0, 1, {{loss, rt::Access::Read}});
+    emit(program.stepBody(), rt::Opcode::Observe, 0, 1, {{loss, rt::Access::Read}});
     for (int64_t i = shape.layers; i-- > 0;) {
       gradient = backward(i, gradient);
     }

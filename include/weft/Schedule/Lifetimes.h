@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A whole program has one timeline: the instructions of `init`, then those of `step`,
-// then those of `evaluate`, one instant each. The sections use the same arena one
-// after the other; only persistent buffers outlive a section.
+// A whole program has one timeline, that of `rt::BufferLives`: the instructions of all
+// bodies, one instant each. The sections use the same arena one after the other; only
+// persistent buffers outlive a section.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,9 @@
 
 namespace weft::schedule {
 
-/// Returns one entry for each buffer: its size and the instants of its first and last use. A
-/// persistent buffer is needed from the first instant to the last; an unused one, never. Operands
-/// that name no buffer are skipped: the proof reports them.
+/// Returns one entry for each buffer: its size and its life. A persistent buffer is needed from the
+/// first instant to the last; an unused one, never. Operands that name no buffer are skipped: the
+/// proof reports them.
 ArenaProblem makeArenaProblem(const rt::Program &program);
 
 /// Returns the current places of the program's buffers, as a plan for that problem.

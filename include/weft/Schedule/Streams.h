@@ -46,18 +46,18 @@ inline constexpr double kMargin = 1.25;
 /// recording two events and waiting for them.
 inline constexpr double kLeastGain = 1e-5;
 
-/// Assigns instructions their streams, order and waits, and buffers their places. Leaves a section
+/// Assigns instructions their streams, order and waits, and buffers their places. Leaves a body
 /// unchanged if streams gain nothing there. REQUIRES: all instructions are on one stream and have
 /// predicted times.
 void assignStreams(rt::Program &program);
 
-/// The first step of `assignStreams`: assigns the order of a section and its instructions'
+/// The first step of `assignStreams`: assigns the order of a body and its instructions'
 /// streams, without waits. REQUIRES: no two buffers that are needed at one time share bytes.
-void orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &section);
+void orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &body);
 
 /// The last step of `assignStreams`: sets the waits that the order, the streams and the places of
 /// buffers require, and no others.
-void setWaits(const rt::Program &program, std::vector<rt::Instruction> &section);
+void setWaits(const rt::Program &program, std::vector<rt::Instruction> &body);
 
 } // namespace weft::schedule
 

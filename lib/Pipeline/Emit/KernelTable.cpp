@@ -124,8 +124,8 @@ Error addKernelTable(Module &module, const rt::Program &program, ArrayRef<Kernel
   for (const KernelEntry &entry : entries) {
     codes.push_back(makeCode(module, entry));
   }
-  for (const auto *instructions : {&program.init, &program.step, &program.evaluate}) {
-    if (Error error = checkInstructions(*instructions, program, entries)) {
+  for (const rt::Body &body : program.bodies) {
+    if (Error error = checkInstructions(body.instructions, program, entries)) {
       return error;
     }
   }

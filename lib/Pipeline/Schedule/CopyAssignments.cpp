@@ -34,6 +34,18 @@ struct CopyAssignmentsPass : impl::CopyAssignmentsPassBase<CopyAssignmentsPass> 
     Ties ties = decideTies(*sections);
     for (const FlatSection &section : *sections) {
       insertCopies(section, placeAssignments(section, ties), symbols);
+      copyCarries(section, placeCarries(section, ties));
+    }
+  }
+
+  void copyCarries(const FlatSection &section, ArrayRef<Placing> placings) {
+    for (auto [carry, placing] : llvm::zip_equal(section.carries, placings)) {
+      if (placing == Placing::Copy) {
+        func::ReturnOp op = carry.op;
+        OpBuilder builder(op);
+        op->setOperand(carry.result, createCopy(builder, op.getLoc(), op.getOperand(carry.result)));
+        ++insertedCopies;
+      }
     }
   }
 

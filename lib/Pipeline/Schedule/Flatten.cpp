@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint32_t kNoBuffer = ~uint32_t(0);
 
-/// Gives the values of one section their buffers, and writes its instructions.
+/// Gives the values of one section their buffers, and writes its bodies and actions.
 class SectionWriter {
 public:
   /// The first `variableCount` buffers are those of the variables, in order.
@@ -31,25 +31,23 @@ public:
       : section(section), name(name), program(program), tables(tables),
         bufferOf(section.values.size(), kNoBuffer), lastWrite(variableCount, -1) {}
 
-  LogicalResult write(std::vector<rt::Instruction> &instructions) {
+  LogicalResult write(std::vector<rt::Action> &actions) {
     for (auto [number, value] : llvm::enumerate(section.values)) {
       if (value.variable >= 0) {
         bufferOf[number] = value.variable;
       }
     }
-    if (failed(placeVariables())) {
+    if (failed(placeVariables()) || failed(checkCarries())) {
       return failure();
     }
     for (auto [time, op] : llvm::enumerate(section.ops)) {
+      placeCarries(time);
       if (failed(giveBuffers(op, time))) {
         return failure();
       }
     }
-    instructions.reserve(section.ops.size());
-    for (const FlatOp &op : section.ops) {
-      if (failed(writeInstruction(op, instructions.emplace_back()))) {
-        return failure();
-      }
+    if (failed(writeBodies(actions))) {
+      return failure();
     }
     markCopies();
     markGradients();
@@ -58,9 +56,15 @@ public:
 
 private:
   bool isVariable(uint32_t buffer) const { return buffer < lastWrite.size(); }
+  LogicalResult checkCarries();
+  void placeCarries(int32_t time);
+  LogicalResult writeBodies(std::vector<rt::Action> &actions);
+  LogicalResult writeBody(StringRef bodyName, int32_t begin, int32_t end);
   LogicalResult placeVariables();
+  int64_t findInPlace(const FlatOp &op, int32_t time, size_t position) const;
   LogicalResult giveBuffers(const FlatOp &op, int32_t time);
   LogicalResult shareBuffer(const FlatOp &op, int32_t time, uint32_t operand, uint32_t result);
+  bool mayHold(uint32_t buffer, uint32_t result) const;
   uint32_t makeBuffer(const FlatValue &value);
   LogicalResult writeInstruction(const FlatOp &op, rt::Instruction &instruction);
   void writeOperands(const FlatOp &op, rt::Instruction &instruction);
@@ -72,11 +76,16 @@ private:
 
   const FlatSection &section;
   StringRef name;
+  /// What labels of ops outside of calls begin with: the section's name, or nothing in a repeat.
+  StringRef root = name;
   rt::Program &program;
   ProgramTables &tables;
   std::vector<uint32_t> bufferOf;
   /// The value that was last put into each variable's buffer, or -1.
   std::vector<int64_t> lastWrite;
+  /// While calls of a repeat are placed: for each buffer of what they get, the value that belongs
+  /// there at their end.
+  llvm::DenseMap<uint32_t, uint32_t> passedOn;
 };
 
 /// New values that are not tied go right where their variables lie.
@@ -97,6 +106,82 @@ LogicalResult SectionWriter::placeVariables() {
   return success();
 }
 
+LogicalResult SectionWriter::checkCarries() {
+  for (auto [carry, placing] :
+       llvm::zip_equal(section.carries, weft::placeCarries(section, Ties()))) {
+    if (placing == Placing::Copy) {
+      func::ReturnOp op = carry.op;
+      return op.emitOpError() << "internal error: operand " << carry.result
+                              << " is not computed where the next call expects it";
+    }
+  }
+  return success();
+}
+
+/// What calls pass on goes where they got it from, once that has a buffer.
+void SectionWriter::placeCarries(int32_t time) {
+  for (auto [number, repeat] : llvm::enumerate(section.repeats)) {
+    if (time == repeat.end) {
+      passedOn.clear();
+    }
+    if (time != repeat.begin) {
+      continue;
+    }
+    for (const FlatCarry &carry : section.carries) {
+      if (carry.repeat == number) {
+        passedOn[bufferOf[carry.before]] = carry.after;
+      }
+    }
+    std::vector<Placing> placings = weft::placeCarries(section, Ties());
+    for (auto [carry, placing] : llvm::zip_equal(section.carries, placings)) {
+      if (carry.repeat == number && placing == Placing::Direct) {
+        bufferOf[carry.after] = bufferOf[carry.before];
+      }
+    }
+  }
+}
+
+/// A body for each stretch of ops between repeats, and one for each repeat, which an action runs
+/// for each of its calls.
+LogicalResult SectionWriter::writeBodies(std::vector<rt::Action> &actions) {
+  int32_t begin = 0, end = section.ops.size();
+  auto writeBetween = [&](int32_t until, StringRef suffix) -> LogicalResult {
+    if (begin == until) {
+      return success();
+    }
+    actions.push_back({static_cast<uint32_t>(program.bodies.size())});
+    return writeBody((name + suffix).str(), begin, until);
+  };
+  for (auto [number, repeat] : llvm::enumerate(section.repeats)) {
+    if (failed(writeBetween(repeat.begin, number == 0 ? "_begin" : "_between"))) {
+      return failure();
+    }
+    for (int64_t call = 0; call < repeat.count; ++call) {
+      actions.push_back({static_cast<uint32_t>(program.bodies.size()), repeat.first + call});
+    }
+    root = "";
+    if (failed(writeBody(func::FuncOp(repeat.function).getSymName(), repeat.begin, repeat.end))) {
+      return failure();
+    }
+    root = name;
+    begin = repeat.end;
+  }
+  return writeBetween(end, section.repeats.empty() ? "" : "_end");
+}
+
+LogicalResult SectionWriter::writeBody(StringRef bodyName, int32_t begin, int32_t end) {
+  rt::Body body;
+  body.name = bodyName.str();
+  body.instructions.reserve(end - begin);
+  for (const FlatOp &op : ArrayRef(section.ops).slice(begin, end - begin)) {
+    if (failed(writeInstruction(op, body.instructions.emplace_back()))) {
+      return failure();
+    }
+  }
+  program.bodies.push_back(std::move(body));
+  return success();
+}
+
 uint32_t SectionWriter::makeBuffer(const FlatValue &value) {
   auto type = cast<RankedTensorType>(value.type);
   rt::Buffer buffer;
@@ -104,6 +189,13 @@ uint32_t SectionWriter::makeBuffer(const FlatValue &value) {
   buffer.type = toElementType(type.getElementType());
   program.buffers.push_back(buffer);
   return program.buffers.size() - 1;
+}
+
+/// Returns true if nothing else than `result` belongs in the buffer.
+bool SectionWriter::mayHold(uint32_t buffer, uint32_t result) const {
+  auto passed = passedOn.find(buffer);
+  return passed != passedOn.end() ? passed->second == result
+                                  : !isVariable(buffer) || lastWrite[buffer] == int64_t(result);
 }
 
 /// Lets `result` take over the buffer of `operand`, which nobody may read afterwards. If it is a
@@ -114,11 +206,25 @@ LogicalResult SectionWriter::shareBuffer(const FlatOp &op, int32_t time, uint32_
   if (section.values[operand].lastRead != time) {
     return op.op->emitOpError("internal error: a value is read after it was overwritten");
   }
-  if (isVariable(buffer) && lastWrite[buffer] != static_cast<int64_t>(result)) {
-    return op.op->emitOpError("internal error: overwrites a variable that keeps its value");
+  if (!mayHold(buffer, result)) {
+    return op.op->emitOpError("internal error: overwrites a value that another must replace");
   }
   bufferOf[result] = buffer;
   return success();
+}
+
+/// Returns the operand that an op for a library computes in place of, because nothing reads it
+/// afterwards, or -1.
+int64_t SectionWriter::findInPlace(const FlatOp &op, int32_t time, size_t position) const {
+  int64_t tied = inPlaceOperand(op.op, position);
+  if (tied < 0) {
+    return -1;
+  }
+  ArrayRef<uint32_t> operands = section.operandsOf(op);
+  uint32_t operand = operands[tied], result = section.resultsOf(op)[position];
+  bool isFree = section.values[operand].lastRead == time && llvm::count(operands, operand) == 1 &&
+                mayHold(bufferOf[operand], result);
+  return isFree ? tied : -1;
 }
 
 LogicalResult SectionWriter::giveBuffers(const FlatOp &op, int32_t time) {
@@ -128,11 +234,7 @@ LogicalResult SectionWriter::giveBuffers(const FlatOp &op, int32_t time) {
     if (bufferOf[result] != kNoBuffer) {
       continue; // Direct.
     }
-    int64_t tied = launch ? launch.getTied()[position] : -1;
-    if (isa<AllReduceOp>(op.op) && section.values[operands[0]].lastRead == time &&
-        !isVariable(bufferOf[operands[0]])) {
-      tied = 0;
-    }
+    int64_t tied = launch ? launch.getTied()[position] : findInPlace(op, time, position);
     if (tied < 0) {
       bufferOf[result] = makeBuffer(section.values[result]);
     } else if (failed(shareBuffer(op, time, operands[tied], result))) {
@@ -149,7 +251,7 @@ LogicalResult SectionWriter::writeInstruction(const FlatOp &op, rt::Instruction 
   }
   instruction.opcode = target->opcode;
   instruction.target = target->number;
-  instruction.label = tables.findLabel(op.op, name, section.paths[op.path]);
+  instruction.label = tables.findLabel(op.op, root, section.paths[op.path]);
   instruction.cost = target->cost;
   writeOperands(op, instruction);
   if (target->opcode == rt::Opcode::Matmul) {
@@ -157,6 +259,10 @@ LogicalResult SectionWriter::writeInstruction(const FlatOp &op, rt::Instruction 
   }
   for (uint32_t number : section.operandsOf(op)) {
     if (!section.values[number].type.isIndex()) {
+      continue;
+    }
+    if (section.values[number].isCallNumber) {
+      instruction.immediates.push_back({0, /*addsMicroBatch=*/true});
       continue;
     }
     if (!section.values[number].constant) {
@@ -338,12 +444,12 @@ FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
     return failure();
   }
   ProgramTables tables(program, mesh, symbols);
-  const std::pair<StringRef, std::vector<rt::Instruction> *> lists[] = {
+  const std::pair<StringRef, std::vector<rt::Action> *> lists[] = {
       {"init", &program.init}, {"step", &program.step}, {"evaluate", &program.evaluate}};
   for (auto [section, list] : llvm::zip(*sections, lists)) {
-    auto [name, instructions] = list;
+    auto [name, actions] = list;
     SectionWriter writer(section, name, symbols.variables.size(), program, tables);
-    if (failed(writer.write(*instructions))) {
+    if (failed(writer.write(*actions))) {
       return failure();
     }
   }

@@ -38,6 +38,9 @@ public:
       for (const FlatAssign &assign : section.assigns) {
         variables[assign.value] = static_cast<int32_t>(assign.variable);
       }
+      for (const FlatCarry &carry : section.carries) {
+        carried[{&section, carry.after}] = carry.before;
+      }
       for (const FlatOp &op : section.ops) {
         if (isa<LaunchOp>(op.op)) {
           uses[op.op].push_back({&section, &op});
@@ -86,10 +89,15 @@ private:
 
   static bool areIndependent(const Use &a, const Use &b) { return !needs(a, b) && !needs(b, a); }
 
-  /// Returns true if a result of `after` lies where a variable does whose old value `before` reads.
+  /// Returns true if a result of `after` lies where a variable does whose old value `before` reads,
+  /// or where that lies which `before` reads and the next call of a repeat gets as the result.
   bool replaces(const Use &after, const Use &before) const {
     const llvm::DenseMap<uint32_t, int32_t> &variables = assigned.at(after.section);
     return llvm::any_of(after.results(), [&](uint32_t result) {
+      auto carry = carried.find({after.section, result});
+      if (carry != carried.end() && llvm::is_contained(before.operands(), carry->second)) {
+        return true;
+      }
       auto variable = variables.find(result);
       return variable != variables.end() && llvm::any_of(before.operands(), [&](uint32_t operand) {
                return before.section->values[operand].variable == variable->second;
@@ -122,6 +130,8 @@ private:
   llvm::DenseMap<Operation *, SmallVector<Use>> uses;
   /// The variable that a value is assigned to, by the value's number.
   llvm::DenseMap<const FlatSection *, llvm::DenseMap<uint32_t, int32_t>> assigned;
+  /// What a call of a repeat gets in the place of which a value belongs.
+  llvm::DenseMap<std::pair<const FlatSection *, uint32_t>, uint32_t> carried;
 };
 
 /// Operands of several launches: first all numbers, then each tensor once.

@@ -25,6 +25,92 @@ ModuleSymbols::ModuleSymbols(ModuleOp module) {
 
 namespace {
 
+/// Calls of one function that repeat one another.
+struct RepeatedCalls {
+  SmallVector<CallOp> calls;
+  /// For each operand, the result that the next call gets there, or -1.
+  SmallVector<int64_t> carried;
+  /// The operand that gets the call's number, or -1.
+  int64_t number = -1;
+};
+
+CallOp nextCall(CallOp call) {
+  Operation *next = call->getNextNode();
+  while (next && isa<arith::ConstantIndexOp>(next)) {
+    next = next->getNextNode();
+  }
+  auto other = dyn_cast_or_null<CallOp>(next);
+  return other && other.getCallee() == call.getCallee() ? other : CallOp();
+}
+
+bool isNumber(Value value, int64_t number) {
+  auto constant = value.getDefiningOp<arith::ConstantIndexOp>();
+  return constant && constant.value() == number;
+}
+
+/// Finds how `second` differs from `first`, the call before; fails if that is not as in a repeat.
+LogicalResult compareCalls(CallOp first, CallOp second, RepeatedCalls &repeated) {
+  for (auto [position, pair] :
+       llvm::enumerate(llvm::zip_equal(first.getOperands(), second.getOperands()))) {
+    auto [before, after] = pair;
+    auto result = dyn_cast<OpResult>(after);
+    if (result && result.getOwner() == first) {
+      repeated.carried[position] = result.getResultNumber();
+    } else if (isNumber(before, 0) && isNumber(after, 1) && repeated.number < 0) {
+      repeated.number = position;
+    } else if (before != after) {
+      return failure();
+    }
+  }
+  SmallVector<int64_t> carried(repeated.carried);
+  llvm::sort(carried);
+  auto begin = llvm::find_if(carried, [](int64_t result) { return result >= 0; });
+  return success(std::adjacent_find(begin, carried.end()) == carried.end());
+}
+
+/// Returns true if `call`, the `number`th, gets what the repeat says from the call before it, whose
+/// results nothing else reads.
+bool continues(CallOp before, CallOp call, int64_t number, CallOp first,
+               const RepeatedCalls &repeated) {
+  for (auto [position, operand] : llvm::enumerate(call.getOperands())) {
+    int64_t result = repeated.carried[position];
+    bool isRight = result >= 0 ? operand == before->getResult(result)
+                   : static_cast<int64_t>(position) == repeated.number
+                       ? isNumber(operand, number)
+                       : operand == first->getOperand(position);
+    if (!isRight) {
+      return false;
+    }
+  }
+  return llvm::all_of(before->getUsers(), [&](Operation *user) { return user == call; });
+}
+
+/// Returns the calls that repeat `first`; none if it is called once, or what it gets to pass on has
+/// another reader.
+std::optional<RepeatedCalls> findRepeat(CallOp first) {
+  CallOp second = nextCall(first);
+  RepeatedCalls repeated;
+  repeated.carried.assign(first->getNumOperands(), -1);
+  if (!second || failed(compareCalls(first, second, repeated))) {
+    return std::nullopt;
+  }
+  for (auto [position, result] : llvm::enumerate(repeated.carried)) {
+    Value operand = first->getOperand(position);
+    if (result >= 0 &&
+        (!operand.hasOneUse() || operand.getDefiningOp<ReadOp>() || isa<BlockArgument>(operand))) {
+      return std::nullopt;
+    }
+  }
+  repeated.calls.push_back(first);
+  for (CallOp call = second; call; call = nextCall(call)) {
+    if (!continues(repeated.calls.back(), call, repeated.calls.size(), first, repeated)) {
+      break;
+    }
+    repeated.calls.push_back(call);
+  }
+  return repeated.calls.size() > 1 ? std::optional(std::move(repeated)) : std::nullopt;
+}
+
 class Linearizer {
 public:
   Linearizer(func::FuncOp section, const ModuleSymbols &symbols)
@@ -42,6 +128,7 @@ public:
         return failure();
       }
     }
+    keepForRepeats();
     return std::move(flat);
   }
 
@@ -75,7 +162,9 @@ private:
 
   void leave(func::ReturnOp op) {
     CallOp call = frames.back().call;
-    if (call) {
+    if (call && repeat && call == repeat->calls.front()) {
+      leaveRepeat(op);
+    } else if (call) {
       for (auto [result, operand] : llvm::zip(call->getResults(), op->getOperands())) {
         numberOf[result] = numberOf.at(operand);
       }
@@ -114,7 +203,83 @@ private:
     return success();
   }
 
+  /// Takes the first and the last of the calls away; leaves nothing if less than two remain.
+  std::optional<RepeatedCalls> peel(std::optional<RepeatedCalls> repeated) {
+    if (!repeated) {
+      return std::nullopt;
+    }
+    known.insert_range(repeated->calls);
+    if (repeated->calls.size() < 4) {
+      return std::nullopt;
+    }
+    repeated->calls.pop_back();
+    repeated->calls.erase(repeated->calls.begin());
+    return repeated;
+  }
+
+  /// Lists the calls that repeat `first` once.
+  LogicalResult enterRepeat(CallOp first) {
+    func::FuncOp function = symbols.functions.lookup(first.getCalleeAttr().getAttr());
+    flat.repeats.push_back({function, static_cast<int32_t>(flat.ops.size()), 0, /*first=*/1,
+                            static_cast<int64_t>(repeat->calls.size())});
+    if (failed(enter(function, first, 0))) {
+      return failure();
+    }
+    if (repeat->number >= 0) {
+      Value number = function.getArgument(repeat->number);
+      numberOf[number] = makeValue(number.getType());
+      flat.values.back().isCallNumber = true;
+    }
+    return success();
+  }
+
+  void leaveRepeat(func::ReturnOp op) {
+    flat.repeats.back().end = flat.ops.size();
+    CallOp first = repeat->calls.front(), last = repeat->calls.back();
+    for (auto [result, operand] : llvm::zip(last->getResults(), op->getOperands())) {
+      numberOf[result] = numberOf.at(operand);
+    }
+    for (auto [position, result] : llvm::enumerate(repeat->carried)) {
+      if (result >= 0) {
+        flat.carries.push_back(
+            {static_cast<uint32_t>(flat.repeats.size() - 1), op, static_cast<unsigned>(result),
+             numberOf.at(first->getOperand(position)), numberOf.at(op->getOperand(result))});
+      }
+    }
+    for (CallOp call : llvm::drop_begin(repeat->calls)) {
+      listed.insert(call);
+    }
+    repeat.reset();
+  }
+
+  /// What each call of a repeat reads must last until its end, except what it replaces.
+  void keepForRepeats() {
+    llvm::DenseSet<uint32_t> carried;
+    for (const FlatCarry &carry : flat.carries) {
+      carried.insert(carry.before);
+    }
+    for (auto [number, value] : llvm::enumerate(flat.values)) {
+      for (const FlatRepeat &repeated : flat.repeats) {
+        if (value.definedAt < repeated.begin && value.lastRead >= repeated.begin &&
+            value.lastRead < repeated.end && !carried.contains(number)) {
+          value.lastRead = repeated.end;
+        }
+      }
+    }
+  }
+
   LogicalResult visitCall(CallOp call) {
+    if (listed.contains(call)) {
+      return success();
+    }
+    if (frames.size() == 1) {
+      if (repeat && repeat->calls.front() == call) {
+        return enterRepeat(call);
+      }
+      if (!repeat && !known.contains(call)) {
+        repeat = peel(findRepeat(call));
+      }
+    }
     const std::string &parent = flat.paths[frames.back().path];
     std::string path = parent.empty() ? "" : parent + "/";
     path += call.getLabel();
@@ -178,6 +343,10 @@ private:
   llvm::DenseMap<Value, uint32_t> numberOf;
   std::vector<int64_t> oldValues;
   std::vector<bool> isAssigned;
+  /// The repeat that comes next or is being walked.
+  std::optional<RepeatedCalls> repeat;
+  /// Calls that a repeat has listed, and all calls that repeat others or are repeated.
+  llvm::DenseSet<Operation *> listed, known;
 };
 
 } // namespace

@@ -10,6 +10,14 @@
 // function. Values are numbered: each use of an op gives new numbers, and all reads of a
 // variable give the one number of its old value. A reshape gives the number of its operand.
 //
+// Calls that repeat one another, as those of micro-batches, are listed once, for all: calls of one
+// function in the section itself, one after another, each of which gets results of the one before
+// in place of what that got, its own number (0, 1, ...) in one operand, and else the same values.
+// The first and the last of them stay by themselves, so that communication before and after all
+// calls can run beside them.
+// What the first call of a repeat gets and the results of the last are values of the section;
+// `FlatCarry` says which of them belong in one place.
+//
 // Changes nothing; refers to the module's ops, and is valid as long as they are.
 //
 //===----------------------------------------------------------------------===//
@@ -37,6 +45,15 @@ struct ModuleSymbols {
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> functions;
 };
 
+/// Several calls of a function that differ in their number and in what they pass on.
+struct FlatRepeat {
+  mlir::func::FuncOp function;
+  /// The ops that each call runs: `begin` to `end - 1`.
+  int32_t begin = 0, end = 0;
+  /// The number of the first call, and of calls.
+  int64_t first = 0, count = 0;
+};
+
 struct FlatValue {
   /// The type of the defining op's result, before any reshape.
   mlir::Type type;
@@ -44,10 +61,13 @@ struct FlatValue {
   int32_t variable = -1;
   /// Number of the defining op, or -1.
   int32_t definedAt = -1;
-  /// Number of the last op that reads it, or -1; assignments do not count.
+  /// Number of the last op that reads it, or -1; assignments do not count. Of a value that each
+  /// call of a repeat reads: the number of the op after the repeat.
   int32_t lastRead = -1;
   /// The value of an index, if known.
   std::optional<int64_t> constant;
+  /// An index that is the number of the call in a repeat.
+  bool isCallNumber = false;
 };
 
 /// One use of an op that has tensors as operands or results.
@@ -64,10 +84,21 @@ struct FlatAssign {
   uint32_t variable, value;
 };
 
+/// Result number `result` of a repeat's function, `after`, which the next call gets instead of
+/// `before`: it belongs in its place.
+struct FlatCarry {
+  uint32_t repeat;
+  mlir::func::ReturnOp op;
+  unsigned result;
+  uint32_t before, after;
+};
+
 struct FlatSection {
   std::vector<FlatOp> ops;
   std::vector<FlatValue> values;
   std::vector<FlatAssign> assigns;
+  std::vector<FlatRepeat> repeats;
+  std::vector<FlatCarry> carries;
   /// Labels of nested calls joined by '/'; path 0 is the section itself, "".
   std::vector<std::string> paths;
   std::vector<uint32_t> numbers;

@@ -221,6 +221,13 @@ struct OutlineKernelsPass : impl::OutlineKernelsPassBase<OutlineKernelsPass> {
           return op.emitOpError("needs a copy; run copy-assignments first");
         }
       }
+      for (auto [carry, placing] : llvm::zip_equal(section.carries, placeCarries(section, ties))) {
+        if (placing == Placing::Copy) {
+          func::ReturnOp op = carry.op;
+          return op.emitOpError() << "needs a copy of operand " << carry.result
+                                  << "; run copy-assignments first";
+        }
+      }
     }
     return ties;
   }

@@ -44,36 +44,76 @@ int64_t findTied(const FlatOp &flatOp, size_t position, const Ties &ties) {
     return launch.getTied()[position];
   }
   auto it = ties.find(flatOp.op);
-  return it == ties.end() ? -1 : it->second[position];
+  return it == ties.end() ? inPlaceOperand(flatOp.op, position) : it->second[position];
+}
+
+/// Returns how the value `after`, if an op computes it, gets into the place of `before`, which is
+/// -1 if nothing reads it.
+Placing placeInstead(const FlatSection &section, int64_t before, uint32_t after, const Ties &ties) {
+  const FlatValue &value = section.values[after];
+  if (value.definedAt < 0) {
+    return Placing::Copy;
+  }
+  int32_t lastRead = before < 0 ? -1 : section.values[before].lastRead;
+  const FlatOp &definedBy = section.ops[value.definedAt];
+  ArrayRef<uint32_t> results = section.resultsOf(definedBy);
+  size_t position = llvm::find(results, after) - results.begin();
+  int64_t tied = findTied(definedBy, position, ties);
+  if (tied >= 0 && section.operandsOf(definedBy)[tied] == before) {
+    return lastRead == value.definedAt ? Placing::Tied : Placing::Copy;
+  }
+  bool takesAnother = tied >= 0 && inPlaceOperand(definedBy.op, position) < 0;
+  return !takesAnother && lastRead < value.definedAt ? Placing::Direct : Placing::Copy;
 }
 
 } // namespace
 
+int64_t weft::inPlaceOperand(Operation *op, size_t result) {
+  if (isa<AllReduceOp>(op)) {
+    return 0;
+  }
+  auto matmul = dyn_cast<MatmulOp>(op);
+  if (!matmul || result != 0 || !matmul.getAddend()) {
+    return -1;
+  }
+  return matmul.getAddendMutable().begin()->getOperandNumber();
+}
+
 std::vector<Placing> weft::placeAssignments(const FlatSection &section, const Ties &ties) {
   std::vector<int64_t> oldValues = findOldValues(section);
   llvm::DenseSet<uint32_t> placed;
+  for (const FlatCarry &carry : section.carries) {
+    placed.insert(carry.after);
+  }
   std::vector<Placing> placings;
   for (const FlatAssign &assign : section.assigns) {
     const FlatValue &value = section.values[assign.value];
-    int64_t oldValue = oldValues[assign.variable];
-    int32_t lastRead = oldValue < 0 ? -1 : section.values[oldValue].lastRead;
     Placing placing = Placing::Copy;
     if (value.variable >= 0) {
       placing =
           value.variable == static_cast<int32_t>(assign.variable) ? Placing::Kept : Placing::Copy;
-    } else if (value.definedAt >= 0 && !placed.contains(assign.value)) {
-      const FlatOp &definedBy = section.ops[value.definedAt];
-      size_t position = llvm::find(section.resultsOf(definedBy), assign.value) -
-                        section.resultsOf(definedBy).begin();
-      int64_t tied = findTied(definedBy, position, ties);
-      if (tied >= 0 && section.operandsOf(definedBy)[tied] == oldValue) {
-        placing = lastRead == value.definedAt ? Placing::Tied : Placing::Copy;
-      } else if (tied < 0 && lastRead < value.definedAt) {
-        placing = Placing::Direct;
-      }
+    } else if (!placed.contains(assign.value)) {
+      placing = placeInstead(section, oldValues[assign.variable], assign.value, ties);
     }
     if (placing == Placing::Direct || placing == Placing::Tied) {
       placed.insert(assign.value);
+    }
+    placings.push_back(placing);
+  }
+  return placings;
+}
+
+std::vector<Placing> weft::placeCarries(const FlatSection &section, const Ties &ties) {
+  llvm::DenseSet<uint32_t> placed;
+  std::vector<Placing> placings;
+  for (const FlatCarry &carry : section.carries) {
+    const FlatRepeat &repeat = section.repeats[carry.repeat];
+    Placing placing = Placing::Copy;
+    if (carry.after == carry.before) {
+      placing = Placing::Kept;
+    } else if (section.values[carry.after].definedAt >= repeat.begin &&
+               placed.insert(carry.after).second) {
+      placing = placeInstead(section, carry.before, carry.after, ties);
     }
     placings.push_back(placing);
   }
@@ -107,6 +147,10 @@ public:
       isAssigned[assign.value] = true;
       newValues[assign.variable] = assign.value;
     }
+    for (const FlatCarry &carry : section.carries) {
+      passedOn.try_emplace(carry.after, section.repeats[carry.repeat].end);
+      next[carry.before] = carry.after;
+    }
   }
 
   void count(const FlatOp &op, int32_t time, TieCounts &counts) const {
@@ -124,7 +168,15 @@ public:
 private:
   /// Returns true if `operand` is not read after `time`, and `result` belongs in its storage.
   bool mayTakeOver(uint32_t result, uint32_t operand, int32_t time) const {
-    if (section.values[operand].lastRead != time || isAssigned[operand]) {
+    auto until = passedOn.find(operand);
+    if (section.values[operand].lastRead != time || isAssigned[operand] ||
+        (until != passedOn.end() && time < until->second)) {
+      return false;
+    }
+    if (auto it = next.find(operand); it != next.end()) {
+      return it->second == result;
+    }
+    if (passedOn.contains(result)) {
       return false;
     }
     int32_t variable = section.values[operand].variable;
@@ -139,6 +191,10 @@ private:
   std::vector<bool> isAssigned;
   /// The value that each assigned variable gets.
   llvm::DenseMap<uint32_t, uint32_t> newValues;
+  /// What calls of a repeat pass on, and the ends of their repeats.
+  llvm::DenseMap<uint32_t, int32_t> passedOn;
+  /// What such calls get, and what the next one gets instead.
+  llvm::DenseMap<uint32_t, uint32_t> next;
 };
 
 } // namespace

@@ -14,6 +14,9 @@
 //   Kept     the value assigned is the variable's old value: nothing to do.
 //   Copy     otherwise.
 //
+// The same holds for what calls of a repeat pass on: the next call expects it in the place of what
+// this one got.
+//
 // The decision is made on the list of all uses of ops, with all calls inlined. An op is tied
 // in all its uses or in none. A kernel whose result is not assigned may work in place of any
 // operand that is not read afterwards: that saves memory and its traffic. Logits and their
@@ -36,6 +39,12 @@ using Ties = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int64_t>>;
 /// Returns one entry for each assignment of the section, in order. `ties` names the ties of ops;
 /// launches have their own.
 std::vector<Placing> placeAssignments(const FlatSection &section, const Ties &ties);
+/// The same for each carry of the section, in order.
+std::vector<Placing> placeCarries(const FlatSection &section, const Ties &ties);
+
+/// Returns the operand that an op for a library may compute `result` in place of, or -1: what an
+/// all-reduce sums, and what a matmul adds its product to.
+int64_t inPlaceOperand(mlir::Operation *op, size_t result);
 
 /// Returns the ops that can be tied in all their uses in all sections, and their ties. Never ties a
 /// result to an operand that an op has twice, or to a variable other than the assigned one.

@@ -330,7 +330,9 @@ uint32_t ProgramTables::findLabel(Operation *op, StringRef section, StringRef pa
     description->second = describe(op);
   }
   StringRef prefix = path.empty() ? section : path;
-  StringRef separator = StringRef(description->second).starts_with("(") ? " " : "/";
+  StringRef separator = prefix.empty()                                    ? ""
+                        : StringRef(description->second).starts_with("(") ? " "
+                                                                          : "/";
   SmallString<128> label;
   (prefix + separator + description->second).toVector(label);
   auto [it, isNewLabel] = labels.try_emplace(label, program.labels.size());

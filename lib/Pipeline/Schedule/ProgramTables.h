@@ -42,7 +42,8 @@ public:
   /// Returns true if `op` only moves its operands' elements: a collective, or a kernel that copies.
   bool moves(mlir::Operation *op) const;
 
-  /// Returns the label of a use of `op` on a path of calls (path 0 is the section named `section`).
+  /// Returns the label of a use of `op` on a path of calls (path 0 is the section named `section`,
+  /// or a repeated call if that is empty).
   uint32_t findLabel(mlir::Operation *op, llvm::StringRef section, llvm::StringRef path);
 
 private:

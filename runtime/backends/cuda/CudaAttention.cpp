@@ -8,6 +8,7 @@
 #include "backends/cuda/CudaAttention.h"
 
 #include "support/Text.h"
+#include "weft-rt/Expansion.h"
 
 #include <algorithm>
 #include <array>
@@ -27,8 +28,8 @@ static bool isMiscomputed(const Attention &attention, const AttentionPart &part)
 DriverTable::Result CudaAttention::prepare(DriverTable::Handle device,
                                            std::span<const int64_t> coordinates,
                                            bool isDeterministic) {
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
+  for (const Body &body : program.bodies) {
+    for (const Instruction &instruction : body.instructions) {
       if (instruction.opcode != Opcode::Kernel || !program.kernels[instruction.target].attention) {
         continue;
       }
@@ -45,7 +46,8 @@ DriverTable::Result CudaAttention::prepareOne(DriverTable::Handle device,
                                               std::span<const int64_t> coordinates,
                                               bool isDeterministic) {
   const Attention &attention = *program.kernels[instruction.target].attention;
-  std::optional<AttentionPart> part = attentionPart(attention, coordinates, instruction.immediates);
+  std::optional<AttentionPart> part =
+      attentionPart(attention, coordinates, immediatesOf(instruction, {}));
   std::vector<int64_t> numbers;
   if (part) {
     numbers = {part->isCausal, part->window,   part->firstQuery,
@@ -55,7 +57,7 @@ DriverTable::Result CudaAttention::prepareOne(DriverTable::Handle device,
     }
   }
   auto [it, isNew] = made.try_emplace(std::pair(instruction.target, numbers));
-  known[{instruction.target, instruction.immediates.data()}] = &it->second;
+  known[&instruction] = &it->second;
   return isNew ? make(device, attention, part, isDeterministic, it->second) : nullptr;
 }
 
@@ -87,8 +89,8 @@ void CudaAttention::free(DriverTable::Handle device) {
   made.clear();
 }
 
-DriverTable::Handle CudaAttention::find(uint32_t kernel, const int64_t *immediates) const {
-  auto it = known.find({kernel, immediates});
+DriverTable::Handle CudaAttention::find(const Instruction &instruction) const {
+  auto it = known.find(&instruction);
   return it == known.end() ? 0 : it->second->handle;
 }
 
@@ -114,11 +116,11 @@ std::string CudaAttention::refusals() const {
   // By reason: the number of instructions of a step, and the first of them.
   std::map<std::string, std::pair<size_t, const Instruction *>> counts;
   size_t all = 0;
-  for (const Instruction &instruction : program.step) {
+  for (const Instruction &instruction : Expansion(program, program.step)) {
     bool isOne =
         instruction.opcode == Opcode::Kernel && program.kernels[instruction.target].attention;
     all += isOne;
-    auto it = isOne ? known.find({instruction.target, instruction.immediates.data()}) : known.end();
+    auto it = isOne ? known.find(&instruction) : known.end();
     if (it != known.end() && !it->second->refusal.empty()) {
       auto &[count, first] = counts.try_emplace(it->second->refusal, 0, &instruction).first->second;
       ++count;

@@ -41,11 +41,9 @@ public:
   DriverTable::Result runEach(DriverTable::Handle device, DriverTable::Handle stream,
                               const AddressOf &addressOf) const {
     std::set<DriverTable::Handle> seen = {0};
-    for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-      for (const Instruction &instruction : *section) {
-        DriverTable::Handle prepared = instruction.opcode == Opcode::Kernel
-                                           ? find(instruction.target, instruction.immediates.data())
-                                           : 0;
+    for (const Body &body : program.bodies) {
+      for (const Instruction &instruction : body.instructions) {
+        DriverTable::Handle prepared = find(instruction);
         if (!seen.insert(prepared).second) {
           continue;
         }
@@ -61,9 +59,9 @@ public:
     return nullptr;
   }
 
-  /// Returns the prepared attention of an instruction, or 0 if the compiler's code runs it.
-  /// `immediates` must be the pointer to the program's own immediates.
-  DriverTable::Handle find(uint32_t kernel, const int64_t *immediates) const;
+  /// Returns the prepared attention of an instruction of the program, or 0 if the compiler's code
+  /// runs it, or it is another instruction.
+  DriverTable::Handle find(const Instruction &instruction) const;
   /// Enqueues `prepared` on the instruction's `operands`.
   DriverTable::Result run(DriverTable::Handle device, DriverTable::Handle stream,
                           DriverTable::Handle prepared, uint32_t kernel,
@@ -91,8 +89,8 @@ private:
   /// By kernel and the numbers of the part, which are none for an empty part. The turns of a ring
   /// share a few parts.
   std::map<std::pair<uint32_t, std::vector<int64_t>>, Made> made;
-  /// By kernel and the address of the instruction's immediates.
-  std::map<std::pair<uint32_t, const int64_t *>, const Made *> known;
+  /// By instruction.
+  std::map<const Instruction *, const Made *> known;
 };
 
 } // namespace weft::rt::cuda

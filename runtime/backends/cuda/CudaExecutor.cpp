@@ -26,8 +26,8 @@ static constexpr uint64_t kBlocksEach = 16;
 static std::vector<uint64_t> placeKept(const Program &program, uint64_t &bytes) {
   std::vector<uint64_t> places(program.observations.size());
   bytes = 0;
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
+  for (const Body &body : program.bodies) {
+    for (const Instruction &instruction : body.instructions) {
       if (instruction.opcode == Opcode::Observe &&
           isSeen(program.observations[instruction.target])) {
         places[instruction.target] = bytes;
@@ -116,8 +116,8 @@ std::string CudaExecutor::placeText() const {
 
 uint64_t CudaExecutor::viewedBytes() const {
   uint64_t observed = 8;
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
+  for (const Body &body : program.bodies) {
+    for (const Instruction &instruction : body.instructions) {
       if (instruction.opcode == Opcode::Observe &&
           (decidesRun(program.observations[instruction.target]) ||
            program.observations[instruction.target].limit > 0)) {
@@ -271,11 +271,11 @@ bool CudaExecutor::isBusy() const {
                      [](const Monitor::Line *line) { return line && !line->place().isIdle(); });
 }
 
-bool CudaExecutor::passMark(const Prepared &instruction) {
+bool CudaExecutor::passMark(const Prepared &instruction, uint32_t mark) {
   if (!graphs.isRecording()) {
-    return enqueueMark(instruction.stream, instruction.mark);
+    return enqueueMark(instruction.stream, mark);
   }
-  graphs.noteMark(instruction.stream, instruction.mark);
+  graphs.noteMark(instruction.stream, mark);
   return check(
       library.countProgress(device, handleOf(instruction.stream), wordOf(instruction.stream)));
 }
@@ -304,7 +304,7 @@ void *CudaExecutor::address(uint32_t buffer) const {
 }
 
 Outcome CudaExecutor::runKernel(const Prepared &instruction) {
-  if (Handle prepared = attention.find(instruction.target, instruction.immediates)) {
+  if (Handle prepared = attention.find(*instruction.instruction)) {
     bool isGood =
         check(attention.run(device, stream, prepared, instruction.target, instruction.operands));
     return isGood ? Outcome::Done : Outcome::Stopped;

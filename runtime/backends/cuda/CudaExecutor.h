@@ -106,7 +106,7 @@ private:
   Outcome runKernel(const Prepared &instruction) override;
   Outcome runMatmul(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;
-  bool passMark(const Prepared &instruction) override;
+  bool passMark(const Prepared &instruction, uint32_t mark) override;
   bool looksLate() const override { return true; }
   bool keep(const Prepared &instruction) override;
   const void *kept(const Prepared &instruction) const override;

@@ -98,7 +98,7 @@ bool CudaExecutor::prepareCollectives() {
 bool CudaExecutor::warmUpCollectives() {
   auto runFirst = [&](uint32_t number) {
     InstructionRange first = firstUse(program, Opcode::Collective, number);
-    const Instruction *one = first.lastOne();
+    const Instruction *one = first.lastOne(program);
     if (!one) {
       return true;
     }
@@ -152,21 +152,22 @@ bool CudaExecutor::prepareDevice() {
                "graphs\n",
                stderr);
   }
-  return (!options.takesTimes || check(clock.prepare(device, program.step.size()))) &&
+  return (!options.takesTimes ||
+          check(clock.prepare(device, Expansion(program, program.step).size()))) &&
          makeStreams() && prepareCopies() && watchStreams() && sendCoordinates() &&
          prepareCollectives() && warmUp() && check(library.seal(device));
 }
 
 bool CudaExecutor::makeStreams() {
   size_t count = 0;
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
+  for (const Body &body : program.bodies) {
+    for (const Instruction &instruction : body.instructions) {
       if (instruction.stream != Stream::Compute && !side && !options.takesTimes &&
           !check(library.makeUrgentStream(device, &side))) {
         return false;
       }
     }
-    std::vector<uint32_t> numbers = numberEvents(*section);
+    std::vector<uint32_t> numbers = numberEvents(body.instructions);
     auto isOne = [](uint32_t number) { return number != kNoEvent; };
     count = std::max(count, size_t(std::count_if(numbers.begin(), numbers.end(), isOne)));
   }
@@ -195,13 +196,13 @@ const DeviceImage *CudaExecutor::chooseImage() const {
 void CudaExecutor::countOperands() {
   entries.resize(program.kernels.size());
   size_t most = 0;
-  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    for (const Instruction &instruction : *section) {
+  for (const Body &body : program.bodies) {
+    for (const Instruction &instruction : body.instructions) {
       if (instruction.opcode == Opcode::Kernel) {
         Entries &kernel = entries[instruction.target];
         kernel.buffers = program.kernels[instruction.target].operandCount(instruction);
         kernel.immediates = instruction.immediates.size();
-        kernel.isNeeded |= !attention.find(instruction.target, instruction.immediates.data());
+        kernel.isNeeded |= !attention.find(instruction);
         most = std::max(most, kernel.buffers + kernel.immediates);
       }
     }

@@ -38,7 +38,7 @@ namespace weft::rt {
 
 /// The place of a collective in a program. Partners must call it from the same place.
 struct CallSite {
-  /// "init", "step", or another word for calls outside of both.
+  /// The name of the body, or another word for calls outside of bodies.
   const char *section = "";
   uint32_t instruction = 0;
   /// The instruction's label.

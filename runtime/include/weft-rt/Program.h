@@ -1,4 +1,4 @@
-//===- Program.h - the flat instruction table that an executable runs ------===//
+//===- Program.h - the instruction table that an executable runs -----------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // A Program is the result of compiling a model: buffers with their places in one
-// arena, and three straight lists of instructions. `init` runs once, `step` runs
-// every step, and `evaluate` computes the loss of a batch and leaves persistent
-// buffers unchanged. The compiler's Schedule phase writes a Program, the proof in
-// `lib/Schedule` checks it, and the runtime runs it. It contains no control flow,
-// allocation or name lookup: every operand is a buffer number.
+// arena, bodies, which are straight lists of instructions, and three sections, which
+// are straight lists of actions. An action runs a body, for one micro-batch or for the
+// whole batch. `init` runs once, `step` runs every step, and `evaluate` computes the
+// loss of a batch and leaves persistent buffers unchanged. The compiler's Schedule phase
+// writes a Program, the proof in `lib/Schedule` checks it, and the runtime runs it. It
+// contains no control flow, allocation or name lookup: every operand is a buffer number,
+// and a section means the list of instructions that `Expansion` shows.
 //
 // All ranks of one class run the same Program. They differ only in their
 // coordinates on the mesh axes, which kernels receive as an argument. Ranks are
@@ -285,12 +287,23 @@ struct Cost {
   double seconds = 0;
 };
 
+/// A number that a kernel gets: `value`, or if `addsMicroBatch` the sum of `value` and the number
+/// of the action's micro-batch.
+struct Immediate {
+  Immediate(int64_t value = 0, bool addsMicroBatch = false)
+      : value(value), addsMicroBatch(addsMicroBatch) {}
+  bool operator==(const Immediate &) const = default;
+
+  int64_t value;
+  bool addsMicroBatch;
+};
+
 /// One instruction. `target` is the number of the kernel, matmul, collective or observation, by
 /// opcode.
 ///
-/// Instructions are issued in the order of their list; those of one stream run in that order. An
+/// Instructions are issued in the order of their body; those of one stream run in that order. An
 /// instruction begins when all in `waits` are done, too. Streams join at the beginning and end of
-/// each section. Running all instructions one after another in the order of the list is always
+/// each action. Running all instructions one after another in the order of the list is always
 /// correct.
 struct Instruction {
   Opcode opcode = Opcode::Kernel;
@@ -298,11 +311,28 @@ struct Instruction {
   /// A number in `Program::labels`: the place in the model, for reports.
   uint32_t label = 0;
   std::vector<Operand> operands;
-  std::vector<int64_t> immediates;
+  std::vector<Immediate> immediates;
   Cost cost = {};
   Stream stream = Stream::Compute;
-  /// Numbers of earlier instructions of the section, on other streams, ascending.
+  /// Numbers of earlier instructions of the body, on other streams, ascending.
   std::vector<uint32_t> waits = {};
+};
+
+/// A straight list of instructions that actions run. Of a value that the body itself writes, only
+/// what a later action reads outlives its run.
+struct Body {
+  /// "init", "step", "evaluate" where it is all of a section.
+  std::string name;
+  std::vector<Instruction> instructions;
+};
+
+/// One run of a body.
+struct Action {
+  /// A number in `Program::bodies`.
+  uint32_t body = 0;
+  /// The number of the micro-batch that the body works on; empty if it works on the whole batch.
+  std::optional<int64_t> microBatch = {};
+  bool operator==(const Action &) const = default;
 };
 
 /// The uses of a device's memory besides the arena.
@@ -331,7 +361,7 @@ struct DeviceUse {
 
 struct Program {
   /// The format's version: written first, checked by the loader.
-  static constexpr uint32_t kVersion = 10;
+  static constexpr uint32_t kVersion = 11;
 
   std::string modelName;
   /// The plan as text, and its hash; equal on all ranks.
@@ -354,10 +384,11 @@ struct Program {
   std::vector<Observation> observations;
   std::vector<std::string> labels;
 
-  std::vector<Instruction> init;
-  std::vector<Instruction> step;
+  std::vector<Body> bodies;
+  std::vector<Action> init;
+  std::vector<Action> step;
   /// Writes to no persistent buffer. Empty if the program cannot evaluate.
-  std::vector<Instruction> evaluate;
+  std::vector<Action> evaluate;
 
   /// Samples in the global batch, tokens in a sequence (0 for images), number of token values or
   /// classes.
@@ -381,6 +412,16 @@ struct Program {
   /// rank uses at most this many threads.
   int64_t threadsPerRank = 1;
 
+  /// Return the instructions of a section's only body, which they add with the section's name if
+  /// there is no action yet. REQUIRES: the section has at most one action.
+  std::vector<Instruction> &initBody() { return onlyBody(init, "init"); }
+  std::vector<Instruction> &stepBody() { return onlyBody(step, "step"); }
+  std::vector<Instruction> &evaluateBody() { return onlyBody(evaluate, "evaluate"); }
+  /// REQUIRES: there is one action.
+  const std::vector<Instruction> &stepBody() const {
+    return bodies[step.front().body].instructions;
+  }
+
   int64_t rankCount() const;
   /// Returns the peak for the type that `instruction` multiplies; 0 if unknown.
   double peakFlopsOf(const Instruction &instruction) const;
@@ -398,6 +439,9 @@ struct Program {
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
   /// Returns the ranks of the group of `rank` over `axes`, in group order.
   std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes) const;
+
+private:
+  std::vector<Instruction> &onlyBody(std::vector<Action> &section, const char *name);
 };
 
 /// Returns the bytes that one input takes besides the arena; 0 for small inputs, which go directly
@@ -433,15 +477,19 @@ std::vector<char> serialize(const Program &program);
 /// version or a program that is not well-formed.
 Result<Program> deserialize(std::span<const char> bytes);
 
+/// Returns the numbers that a kernel gets when `action` runs the instruction.
+std::vector<int64_t> immediatesOf(const Instruction &instruction, const Action &action);
+
 /// Returns the target of an instruction, without operands: "all-reduce sum f32 [8, 64] over
 /// {data}".
 std::string targetText(const Program &program, const Instruction &instruction);
 
-/// Returns the whole program as text, one instruction per line, for people and tests.
+/// Returns the whole program as text for people and tests: bodies with one instruction per line,
+/// and the actions of each section that has several.
 std::string toText(const Program &program);
 
-/// Returns a line for each instruction: its predicted time in microseconds, what it runs, and its
-/// label.
+/// Returns a line for each instruction of each body: its predicted time in microseconds, what it
+/// runs, and its label.
 std::string timesText(const Program &program);
 
 } // namespace weft::rt

@@ -57,7 +57,7 @@ Program makeProgram() {
   program.arenaBytes += kAlignment;
   program.inputs.push_back({"step_number", {ElementType::I64, {}, {}}, number});
   program.kernels.push_back({"shrink"});
-  program.step.push_back(
+  program.stepBody().push_back(
       {Opcode::Kernel,
        uint32_t(program.kernels.size() - 1),
        0,

@@ -220,8 +220,9 @@ TEST(NotFinite, NegativeInfinityCountsOnlyIfNothingElseIsFound) {
 
 TEST(NotFinite, StopsAllRanksWhenOnlyOneSeesIt) {
   Program program = makeToy(2, 2);
-  program.step.erase(program.step.begin() + 1); // The sum of losses: now each has its own.
-  program.step[3].waits = {1};
+  program.stepBody().erase(program.stepBody().begin() +
+                           1); // The sum of losses: now each has its own.
+  program.stepBody()[3].waits = {1};
   Cluster cluster(std::move(program));
   RunResult result = cluster.run([&](Executor &executor) {
     if (executor.rank() == 3) {
@@ -242,7 +243,7 @@ TEST(Overflow, StopsAllRanksBeforeTheUpdateAndIsToldOfOnce) {
   observed.limit = 2.5;
   observed.mean = 2;
   // The gradient's buffer holds the table: element 131 is number 3 on ranks 1 and 3.
-  program.step[4].operands[0].buffer = 0;
+  program.stepBody()[4].operands[0].buffer = 0;
   Cluster cluster(std::move(program));
   std::vector<std::optional<Overflow>> found(4);
   RunResult result = cluster.run([&](Executor &executor) {

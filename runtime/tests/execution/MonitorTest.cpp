@@ -112,8 +112,8 @@ protected:
   /// Returns the mark at the first all-reduce of a step, and the number of marks before it.
   uint32_t collectiveMark() const {
     const ProgressMarks &marks = monitor->marks();
-    for (size_t i = 0; i < program.step.size(); ++i) {
-      if (program.step[i].opcode == Opcode::Collective) {
+    for (size_t i = 0; i < program.stepBody().size(); ++i) {
+      if (program.stepBody()[i].opcode == Opcode::Collective) {
         return marks.behind("step", i);
       }
     }
@@ -149,7 +149,7 @@ TEST(ProgressMarksTest, AreAroundCollectivesAndWhereWorkIsLong) {
     Instruction added;
     added.opcode = opcode;
     added.cost.seconds = seconds;
-    program.step.push_back(added);
+    program.stepBody().push_back(added);
   };
   for (int i = 0; i < 3; ++i) {
     add(Opcode::Matmul, 0.4e-3);
@@ -191,7 +191,7 @@ TEST_F(MonitorTest, LetsWhoComesOnGoOn) {
 
 TEST_F(MonitorTest, TellsOfADeviceThatIsStuckAndGivesUpAll) {
   begin(Milliseconds(100));
-  lines[1]->issue(monitor->marks().behind("step", program.step.size() - 1));
+  lines[1]->issue(monitor->marks().behind("step", program.stepBody().size() - 1));
   Failure failed = failure();
   EXPECT_EQ(failed.rank, 1);
   EXPECT_EQ(failed.code, ExitCode::Stuck);
@@ -205,7 +205,7 @@ TEST_F(MonitorTest, TellsOfADeviceThatIsStuckAndGivesUpAll) {
 }
 
 TEST_F(MonitorTest, TheBudgetGrowsWithThePrediction) {
-  for (Instruction &instruction : program.step) {
+  for (Instruction &instruction : program.stepBody()) {
     instruction.cost.seconds = 0.02;
   }
   begin(Milliseconds(100)); // Plus 200 ms for the prediction.

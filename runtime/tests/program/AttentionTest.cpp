@@ -231,17 +231,17 @@ Program makeProgram() {
   add(ElementType::F32, 4, Access::Write);
   add(ElementType::I32, 16, Access::Write, BufferClass::Workspace);
   attend.immediates = {0};
-  for (Instruction &instruction : program.step) { // Their numbers are others now.
+  for (Instruction &instruction : program.stepBody()) { // Their numbers are others now.
     instruction.stream = Stream::Compute;
     instruction.waits.clear();
   }
-  program.step.insert(program.step.begin(), attend);
+  program.stepBody().insert(program.stepBody().begin(), attend);
   return program;
 }
 
 template <typename Change> std::string faultAfter(const Change &change) {
   Program program = makeProgram();
-  change(program, *program.kernels.back().attention, program.step.front());
+  change(program, *program.kernels.back().attention, program.stepBody().front());
   return errorOf(checkWellFormed(program));
 }
 
@@ -253,7 +253,7 @@ TEST(AttentionPrograms, AreWrittenAndRead) {
   EXPECT_EQ(serialize(read), serialize(program));
   EXPECT_EQ(read.kernels.back().attention->chunks, 0);
   EXPECT_EQ(read.kernels.back().attention->starts, std::nullopt);
-  EXPECT_EQ(read.kernels.back().operandCount(read.step.front()), 5u);
+  EXPECT_EQ(read.kernels.back().operandCount(read.stepBody().front()), 5u);
   EXPECT_THAT(toText(read), HasSubstr("kernel @attend attention bf16 1x4x4 heads 1/1 of 8 causal "
                                       "turns 1 "));
 }

@@ -38,16 +38,16 @@ TEST(Program, TheShareOfPeakIsOfWhatEachMultiplies) {
   numbers.target = 1;
   bytes.cost.flops = 3e6;
   numbers.cost.flops = 1e6;
-  program.step = {bytes, numbers};
+  program.stepBody() = {bytes, numbers};
   program.peakFlopsPerRank = 100e6;
   program.peakByteFlopsPerRank = 200e6;
   EXPECT_EQ(program.peakFlopsOf(bytes), 200e6);
   EXPECT_EQ(program.peakFlopsOf(numbers), 100e6);
   // 15 ms and 10 ms.
   EXPECT_DOUBLE_EQ(program.stepPeakFlopsPerRank(), 4e6 / 25e-3);
-  program.step = {bytes};
+  program.stepBody() = {bytes};
   EXPECT_DOUBLE_EQ(program.stepPeakFlopsPerRank(), 200e6);
-  program.step = {};
+  program.stepBody() = {};
   EXPECT_EQ(program.stepPeakFlopsPerRank(), 100e6);
   program.peakFlopsPerRank = 0;
   EXPECT_EQ(program.stepPeakFlopsPerRank(), 0);
@@ -126,7 +126,7 @@ TEST(Bytes, RoundTrip) {
   program.parameters[0].layout.globalShape = {250};
   program.parameters[0].layout.paddedShape = {256};
   program.matmuls.push_back({ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
-  program.step[0].cost = {3, 4, 5};
+  program.stepBody()[0].cost = {3, 4, 5};
   program.peakByteFlopsPerRank = 6;
   program.kernels[0].kind = "fill";
   std::vector<char> bytes = serialize(program);
@@ -134,7 +134,7 @@ TEST(Bytes, RoundTrip) {
   EXPECT_EQ(serialize(read), bytes);
   EXPECT_EQ(toText(read), toText(program));
   EXPECT_EQ(read.stepFlops, program.stepFlops);
-  EXPECT_EQ(read.step[0].cost.flops, 3);
+  EXPECT_EQ(read.stepBody()[0].cost.flops, 3);
   EXPECT_EQ(read.kernels[0].kind, "fill");
 }
 
@@ -157,7 +157,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   std::vector<char> bytes = serialize(makeToy(1, 1));
   bytes[8] = 99;
   EXPECT_EQ(errorOf(deserialize(bytes)),
-            "the program has version 99, this runtime reads version 10");
+            "the program has version 99, this runtime reads version 11");
 }
 
 /// Damage that the checksum misses must be found in the content, or be harmless.
@@ -241,19 +241,19 @@ TEST(Text, MatmulsAndCollectives) {
   auto last = uint32_t(program.buffers.size() - 1);
   program.collectives.push_back(
       {CollectiveKind::AllToAll, ReductionKind::Sum, ElementType::F64, {0, 1}, {4, 2}, 0, 1});
-  program.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last, Access::Write}}, {}});
-  program.step.push_back({Opcode::Collective,
-                          uint32_t(program.collectives.size() - 1),
-                          0,
-                          {{6}, {0, Access::Write}},
-                          {}});
+  program.stepBody().push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last, Access::Write}}, {}});
+  program.stepBody().push_back({Opcode::Collective,
+                                uint32_t(program.collectives.size() - 1),
+                                0,
+                                {{6}, {0, Access::Write}},
+                                {}});
   program.collectives.push_back(
       {CollectiveKind::Permute, ReductionKind::Sum, ElementType::F64, {0}, {4, 2}, 0, 0, {1, 0}});
-  program.step.push_back({Opcode::Collective,
-                          uint32_t(program.collectives.size() - 1),
-                          0,
-                          {{6}, {0, Access::Write}},
-                          {}});
+  program.stepBody().push_back({Opcode::Collective,
+                                uint32_t(program.collectives.size() - 1),
+                                0,
+                                {{6}, {0, Access::Write}},
+                                {}});
   ASSERT_EQ(faultOf(program), "");
   EXPECT_THAT(toText(program), HasSubstr("permute f64 [4, 2] over {data} from [1, 0] %6 -> %0"));
   EXPECT_THAT(toText(program), HasSubstr("matmul f32 2x3x4 A^T ld 2/3/3 batch 5 strides 8/12/6 "
@@ -359,7 +359,7 @@ const Fault kFaults[] = {
        p.matmuls[0].isResultF32 = true;
        p.buffers.push_back({2, 0, BufferClass::Activation, false, ElementType::BF16});
        auto last = uint32_t(p.buffers.size() - 1);
-       p.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}}, {}});
+       p.stepBody().push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}}, {}});
      },
      "needs f32 in buffer 10, which holds bf16"},
     {[](Program &p) { p.matmuls = {{ElementType::F32, false, false, -1}}; }, "a size of -1"},
@@ -371,7 +371,7 @@ const Fault kFaults[] = {
        p.matmuls = {{ElementType::F32, false, false, 16, 16, 16, 16, 16, 16}};
        p.buffers.push_back({512, 0, BufferClass::Activation, false, ElementType::F32});
        auto last = uint32_t(p.buffers.size() - 1);
-       p.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}}, {}});
+       p.stepBody().push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}}, {}});
      },
      "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
     {[](Program &p) { p.matmuls = {{ElementType::I32}}; },
@@ -412,7 +412,7 @@ const Fault kFaults[] = {
        p.matmuls = {kToyBytes};
        p.buffers.push_back({256, 0, BufferClass::Activation, false, ElementType::F8E4M3});
        auto last = uint32_t(p.buffers.size() - 1);
-       p.step.push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}, {last}, {last}}, {}});
+       p.stepBody().push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}, {last}, {last}}, {}});
      },
      "needs bf16 in buffer 10, which holds f8e4m3"},
     {[](Program &p) { p.collectives[0].type = ElementType::F8E5M2; },
@@ -454,7 +454,7 @@ const Fault kFaults[] = {
        p.matmuls = {{ElementType::F32, false, false, 8, 8, 8, 8, 8, 8}};
        p.matmuls[0].epilogue.hasBias = true;
        p.matmuls[0].workspaceBytes = 100;
-       p.step.push_back({Opcode::Matmul, 0, 0, {{0}, {0}, {0}, {0}}, {}});
+       p.stepBody().push_back({Opcode::Matmul, 0, 0, {{0}, {0}, {0}, {0}}, {}});
      },
      "step instruction 10 has 4 operands, expected 5"},
     {[](Program &p) { p.collectives[0].axes = {9}; }, "collective 0 uses mesh axis 9"},
@@ -488,37 +488,39 @@ const Fault kFaults[] = {
      "observation 'loss' is i32 [], expected f64 [] or f32 []"},
     {[](Program &p) { p.observations[1].layout.globalShape = {1024}; },
      "step instruction 4 needs 4096 bytes in buffer 6"},
-    {[](Program &p) { p.step[0].label = 99; }, "step instruction 0 has label 99"},
-    {[](Program &p) { p.step[0].cost.flops = -1; },
+    {[](Program &p) { p.stepBody()[0].label = 99; }, "step instruction 0 has label 99"},
+    {[](Program &p) { p.stepBody()[0].cost.flops = -1; },
      "step instruction 0 costs -1, expected a finite number, 0 or more"},
-    {[](Program &p) { p.step[0].cost.bytes = std::numeric_limits<double>::infinity(); },
+    {[](Program &p) { p.stepBody()[0].cost.bytes = std::numeric_limits<double>::infinity(); },
      "step instruction 0 costs inf"},
-    {[](Program &p) { p.step[0].cost.seconds = std::nan(""); }, "step instruction 0 costs nan"},
-    {[](Program &p) { p.step[3].stream = Stream::Communication; },
+    {[](Program &p) { p.stepBody()[0].cost.seconds = std::nan(""); },
+     "step instruction 0 costs nan"},
+    {[](Program &p) { p.stepBody()[3].stream = Stream::Communication; },
      "step instruction 3 observes on communication, expected compute"},
-    {[](Program &p) { p.step[3].waits = {1}; },
+    {[](Program &p) { p.stepBody()[3].waits = {1}; },
      "step instruction 3 waits for instruction 1, expected an earlier one of another stream"},
     {[](Program &p) {
-       p.step[2].stream = Stream::Communication;
-       p.step[1].waits = {2};
+       p.stepBody()[2].stream = Stream::Communication;
+       p.stepBody()[1].waits = {2};
      },
      "step instruction 1 waits for instruction 2, expected an earlier one of another stream"},
     {[](Program &p) {
-       p.step[2].stream = Stream::Communication;
-       p.step[2].waits = {1, 0};
+       p.stepBody()[2].stream = Stream::Communication;
+       p.stepBody()[2].waits = {1, 0};
      },
      "step instruction 2 waits for instruction 0 after 1, expected ascending numbers"},
     {[](Program &p) { p.peakFlopsPerRank = -1; }, "finite and not negative, got -1"},
     {[](Program &p) { p.peakByteFlopsPerRank = -2; }, "finite and not negative, got -2"},
-    {[](Program &p) { p.step[0].target = 99; }, "step instruction 0 names kernel 99"},
-    {[](Program &p) { p.init[0].operands[0].buffer = 99; }, "init instruction 0 names buffer 99"},
-    {[](Program &p) { p.step[1].operands.pop_back(); },
+    {[](Program &p) { p.stepBody()[0].target = 99; }, "step instruction 0 names kernel 99"},
+    {[](Program &p) { p.initBody()[0].operands[0].buffer = 99; },
+     "init instruction 0 names buffer 99"},
+    {[](Program &p) { p.stepBody()[1].operands.pop_back(); },
      "step instruction 1 has 1 operands, expected 2"},
-    {[](Program &p) { p.init.push_back(p.step[3]); },
+    {[](Program &p) { p.initBody().push_back(p.stepBody()[3]); },
      "init instruction 1 observes, which only step and evaluate may do"},
-    {[](Program &p) { p.evaluate[0].operands[0].access = Access::ReadWrite; },
+    {[](Program &p) { p.evaluateBody()[0].operands[0].access = Access::ReadWrite; },
      "evaluate instruction 0 writes buffer 0, which is persistent"},
-    {[](Program &p) { p.evaluate[2] = p.step[3]; },
+    {[](Program &p) { p.evaluateBody()[2] = p.stepBody()[3]; },
      "evaluate instruction 2 observes 'loss', expected validation_loss, validation_load or logits"},
     {[](Program &p) { p.observations[0].limit = p.observations[0].mean = 1; },
      "observation 'loss' has a limit and is f64 [], expected f64 or f32 with a dimension"},
@@ -531,8 +533,8 @@ const Fault kFaults[] = {
      },
      "step instruction 4 observes 'gradient/table', which has a limit, but no loss or gradient "
      "norm after it"},
-    {[](Program &p) { p.evaluate.pop_back(); }, "evaluate does not observe validation_loss"},
-    {[](Program &p) { p.evaluate[1].operands.pop_back(); },
+    {[](Program &p) { p.evaluateBody().pop_back(); }, "evaluate does not observe validation_loss"},
+    {[](Program &p) { p.evaluateBody()[1].operands.pop_back(); },
      "evaluate instruction 1 has 1 operands, expected 2"},
 };
 

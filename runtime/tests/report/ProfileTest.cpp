@@ -23,9 +23,9 @@ namespace {
 /// A step whose instruction i takes i + 1 seconds, and that waits a quarter of it in collectives.
 void addStep(const Program &program, StepTimes &times, double scale = 1) {
   times.beginStep();
-  for (size_t i = 0; i < program.step.size(); ++i) {
+  for (size_t i = 0; i < program.stepBody().size(); ++i) {
     double seconds = double(i + 1) * scale;
-    bool waits = program.step[i].opcode == Opcode::Collective;
+    bool waits = program.stepBody()[i].opcode == Opcode::Collective;
     times.record(i, seconds, waits ? seconds / 4 : 0);
   }
   times.endStep();
@@ -33,7 +33,7 @@ void addStep(const Program &program, StepTimes &times, double scale = 1) {
 
 TEST(StepTimes, TheFirstStepIsForgotten) {
   Program program = makeToy(1, 1);
-  StepTimes times(program.step.size(), true);
+  StepTimes times(program.stepBody().size(), true);
   addStep(program, times, 100);
   EXPECT_EQ(times.steps(), 1);
   EXPECT_EQ(times.seconds(0), 100);
@@ -86,21 +86,21 @@ TEST(StepTimes, KeepsTheLastSamples) {
 TEST(Classes, ComeFromTheInstruction) {
   Program program = makeToy(2, 2);
   program.kernels[1].kind = "loss";
-  EXPECT_EQ(classOf(program, program.step[0]), "loss");
-  EXPECT_EQ(classOf(program, program.step[1]), "all-reduce");
-  EXPECT_EQ(classOf(program, program.step[3]), "observe");
-  EXPECT_EQ(classOf(program, program.step.back()), "optimizer");
-  EXPECT_EQ(classOf(program, program.init[0]), "optimizer");
+  EXPECT_EQ(classOf(program, program.stepBody()[0]), "loss");
+  EXPECT_EQ(classOf(program, program.stepBody()[1]), "all-reduce");
+  EXPECT_EQ(classOf(program, program.stepBody()[3]), "observe");
+  EXPECT_EQ(classOf(program, program.stepBody().back()), "optimizer");
+  EXPECT_EQ(classOf(program, program.initBody()[0]), "optimizer");
 }
 
 /// Two ranks of a program; the second rank takes three times as long as the first.
 class TwoRanks : public testing::Test {
 protected:
-  TwoRanks() : first(program.step.size(), true), second(program.step.size(), true) {
-    program.labels[program.step[0].label] = "layers.12/table (loss)";
+  TwoRanks() : first(program.stepBody().size(), true), second(program.stepBody().size(), true) {
+    program.labels[program.stepBody()[0].label] = "layers.12/table (loss)";
     program.kernels[1].kind = "loss";
     program.kernels[1].detail = "addf";
-    program.step[0].cost = {10, 20, 0.5};
+    program.stepBody()[0].cost = {10, 20, 0.5};
     addStep(program, first);
     addStep(program, second, 3);
   }
@@ -172,7 +172,7 @@ TEST_F(TwoRanks, AreToldAsJson) {
   }
   EXPECT_DOUBLE_EQ(sum, json["step"]["seconds"]);
   EXPECT_DOUBLE_EQ(classes, json["step"]["seconds"]);
-  EXPECT_EQ(json["step"]["calls"], program.step.size());
+  EXPECT_EQ(json["step"]["calls"], program.stepBody().size());
   EXPECT_EQ(json["version"], Profile::kVersion);
 }
 
@@ -181,18 +181,18 @@ TEST(Profile, TellsThePeakOfWhatEachMultiplies) {
   program.peakFlopsPerRank = 100e6;
   program.peakByteFlopsPerRank = 200e6;
   program.matmuls = {kToyBytes, {}};
-  program.step.resize(2);
+  program.stepBody().resize(2);
   for (uint32_t number : {0, 1}) {
-    program.step[number].opcode = Opcode::Matmul;
-    program.step[number].target = number;
+    program.stepBody()[number].opcode = Opcode::Matmul;
+    program.stepBody()[number].target = number;
   }
-  StepTimes times(program.step.size(), true);
+  StepTimes times(program.stepBody().size(), true);
   addStep(program, times);
   const StepTimes ranks[] = {times};
   auto json = nlohmann::json::parse(Profile(program, ranks, 1, 0).json());
   ASSERT_EQ(json["entries"].size(), 2U);
   for (const auto &each : json["entries"]) {
-    bool isOfBytes = each["name"] == targetText(program, program.step[0]);
+    bool isOfBytes = each["name"] == targetText(program, program.stepBody()[0]);
     EXPECT_EQ(each["peak_flops_per_rank"], isOfBytes ? 200e6 : 100e6) << each["name"];
   }
 }

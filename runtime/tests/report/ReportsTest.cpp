@@ -214,14 +214,14 @@ TEST(Lines, ForPeopleAndForPrograms) {
 TEST(RunLog, TheShareOfPeakIsOfWhatAStepMultiplies) {
   Program program = makeToy(1, 2);
   program.matmuls = {kToyBytes, {}};
-  program.step.resize(2);
+  program.stepBody().resize(2);
   for (uint32_t number : {0, 1}) {
-    program.step[number].opcode = Opcode::Matmul;
-    program.step[number].target = number;
+    program.stepBody()[number].opcode = Opcode::Matmul;
+    program.stepBody()[number].target = number;
   }
   // 15 ms and 10 ms: 160 Mflop/s, on each of two ranks.
-  program.step[0].cost.flops = 3e6;
-  program.step[1].cost.flops = 1e6;
+  program.stepBody()[0].cost.flops = 3e6;
+  program.stepBody()[1].cost.flops = 1e6;
   program.peakFlopsPerRank = 100e6;
   program.peakByteFlopsPerRank = 200e6;
   program.stepFlops = 8e6;

@@ -7,6 +7,7 @@
 
 #include "testing/Simulator.h"
 #include "tests/Toy.h"
+#include "weft-rt/Expansion.h"
 
 #include <cstddef>
 #include <cstring>
@@ -35,15 +36,15 @@ Bytes runOnHost(const Program &program, int steps) {
   char *arena = reinterpret_cast<char *>(memory.data());
   fillInputs(program, arena);
   const int64_t coordinates[] = {0, 0};
-  auto run = [&](const std::vector<Instruction> &section) {
-    for (const Instruction &instruction : section) {
+  auto run = [&](const std::vector<Action> &section) {
+    for (const Instruction &instruction : Expansion(program, section)) {
       if (instruction.opcode == Opcode::Kernel) {
         std::vector<void *> operands;
         for (const Operand &operand : instruction.operands) {
           operands.push_back(arena + program.buffers[operand.buffer].offset);
         }
-        kToyKernels[instruction.target].function(operands.data(), instruction.immediates.data(),
-                                                 coordinates, 0, 0, 1);
+        kToyKernels[instruction.target].function(
+            operands.data(), immediatesOf(instruction, {}).data(), coordinates, 0, 0, 1);
       }
     }
   };
@@ -117,8 +118,8 @@ private:
     return streams[turn];
   }
 
-  void issue(const std::vector<Instruction> &section) {
-    for (const Instruction &instruction : section) {
+  void issue(const std::vector<Action> &section) {
+    for (const Instruction &instruction : Expansion(program, section)) {
       if (instruction.opcode != Opcode::Kernel) {
         continue;
       }
@@ -126,8 +127,8 @@ private:
       for (const Operand &operand : instruction.operands) {
         arguments.push_back(arena + program.buffers[operand.buffer].offset);
       }
-      arguments.insert(arguments.end(), instruction.immediates.begin(),
-                       instruction.immediates.end());
+      std::vector<int64_t> immediates = immediatesOf(instruction, {});
+      arguments.insert(arguments.end(), immediates.begin(), immediates.end());
       ok(cuda.launch(device, next(), entries[instruction.target], 1, 256, arguments.data(),
                      arguments.size()));
     }

@@ -471,7 +471,7 @@ TEST(CudaSimulatorTest, CounterpartsAreThePhasesOfAProgramsKernels) {
   Counterparts counterparts(program, kToyKernels);
   EXPECT_EQ(counterparts.cores, program.threadsPerRank);
   const Instruction *gradient = nullptr;
-  for (const Instruction &instruction : program.step) {
+  for (const Instruction &instruction : program.stepBody()) {
     if (instruction.opcode == Opcode::Kernel && instruction.target == 1) {
       gradient = &instruction;
     }

@@ -28,9 +28,11 @@ struct ProgramInfo {
 };
 
 /// Writes the table of a module that `verify-schedule` accepts: dissolves calls, gives every
-/// value a buffer, packs the arena, and proves the result (`weft/Schedule/Proof.h`). Values that
-/// a launch ties share one buffer; so do a variable's old and new value, and the operand and
-/// result of an all-reduce whose operand is not needed afterwards. Kernels are listed by their
+/// value a buffer, packs the arena, and proves the result (`weft/Schedule/Proof.h`). Calls of a
+/// section that repeat one another, as those of micro-batches, become actions of one body: what
+/// one of them passes on lies where the next one expects it. Values that a launch ties share one
+/// buffer; so do a variable's old and new value, and what an all-reduce sums, or a matmul adds to,
+/// with the result, if it is not needed afterwards. Kernels are listed by their
 /// function names. An instruction's cost is what its op's `getCost` says of one rank's tensors,
 /// without a time. An instruction's label is "layers.3/attention.query (contract)": the labels of
 /// the calls that lead to it, the name of its location if it has one, and the op.

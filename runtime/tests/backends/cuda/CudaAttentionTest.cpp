@@ -166,14 +166,14 @@ TEST(CudaAttentionRefusals, AreCountedByReason) {
   Attention attention = makeAttention();
   program.kernels = {{"attend", "attention", "", attention}};
   program.labels = {"first", "second"};
-  program.step.resize(2);
-  program.step[1].label = 1;
+  program.stepBody().resize(2);
+  program.stepBody()[1].label = 1;
   Handle device = 0;
   DeviceFacts facts;
   ASSERT_EQ(simulator.library().open(0, &device, &facts), nullptr);
   CudaAttention asked(program, simulator.library());
   ASSERT_EQ(asked.prepare(device, {}, false), nullptr);
-  EXPECT_EQ(asked.find(0, program.step[0].immediates.data()), 0u);
+  EXPECT_EQ(asked.find(program.stepBody()[0]), 0u);
   EXPECT_EQ(asked.refusals(), "the compiler's code runs 2 of 2 attentions of a step, first the "
                               "first: there is none\n");
   asked.free(device);
@@ -191,23 +191,23 @@ TEST(CudaAttentionPlans, AreMadeAndRunOncePerPart) {
   attention.turns = 4;
   program.kernels = {{"attend", "attention", "", attention}};
   program.labels = {"attention"};
-  program.step.resize(4);
+  program.stepBody().resize(4);
   std::vector<Address> addresses;
   for (uint32_t i = 0; i < 6; ++i) {
     addresses.push_back(bench.allocate(1024));
     Bench::ok(bench.cuda.zero(bench.device, bench.stream, addresses.back(), 1024));
   }
   for (size_t turn = 0; turn < 4; ++turn) {
-    program.step[turn].immediates = {int64_t(turn)};
+    program.stepBody()[turn].immediates = {int64_t(turn)};
     for (uint32_t i = 0; i < 6; ++i) {
-      program.step[turn].operands.push_back({i, i < 3 ? Access::Read : Access::Write});
+      program.stepBody()[turn].operands.push_back({i, i < 3 ? Access::Read : Access::Write});
     }
   }
   CudaAttention asked(program, bench.cuda);
   const int64_t coordinates[] = {2}; // Sees its own keys, and all of two before it.
   Bench::ok(asked.prepare(bench.device, coordinates, false));
   EXPECT_EQ(bench.simulator.calls("prepareAttention"), 2);
-  auto find = [&](size_t turn) { return asked.find(0, program.step[turn].immediates.data()); };
+  auto find = [&](size_t turn) { return asked.find(program.stepBody()[turn]); };
   EXPECT_NE(find(0), find(1));
   EXPECT_EQ(find(1), find(2));
   EXPECT_EQ(find(3), 0u);
@@ -240,7 +240,7 @@ TEST(CudaAttentionRefusals, AreOursWhereALibraryIsKnownToBeWrong) {
     attention.keys = one.keys;
     program.kernels = {{"attend", "attention", "", attention}};
     program.labels = {"attention"};
-    program.step.resize(1);
+    program.stepBody().resize(1);
     CudaAttention asked(program, bench.cuda);
     Bench::ok(asked.prepare(bench.device, {}, false));
     EXPECT_EQ(bench.simulator.calls("prepareAttention"), one.asked) << one.keys;

@@ -190,8 +190,8 @@ TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
                 testing::HasSubstr(" on 2 ranks, by the devices' clocks, one after another:"));
     timers = simulator.calls("makeTimer");
     elapsed = simulator.calls("elapsed");
-    EXPECT_EQ(timers, 2 * int64_t(program.step.size() + 1));
-    EXPECT_EQ(elapsed, 2 * 2 * int64_t(program.step.size())); // Two steps.
+    EXPECT_EQ(timers, 2 * int64_t(program.stepBody().size() + 1));
+    EXPECT_EQ(elapsed, 2 * 2 * int64_t(program.stepBody().size())); // Two steps.
   }
   for (auto [name, number] : {std::pair("makeTimer", int64_t(1)), std::pair("makeTimer", timers),
                               std::pair("elapsed", int64_t(1)), std::pair("elapsed", elapsed)}) {
@@ -288,15 +288,15 @@ TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
 /// The sum of gradients is on the communication stream: it waits for the kernel that computes them,
 /// and the observation waits for the sum.
 TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
-  ASSERT_EQ(program.step[2].stream, Stream::Communication);
+  ASSERT_EQ(program.stepBody()[2].stream, Stream::Communication);
   // The sum of losses goes through the host, which then knows that the kernel has ended.
-  std::swap(program.step[1], program.step[2]);
-  program.step[4].waits = {1};
+  std::swap(program.stepBody()[1], program.stepBody()[2]);
+  program.stepBody()[4].waits = {1};
   for (auto [number, text] : {std::pair(1, "allReduce: a race: writes the operand, "),
                               std::pair(4, "launch: a race: reads operand 0, ")}) {
     Program broken = program;
-    ASSERT_EQ(broken.step[size_t(number)].waits.size(), 1u);
-    broken.step[size_t(number)].waits.clear();
+    ASSERT_EQ(broken.stepBody()[size_t(number)].waits.size(), 1u);
+    broken.stepBody()[size_t(number)].waits.clear();
     std::swap(program, broken);
     {
       Simulator simulator(settings(), {program, kToyKernels});

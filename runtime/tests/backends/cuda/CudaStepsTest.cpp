@@ -58,7 +58,8 @@ protected:
       program.inputs.push_back({"step_number", {ElementType::I64, {}, {}}, number});
     }
     if (updatesEarly) {
-      std::rotate(program.step.begin() + 5, program.step.end() - 1, program.step.end());
+      std::rotate(program.stepBody().begin() + 5, program.stepBody().end() - 1,
+                  program.stepBody().end());
     }
     Simulator simulator({.seed = uint64_t(steps), .devices = ranks}, {program, kToyKernels});
     CudaOptions how;
