@@ -7,7 +7,7 @@
 
 #include "weft/Schedule/Lifetimes.h"
 
-#include "program/BufferLives.h"
+#include "weft-rt/BufferLives.h"
 
 #include <algorithm>
 

@@ -9,6 +9,8 @@
 
 #include "weft/Schedule/Lifetimes.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 
 using namespace weft;
@@ -16,11 +18,48 @@ using namespace weft::schedule;
 
 namespace {
 
+/// The buffers that are not persistent and hold what was written to them: a later write to any of
+/// their bytes, as another buffer, ends that.
+class IntactBuffers {
+public:
+  explicit IntactBuffers(const rt::Program &program) : program(program) {}
+
+  void clear() { byBegin.clear(); }
+
+  /// Calls `spoil` for each buffer that does not hold its content any more.
+  template <typename Spoil> void write(uint32_t number, const Spoil &spoil) {
+    const rt::Buffer &buffer = program.buffers[number];
+    uint64_t end = buffer.offset + buffer.bytes;
+    auto place = byBegin.lower_bound(buffer.offset);
+    if (place != byBegin.begin() && endOf(std::prev(place)->second) > buffer.offset) {
+      --place;
+    }
+    while (place != byBegin.end() && place->first < end) {
+      if (place->second != number) {
+        spoil(place->second);
+      }
+      place = byBegin.erase(place);
+    }
+    if (buffer.bytes > 0) {
+      byBegin[buffer.offset] = number;
+    }
+  }
+
+private:
+  uint64_t endOf(uint32_t number) const {
+    return program.buffers[number].offset + program.buffers[number].bytes;
+  }
+
+  const rt::Program &program;
+  /// No two share bytes.
+  std::map<uint64_t, uint32_t> byBegin;
+};
+
 class DataFlowCheck {
 public:
   DataFlowCheck(const rt::Program &program, Diagnostics &diagnostics)
       : program(program), diagnostics(diagnostics), isWritten(program.buffers.size(), false),
-        users(program.buffers.size()) {
+        spoiledBy(program.buffers.size()), users(program.buffers.size()), intact(program) {
     for (size_t i = 0; i < program.buffers.size(); ++i) {
       isWritten[i] = isInput(i);
     }
@@ -54,6 +93,8 @@ private:
   }
 
   void checkSection(Section section) {
+    intact.clear();
+    std::fill(spoiledBy.begin(), spoiledBy.end(), std::nullopt);
     size_t number = 0;
     for (const rt::Instruction &instruction : expansionOf(program, section)) {
       problem.clear();
@@ -75,14 +116,30 @@ private:
       }
     }
     for (const rt::Operand &operand : instruction.operands) {
-      isWritten[operand.buffer] = isWritten[operand.buffer] || operand.access != rt::Access::Read;
+      if (operand.access != rt::Access::Read) {
+        noteWrite(operand.buffer);
+      }
+    }
+  }
+
+  void noteWrite(uint32_t buffer) {
+    isWritten[buffer] = true;
+    if (!program.buffers[buffer].persistent) {
+      intact.write(buffer, [&](uint32_t other) {
+        isWritten[other] = false;
+        spoiledBy[other] = buffer;
+      });
     }
   }
 
   void checkOperand(Section section, const rt::Operand &operand) {
     std::string name = "buffer " + std::to_string(operand.buffer);
     if (operand.access != rt::Access::Write && !isWritten[operand.buffer]) {
-      problem = "reads " + name + ", which no instruction has written";
+      problem = "reads " + name +
+                (spoiledBy[operand.buffer]
+                     ? ", some of whose bytes buffer " +
+                           std::to_string(*spoiledBy[operand.buffer]) + " has overwritten"
+                     : ", which no instruction has written");
     }
     if (operand.access != rt::Access::Read && isInput(operand.buffer)) {
       problem = "writes " + name + ", an input";
@@ -126,8 +183,11 @@ private:
   const rt::Program &program;
   Diagnostics &diagnostics;
   std::vector<bool> isWritten;
+  /// The buffer that was last written over each.
+  std::vector<std::optional<uint32_t>> spoiledBy;
   /// The section that uses each buffer that is not persistent.
   std::vector<std::optional<Section>> users;
+  IntactBuffers intact;
   std::string problem;
 };
 

@@ -33,8 +33,10 @@ constexpr int64_t kLeastHeads = 2, kMostHeads = 8;
 /// The most by which all sides of matrices are divided if sides cannot be chosen one by one.
 constexpr int64_t kMostDivisor = 256;
 
-/// Micro-batches, and parts of a sequence whose logits are computed one after the other, in the
-/// small model.
+/// Micro-batches in the small model: of four, as of more, the middle ones run one body.
+constexpr int64_t kMicroBatches = 4;
+
+/// Parts of a sequence whose logits are computed one after the other, in the small model.
 constexpr int64_t kParts = 2;
 
 /// Learning rates that change the loss of the small model in kSteps steps, but no weight by much.
@@ -474,7 +476,7 @@ void Shrinker::shrinkRecipe() {
   microBatch = recipe.globalBatch / parts;
   addSize(parts > 1 ? "micro-batch" : "batch", microBatch,
           {.name = "batch", .least = std::max<int64_t>(2, together), .multipleOf = together});
-  set("accumulation", parts, std::min(parts, kParts));
+  set("accumulation", parts, std::min(parts, kMicroBatches));
   if (recipe.precision != desc::Precision::F64) {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});
     to.precision = desc::Precision::F64;

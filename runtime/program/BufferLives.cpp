@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "program/BufferLives.h"
+#include "weft-rt/BufferLives.h"
 
 #include <algorithm>
 #include <map>

@@ -7,8 +7,8 @@
 
 #include "report/MemoryReport.h"
 
-#include "program/BufferLives.h"
 #include "support/Text.h"
+#include "weft-rt/BufferLives.h"
 #include "weft-rt/Expansion.h"
 
 #include <numeric>

@@ -247,6 +247,65 @@ TEST(Proof, BuffersThatAreNeededAtOnceDoNotOverlap) {
   expectRefused(program, "overlap in space and time");
 }
 
+/// Micro-batches 1 and 2 add to a sum, buffer 1, in actions of one body. Buffer 2 is a
+/// micro-batch's alone; 3 is what the last of them computed.
+rt::Program makeAccumulating() {
+  using enum rt::Access;
+  rt::Program program;
+  program.microBatches = 4;
+  program.kernels = {{"kernel"}};
+  program.labels = {"part"};
+  program.buffers.assign(4, {64, 0, rt::BufferClass::Activation, false, rt::ElementType::F32});
+  program.buffers[0] = {64, 0, rt::BufferClass::Parameter, true, rt::ElementType::F32};
+  program.parameters = {{"w", {rt::ElementType::F32, {16}, {{}}}, 0}};
+  auto kernel = [](std::vector<rt::Operand> operands) {
+    return rt::Instruction{rt::Opcode::Kernel, 0, 0, std::move(operands), {}};
+  };
+  program.bodies = {
+      {"init", {kernel({{0, Write}})}},
+      {"step_begin", {kernel({{1, Write}})}},
+      {"part", {kernel({{0, Read}, {2, Write}}), kernel({{2, Read}, {1, ReadWrite}, {3, Write}})}},
+      {"step_end", {kernel({{1, Read}, {3, Read}, {0, ReadWrite}})}}};
+  program.init = {{0}};
+  program.step = {{1}, {2, 1}, {2, 2}, {3}};
+  packArena(program);
+  return program;
+}
+
+TEST(Proof, ActionsKeepWhatLaterOnesRead) {
+  EXPECT_EQ(refusal(prove(makeAccumulating())), "");
+  // The first micro-batch overwrites the sum that the second reads, or its own result.
+  rt::Program program = makeAccumulating();
+  program.buffers[2].offset = program.buffers[1].offset;
+  expectRefused(program, "step instruction 2 'micro-batch 1/part' has operands 0 and 1 that share");
+  expectRefused(program, "overlap in space and time");
+  program = makeAccumulating();
+  program.bodies[2].instructions[1].operands[1] = {3, rt::Access::Write};
+  program.bodies[2].instructions[1].operands.pop_back();
+  packArena(program);
+  program.buffers[2].offset = program.buffers[1].offset;
+  expectRefused(program,
+                "step instruction 5 'part' reads buffer 1, some of whose bytes buffer 2 has "
+                "overwritten");
+  // The second reads what only its end writes.
+  program = makeAccumulating();
+  program.bodies[2].instructions[0].operands.push_back({3, rt::Access::Read});
+  packArena(program);
+  expectRefused(program, "step instruction 1 'micro-batch 1/part' reads buffer 3, which no");
+}
+
+TEST(Proof, MatmulsAddInPlace) {
+  rt::Program program = makeProgram({});
+  size_t at = findOpcode(program, rt::Opcode::Matmul);
+  rt::Instruction &matmul = program.stepBody()[at];
+  program.matmuls[matmul.target].epilogue.hasAddend = true;
+  uint32_t result = matmul.operands[2].buffer;
+  matmul.operands.insert(matmul.operands.begin() + 3, {result, rt::Access::Read});
+  // Nothing has written what it adds to.
+  expectRefused(program, "reads buffer " + std::to_string(result) + ", which no instruction");
+  EXPECT_EQ(refusal(prove(program)).find("share bytes"), std::string::npos);
+}
+
 TEST(Proof, SectionsShareNothingButWhatPersists) {
   rt::Program program = makeProgram({});
   uint32_t buffer = program.stepBody()[0].operands[0].buffer;

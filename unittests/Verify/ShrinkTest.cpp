@@ -320,11 +320,11 @@ TEST(ShrinkTest, DocumentsEndWithATokenThatIsThere) {
   EXPECT_FALSE(shrunkOf("dp=2").recipe.documentEnd.has_value());
 }
 
-TEST(ShrinkTest, TwoMicroBatchesAndTwoChunksOfManyStay) {
+TEST(ShrinkTest, FourMicroBatchesAndTwoChunksOfManyStay) {
   Shrunk small =
       shrink(modelOf(), recipeOf("adamw {} loss_chunks: 16"), planOf("dp=2,cp=4,accumulation=8"));
-  EXPECT_EQ(small.plan.accumulation, 2);
-  EXPECT_EQ(small.recipe.globalBatch % 4, 0);
+  EXPECT_EQ(small.plan.accumulation, 4);
+  EXPECT_EQ(small.recipe.globalBatch % 8, 0);
   EXPECT_EQ(small.recipe.lossChunks, 2);
   // Shards of parts, and halves of shards.
   EXPECT_EQ(small.recipe.sequenceLength % 8, 0);

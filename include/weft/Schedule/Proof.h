@@ -18,15 +18,16 @@
 // can keep one communication kernel of each stream resident.
 //
 // Memory. Every operand names a buffer of the size that its instruction needs;
-// every buffer is written before it is read; inputs are never written; an evaluation
-// writes no persistent buffer; no instruction writes bytes that it also reads through
-// another operand; no two buffers that are needed at one instant share bytes. A rank
-// that runs one instruction after the other therefore computes the intended values.
+// every buffer is written before it is read, and its bytes are not written as another
+// buffer's in between; inputs are never written; an evaluation writes no persistent
+// buffer; no instruction writes bytes that it also reads through another operand; no two
+// buffers that are needed at one instant share bytes. A rank that runs one instruction
+// after the other therefore computes the intended values.
 //
 // Streams. If two instructions touch the same bytes of the arena and one of them
 // writes these, the order on a stream and the waits alone make the later one begin
 // after the earlier one has ended. A rank with concurrent streams therefore computes
-// the same values. Assumption: all streams are synchronized where sections begin and end.
+// the same values. Assumption: all streams are synchronized where actions begin and end.
 //
 // Ranks that run the same table form a class, and properties that are equal for a class
 // are checked once: a thousand ranks cost as much as one.

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft-rt/Expansion.h"
-#include "program/BufferLives.h"
 #include "tests/ErrorOf.h"
+#include "weft-rt/BufferLives.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_RT_PROGRAM_BUFFERLIVES_H
-#define WEFT_RT_PROGRAM_BUFFERLIVES_H
+#ifndef WEFT_RT_BUFFERLIVES_H
+#define WEFT_RT_BUFFERLIVES_H
 
 #include "weft-rt/Program.h"
 
@@ -43,4 +43,4 @@ BufferLives findBufferLives(const Program &program);
 
 } // namespace weft::rt
 
-#endif // WEFT_RT_PROGRAM_BUFFERLIVES_H
+#endif // WEFT_RT_BUFFERLIVES_H
