@@ -69,7 +69,7 @@ public:
   /// target's name in messages.
   std::string faultOf(const desc::ShardingSpec &entry, StringRef kind,
                       const desc::PlanSpec &plan) const {
-    const int64_t ways = waysOf(entry, plan);
+    const int64_t ways = plan.mayPad ? 1 : shardsOf(plan, &entry);
     std::set<std::string> known, sizes;
     bool isKnown = false;
     for (const Target &target : targets) {
@@ -106,15 +106,6 @@ public:
   }
 
 private:
-  /// Returns the number of shards where the plan refuses padding, else 1.
-  static int64_t waysOf(const desc::ShardingSpec &entry, const desc::PlanSpec &plan) {
-    int64_t ways = 1;
-    for (const std::string &axis : entry.axes) {
-      ways *= plan.mayPad ? 1 : plan.axis(axis)->size;
-    }
-    return ways;
-  }
-
   /// A pattern is near to a name that has it, or nearly, as a part.
   StringRef nearestTo(StringRef pattern) const {
     const std::string part = ("*" + pattern + "*").str();
