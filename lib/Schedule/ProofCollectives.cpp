@@ -72,6 +72,8 @@ using AxisSet = std::vector<uint32_t>;
 /// One collective in a class's list.
 struct Issue {
   uint32_t instruction;
+  /// The number of the collective in its program.
+  uint32_t collective;
   /// Number of the axis set, and the number of earlier issues with the same set.
   uint32_t axes, turn;
 };
@@ -109,8 +111,7 @@ private:
   const rt::Program &programOf(uint32_t number) const { return *classes[number].program; }
 
   const rt::Collective &collectiveOf(uint32_t list, const Issue &issue) const {
-    const rt::Program &program = programOf(list);
-    return program.collectives[expansionOf(program, section)[issue.instruction].target];
+    return programOf(list).collectives[issue.collective];
   }
 
   std::string describe(int64_t rank, uint32_t list, const Issue &issue) const {
@@ -168,7 +169,7 @@ void CollectiveCheck::buildLists() {
       if (isNew) {
         axisSets.push_back(axes);
       }
-      list.issues.push_back({i, it->second, 0});
+      list.issues.push_back({i, instruction.target, it->second, 0});
     }
   }
   for (ClassList &list : lists) {
