@@ -19,6 +19,7 @@ func.func @init() {
 
 // CHECK-LABEL: func.func private @step_micro_batch
 // CHECK-SAME:    (%[[NUMBER:.*]]: index, %[[SUM:.*]]: tensor<4xf64> {weft.may_pend}) -> (tensor<4xf64> {weft.may_pend})
+// CHECK-SAME:    attributes {weft.micro_batch}
 // CHECK:         %[[ALL:.*]] = weft.read @x : tensor<2x?x4xf64>
 // CHECK:         %[[PART:.*]] = weft.select %[[ALL]][%[[NUMBER]]] : tensor<2x?x4xf64> -> tensor<?x4xf64>
 // CHECK:         %[[TERM:.*]] = weft.contract "bk->k"(%[[PART]]) : (tensor<?x4xf64>) -> tensor<4xf64>

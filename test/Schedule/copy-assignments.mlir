@@ -188,7 +188,8 @@ func.func @init() {
   return
 }
 func.func private @part(%n: index, %sum: tensor<4xf32>, %last: tensor<4xf32>, %same: tensor<4xf32>,
-                        %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+                        %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+    attributes {weft.micro_batch} {
   %0 = weft.map ins(%sum, %x : tensor<4xf32>, tensor<4xf32>)
       maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32> {
   ^bb0(%a: f32, %b: f32):

@@ -417,4 +417,41 @@ TEST_F(FlattenTest, RefusesWhatCannotBeProven) {
       << messages;
 }
 
+TEST_F(FlattenTest, OnlyMicroBatchesBecomeActionsOfOneBody) {
+  // Four layers with one weight look like micro-batches.
+  std::string text = R"mlir(
+    weft.variable parameter @a ["hidden"] : tensor<4xf32, #vector>
+    func.func @init() {
+      %0 = weft.fill constant 1.0 : tensor<4xf32>
+      weft.assign @a, %0 : tensor<4xf32>
+      return
+    }
+    func.func private @layer(%n: index, %x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = weft.map ins(%x, %w : tensor<4xf32>, tensor<4xf32>)
+          maps [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>] -> tensor<4xf32> {
+      ^bb0(%a: f32, %b: f32):
+        %1 = arith.addf %a, %b : f32
+        weft.yield %1 : f32
+      }
+      return %0 : tensor<4xf32>
+    }
+    func.func @step() {
+      %w = weft.read @a : tensor<4xf32>
+      %x = weft.fill constant 2.0 : tensor<4xf32>
+)mlir";
+  std::string value = "%x", type = "tensor<4xf32>";
+  for (int call = 0; call < 4; ++call) {
+    std::string number = std::to_string(call), next = "%y" + number;
+    text += "%c" + number + " = arith.constant " + number + " : index\n" + next +
+            " = weft.call @layer(%c" + number + ", " + value + ", %w) label \"layers." + number +
+            "\" : (index, " + type + ", " + type + ") -> " + type + "\n";
+    value = next;
+  }
+  text += "weft.assign @a, " + value + " : " + type + "\nreturn\n}\n";
+  FailureOr<rt::Program> program = compile(text);
+  ASSERT_TRUE(succeeded(program)) << messages;
+  EXPECT_EQ(program->bodies.size(), 2);
+  EXPECT_NE(toText(*program).find("layers.2 (map)"), std::string::npos);
+}
+
 } // namespace

@@ -255,6 +255,7 @@ void MicroBatchBuilder::buildFunction() {
   std::string name = (root.getSymName() + "_micro_batch").str();
   function = func::FuncOp::create(root.getLoc(), name, type);
   function.setPrivate();
+  function->setAttr(kMicroBatchAttrName, UnitAttr::get(root.getContext()));
   for (auto [place, value] : llvm::enumerate(given)) {
     if (isSum(value)) {
       markMayPend(function, unsigned(place) + 1);

@@ -29,7 +29,8 @@ public:
   SectionWriter(const FlatSection &section, StringRef name, size_t variableCount,
                 rt::Program &program, ProgramTables &tables)
       : section(section), name(name), program(program), tables(tables),
-        bufferOf(section.values.size(), kNoBuffer), lastWrite(variableCount, -1) {}
+        bufferOf(section.values.size(), kNoBuffer), lastWrite(variableCount, -1),
+        carryPlacings(weft::placeCarries(section, Ties())) {}
 
   LogicalResult write(std::vector<rt::Action> &actions) {
     for (auto [number, value] : llvm::enumerate(section.values)) {
@@ -37,12 +38,11 @@ public:
         bufferOf[number] = value.variable;
       }
     }
-    if (failed(placeVariables()) || failed(checkCarries())) {
+    if (failed(placeVariables())) {
       return failure();
     }
     for (auto [time, op] : llvm::enumerate(section.ops)) {
-      placeCarries(time);
-      if (failed(giveBuffers(op, time))) {
+      if (failed(placeCarries(time)) || failed(giveBuffers(op, time))) {
         return failure();
       }
     }
@@ -56,8 +56,7 @@ public:
 
 private:
   bool isVariable(uint32_t buffer) const { return buffer < lastWrite.size(); }
-  LogicalResult checkCarries();
-  void placeCarries(int32_t time);
+  LogicalResult placeCarries(int32_t time);
   LogicalResult writeBodies(std::vector<rt::Action> &actions);
   LogicalResult writeBody(StringRef bodyName, int32_t begin, int32_t end);
   LogicalResult placeVariables();
@@ -83,6 +82,8 @@ private:
   std::vector<uint32_t> bufferOf;
   /// The value that was last put into each variable's buffer, or -1.
   std::vector<int64_t> lastWrite;
+  /// Of the section's carries, in order.
+  std::vector<Placing> carryPlacings;
   /// While calls of a repeat are placed: for each buffer of what they get, the value that belongs
   /// there at their end.
   llvm::DenseMap<uint32_t, uint32_t> passedOn;
@@ -106,39 +107,27 @@ LogicalResult SectionWriter::placeVariables() {
   return success();
 }
 
-LogicalResult SectionWriter::checkCarries() {
-  for (auto [carry, placing] :
-       llvm::zip_equal(section.carries, weft::placeCarries(section, Ties()))) {
+/// What calls pass on goes where they got it from, which has a buffer when the repeat begins.
+LogicalResult SectionWriter::placeCarries(int32_t time) {
+  for (auto [carry, placing] : llvm::zip_equal(section.carries, carryPlacings)) {
+    const FlatRepeat &repeat = section.repeats[carry.repeat];
+    if (time == repeat.end) {
+      passedOn.erase(bufferOf[carry.before]);
+    }
+    if (time != repeat.begin) {
+      continue;
+    }
     if (placing == Placing::Copy) {
       func::ReturnOp op = carry.op;
       return op.emitOpError() << "internal error: operand " << carry.result
                               << " is not computed where the next call expects it";
     }
+    passedOn[bufferOf[carry.before]] = carry.after;
+    if (placing == Placing::Direct) {
+      bufferOf[carry.after] = bufferOf[carry.before];
+    }
   }
   return success();
-}
-
-/// What calls pass on goes where they got it from, once that has a buffer.
-void SectionWriter::placeCarries(int32_t time) {
-  for (auto [number, repeat] : llvm::enumerate(section.repeats)) {
-    if (time == repeat.end) {
-      passedOn.clear();
-    }
-    if (time != repeat.begin) {
-      continue;
-    }
-    for (const FlatCarry &carry : section.carries) {
-      if (carry.repeat == number) {
-        passedOn[bufferOf[carry.before]] = carry.after;
-      }
-    }
-    std::vector<Placing> placings = weft::placeCarries(section, Ties());
-    for (auto [carry, placing] : llvm::zip_equal(section.carries, placings)) {
-      if (carry.repeat == number && placing == Placing::Direct) {
-        bufferOf[carry.after] = bufferOf[carry.before];
-      }
-    }
-  }
 }
 
 /// A body for each stretch of ops between repeats, and one for each repeat, which an action runs
@@ -261,7 +250,7 @@ LogicalResult SectionWriter::writeInstruction(const FlatOp &op, rt::Instruction 
     if (!section.values[number].type.isIndex()) {
       continue;
     }
-    if (section.values[number].isCallNumber) {
+    if (section.values[number].isMicroBatch) {
       instruction.immediates.push_back({0, /*addsMicroBatch=*/true});
       continue;
     }

@@ -7,6 +7,8 @@
 
 #include "Linearize.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -25,90 +27,62 @@ ModuleSymbols::ModuleSymbols(ModuleOp module) {
 
 namespace {
 
-/// Calls of one function that repeat one another.
+/// Calls of a function of one micro-batch that repeat one another. The first operand is their
+/// number.
 struct RepeatedCalls {
   SmallVector<CallOp> calls;
   /// For each operand, the result that the next call gets there, or -1.
   SmallVector<int64_t> carried;
-  /// The operand that gets the call's number, or -1.
-  int64_t number = -1;
 };
 
+bool isOfMicroBatch(func::FuncOp function) {
+  return function && function->hasAttr(kMicroBatchAttrName) && function.getNumArguments() > 0 &&
+         function.getArgumentTypes()[0].isIndex();
+}
+
+/// Returns the next op, except for numbers, if it is a call of the same function.
 CallOp nextCall(CallOp call) {
   Operation *next = call->getNextNode();
-  while (next && isa<arith::ConstantIndexOp>(next)) {
+  while (isa_and_nonnull<arith::ConstantIndexOp>(next)) {
     next = next->getNextNode();
   }
   auto other = dyn_cast_or_null<CallOp>(next);
   return other && other.getCallee() == call.getCallee() ? other : CallOp();
 }
 
-bool isNumber(Value value, int64_t number) {
-  auto constant = value.getDefiningOp<arith::ConstantIndexOp>();
-  return constant && constant.value() == number;
-}
-
-/// Finds how `second` differs from `first`, the call before; fails if that is not as in a repeat.
-LogicalResult compareCalls(CallOp first, CallOp second, RepeatedCalls &repeated) {
-  for (auto [position, pair] :
-       llvm::enumerate(llvm::zip_equal(first.getOperands(), second.getOperands()))) {
-    auto [before, after] = pair;
-    auto result = dyn_cast<OpResult>(after);
-    if (result && result.getOwner() == first) {
-      repeated.carried[position] = result.getResultNumber();
-    } else if (isNumber(before, 0) && isNumber(after, 1) && repeated.number < 0) {
-      repeated.number = position;
-    } else if (before != after) {
-      return failure();
-    }
+/// Returns true if `call`, the `number`th, gets from the call before it what `carried` says, and
+/// else the same as that, and nothing else reads that call's results.
+bool continues(CallOp before, CallOp call, int64_t number, ArrayRef<int64_t> carried) {
+  auto own = call.getOperand(0).getDefiningOp<arith::ConstantIndexOp>();
+  if (!own || own.value() != number) {
+    return false;
   }
-  SmallVector<int64_t> carried(repeated.carried);
-  llvm::sort(carried);
-  auto begin = llvm::find_if(carried, [](int64_t result) { return result >= 0; });
-  return success(std::adjacent_find(begin, carried.end()) == carried.end());
-}
-
-/// Returns true if `call`, the `number`th, gets what the repeat says from the call before it, whose
-/// results nothing else reads.
-bool continues(CallOp before, CallOp call, int64_t number, CallOp first,
-               const RepeatedCalls &repeated) {
-  for (auto [position, operand] : llvm::enumerate(call.getOperands())) {
-    int64_t result = repeated.carried[position];
-    bool isRight = result >= 0 ? operand == before->getResult(result)
-                   : static_cast<int64_t>(position) == repeated.number
-                       ? isNumber(operand, number)
-                       : operand == first->getOperand(position);
-    if (!isRight) {
+  for (size_t position = 1; position < carried.size(); ++position) {
+    Value expected = carried[position] >= 0 ? Value(before->getResult(carried[position]))
+                                            : before->getOperand(position);
+    if (call->getOperand(position) != expected) {
       return false;
     }
   }
   return llvm::all_of(before->getUsers(), [&](Operation *user) { return user == call; });
 }
 
-/// Returns the calls that repeat `first`; none if it is called once, or what it gets to pass on has
-/// another reader.
-std::optional<RepeatedCalls> findRepeat(CallOp first) {
+/// Returns the calls from `first` on, that of micro-batch 0.
+RepeatedCalls findRepeat(CallOp first) {
+  RepeatedCalls repeated = {{first}, SmallVector<int64_t>(first->getNumOperands(), -1)};
   CallOp second = nextCall(first);
-  RepeatedCalls repeated;
-  repeated.carried.assign(first->getNumOperands(), -1);
-  if (!second || failed(compareCalls(first, second, repeated))) {
-    return std::nullopt;
-  }
-  for (auto [position, result] : llvm::enumerate(repeated.carried)) {
-    Value operand = first->getOperand(position);
-    if (result >= 0 &&
-        (!operand.hasOneUse() || operand.getDefiningOp<ReadOp>() || isa<BlockArgument>(operand))) {
-      return std::nullopt;
+  for (OpOperand &operand : second ? second->getOpOperands() : MutableArrayRef<OpOperand>()) {
+    auto result = dyn_cast<OpResult>(operand.get());
+    if (result && result.getOwner() == first) {
+      repeated.carried[operand.getOperandNumber()] = result.getResultNumber();
     }
   }
-  repeated.calls.push_back(first);
-  for (CallOp call = second; call; call = nextCall(call)) {
-    if (!continues(repeated.calls.back(), call, repeated.calls.size(), first, repeated)) {
-      break;
-    }
+  for (CallOp call = second;
+       call && continues(repeated.calls.back(), call, repeated.calls.size(), repeated.carried);
+       call = nextCall(call)) {
     repeated.calls.push_back(call);
   }
-  return repeated.calls.size() > 1 ? std::optional(std::move(repeated)) : std::nullopt;
+  return repeated;
 }
 
 class Linearizer {
@@ -203,33 +177,28 @@ private:
     return success();
   }
 
-  /// Takes the first and the last of the calls away; leaves nothing if less than two remain.
-  std::optional<RepeatedCalls> peel(std::optional<RepeatedCalls> repeated) {
-    if (!repeated) {
+  /// Leaves the first and the last of the calls out; none if less than two remain.
+  std::optional<RepeatedCalls> findMiddle(CallOp first) {
+    RepeatedCalls repeated = findRepeat(first);
+    known.insert_range(repeated.calls);
+    if (repeated.calls.size() < 4) {
       return std::nullopt;
     }
-    known.insert_range(repeated->calls);
-    if (repeated->calls.size() < 4) {
-      return std::nullopt;
-    }
-    repeated->calls.pop_back();
-    repeated->calls.erase(repeated->calls.begin());
+    repeated.calls.pop_back();
+    repeated.calls.erase(repeated.calls.begin());
     return repeated;
   }
 
   /// Lists the calls that repeat `first` once.
-  LogicalResult enterRepeat(CallOp first) {
-    func::FuncOp function = symbols.functions.lookup(first.getCalleeAttr().getAttr());
+  LogicalResult enterRepeat(CallOp first, func::FuncOp function) {
     flat.repeats.push_back({function, static_cast<int32_t>(flat.ops.size()), 0, /*first=*/1,
                             static_cast<int64_t>(repeat->calls.size())});
     if (failed(enter(function, first, 0))) {
       return failure();
     }
-    if (repeat->number >= 0) {
-      Value number = function.getArgument(repeat->number);
-      numberOf[number] = makeValue(number.getType());
-      flat.values.back().isCallNumber = true;
-    }
+    Value number = function.getArgument(0);
+    numberOf[number] = makeValue(number.getType());
+    flat.values.back().isMicroBatch = true;
     return success();
   }
 
@@ -272,20 +241,18 @@ private:
     if (listed.contains(call)) {
       return success();
     }
-    if (frames.size() == 1) {
-      if (repeat && repeat->calls.front() == call) {
-        return enterRepeat(call);
-      }
-      if (!repeat && !known.contains(call)) {
-        repeat = peel(findRepeat(call));
-      }
+    func::FuncOp function = symbols.functions.lookup(call.getCalleeAttr().getAttr());
+    if (repeat && repeat->calls.front() == call) {
+      return enterRepeat(call, function);
+    }
+    if (frames.size() == 1 && isOfMicroBatch(function) && !known.contains(call)) {
+      repeat = findMiddle(call);
     }
     const std::string &parent = flat.paths[frames.back().path];
     std::string path = parent.empty() ? "" : parent + "/";
     path += call.getLabel();
     flat.paths.push_back(std::move(path));
-    return enter(symbols.functions.lookup(call.getCalleeAttr().getAttr()), call,
-                 flat.paths.size() - 1);
+    return enter(function, call, flat.paths.size() - 1);
   }
 
   LogicalResult visitAssign(AssignOp assign) {
@@ -345,7 +312,7 @@ private:
   std::vector<bool> isAssigned;
   /// The repeat that comes next or is being walked.
   std::optional<RepeatedCalls> repeat;
-  /// Calls that a repeat has listed, and all calls that repeat others or are repeated.
+  /// Calls that a repeat has listed, and all calls of micro-batches that were looked at.
   llvm::DenseSet<Operation *> listed, known;
 };
 

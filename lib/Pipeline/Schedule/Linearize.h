@@ -10,12 +10,11 @@
 // function. Values are numbered: each use of an op gives new numbers, and all reads of a
 // variable give the one number of its old value. A reshape gives the number of its operand.
 //
-// Calls that repeat one another, as those of micro-batches, are listed once, for all: calls of one
-// function in the section itself, one after another, each of which gets results of the one before
-// in place of what that got, its own number (0, 1, ...) in one operand, and else the same values.
-// The first and the last of them stay by themselves, so that communication before and after all
-// calls can run beside them.
-// What the first call of a repeat gets and the results of the last are values of the section;
+// Calls of a function of one micro-batch that repeat one another are listed once, for all: calls
+// in the section itself, one after another, numbered 0, 1, ..., each of which gets results of the
+// one before in place of what that got, and else the same values. The first and the last of them
+// stay by themselves, so that communication before and after all calls can run beside them. What
+// the first call of a repeat gets and the results of the last are values of the section;
 // `FlatCarry` says which of them belong in one place.
 //
 // Changes nothing; refers to the module's ops, and is valid as long as they are.
@@ -45,12 +44,12 @@ struct ModuleSymbols {
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> functions;
 };
 
-/// Several calls of a function that differ in their number and in what they pass on.
+/// Several calls of a function of one micro-batch.
 struct FlatRepeat {
   mlir::func::FuncOp function;
   /// The ops that each call runs: `begin` to `end - 1`.
   int32_t begin = 0, end = 0;
-  /// The number of the first call, and of calls.
+  /// The first micro-batch, and the number of calls.
   int64_t first = 0, count = 0;
 };
 
@@ -66,8 +65,8 @@ struct FlatValue {
   int32_t lastRead = -1;
   /// The value of an index, if known.
   std::optional<int64_t> constant;
-  /// An index that is the number of the call in a repeat.
-  bool isCallNumber = false;
+  /// An index that is the number of the micro-batch, in a repeat.
+  bool isMicroBatch = false;
 };
 
 /// One use of an op that has tensors as operands or results.

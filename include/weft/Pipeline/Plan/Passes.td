@@ -39,7 +39,8 @@ def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::Modul
 
     ```mlir
     weft.variable input @x ["micro_batch", "batch", "hidden"] : tensor<2x?x4xf64>
-    func.func private @step_micro_batch(%number: index, %sum: tensor<4xf64>) -> tensor<4xf64> {
+    func.func private @step_micro_batch(%number: index, %sum: tensor<4xf64>) -> tensor<4xf64>
+        attributes {weft.micro_batch} {
       %0 = weft.read @x : tensor<2x?x4xf64>
       %1 = weft.select %0[%number] : tensor<2x?x4xf64> -> tensor<?x4xf64>
       %2 = weft.contract "bk->k"(%1) : (tensor<?x4xf64>) -> tensor<4xf64>

@@ -29,7 +29,7 @@ struct ProgramInfo {
 
 /// Writes the table of a module that `verify-schedule` accepts: dissolves calls, gives every
 /// value a buffer, packs the arena, and proves the result (`weft/Schedule/Proof.h`). Calls of a
-/// section that repeat one another, as those of micro-batches, become actions of one body: what
+/// section for micro-batches that repeat one another become actions of one body: what
 /// one of them passes on lies where the next one expects it. Values that a launch ties share one
 /// buffer; so do a variable's old and new value, and what an all-reduce sums, or a matmul adds to,
 /// with the result, if it is not needed afterwards. Kernels are listed by their

@@ -49,6 +49,9 @@ inline constexpr llvm::StringLiteral kMutatedAttrName = "weft.mutated";
 /// that continues outside of the function, so it may be pending there.
 inline constexpr llvm::StringLiteral kMayPendAttrName = "weft.may_pend";
 
+/// On a function: it computes one micro-batch, whose number is its first argument. Unit.
+inline constexpr llvm::StringLiteral kMicroBatchAttrName = "weft.micro_batch";
+
 /// On a kernel function: for each result, the number of the argument whose storage it takes over,
 /// or -1. A function with this attribute is a kernel.
 inline constexpr llvm::StringLiteral kTiedAttrName = "weft.tied";
