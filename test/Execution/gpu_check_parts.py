@@ -158,6 +158,30 @@ def torch(bench):
                  "(None, ")
 
 
+def float32(bench):
+    """Tests the comparison with losses in float32, which PyTorch's are 10 % from."""
+    case = gpu_rows.Models().large[0]
+
+    def measured(ours, theirs):
+        run = gpu_speed.Run([{"loss": ours}], 1, 1)
+        own = SimpleNamespace(only_real_if_large=lambda: None, said=[], figures={},
+                              train=lambda training, *_: [{"loss": 1 if "precision: F32" in training.lines else 2}],
+                              found=gpu_bench.Found(speeds={case: run} if ours else {}, theirs=theirs))
+        return lambda: "; ".join([gpu_speed.beside_float32(case)(own, 10), *own.said])
+
+    theirs = {(case, "eager"): [1.1], (case, "compile"): [1.05]}
+    bench.expect("losses nearer to float32's than PyTorch's are", measured(1.02, theirs), str,
+                 "up to 2.0e-02 from those in float32 in 12 steps; PyTorch's eager 1.0e-01, compile 5.0e-02")
+    bench.expect("losses further from float32's", measured(1.3, theirs), RuntimeError,
+                 "losses are up to 3.0e-01 from those in float32, expected at most 2 times as far as PyTorch's")
+    bench.expect("no losses of PyTorch's", measured(1, {}), gpu_bench.Skip, "there are no runs in bf16 to compare with")
+    bench.expect("no losses of ours", measured(0, theirs), gpu_bench.Skip, "there are no runs in bf16 to compare with")
+    kept = SimpleNamespace(found=gpu_bench.Found())
+    gpu_rows.keep(kept, [{"what": f"PyTorch eager: {gpu_rows.named(case.training)}", "state": "FAIL",
+                          "figures": {"PyTorch's": [1.1]}}], gpu_rows.Models())
+    bench.expect("PyTorch's losses of an earlier call", lambda: kept.found.theirs[case, "eager"], list, "[1.1]")
+
+
 def tools(bench):
     bench.expect("kernels without errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 0)), int, "3")
     bench.expect("kernels with errors", lambda: gpu_device.count_sanitized(SANITIZED.format(3, 0, 2)), RuntimeError,
@@ -456,8 +480,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
         bench = Bench(Path(folder))
-        for part in (ranks, splits, torch, tools, calibration, kernels, bars, predictions, states, calls,
-                     order, seconds):
+        for part in (ranks, splits, torch, float32, tools, calibration, kernels, bars, predictions, states,
+                     calls, order, seconds):
             part(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return bench.failed > 0

@@ -55,6 +55,8 @@ class Found:
     ceilings: dict = field(default_factory=dict)
     # By training: steps of runs that measure speed, and GiB of the arena and of the device.
     speeds: dict = field(default_factory=dict)
+    # By training and mode: losses of PyTorch's runs that measure speed.
+    theirs: dict = field(default_factory=dict)
     # By training: steps of runs that compare losses.
     steps: dict = field(default_factory=dict)
     # By library: the reason why programs cannot call it, empty if they can; None until it is asked for.

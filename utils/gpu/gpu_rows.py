@@ -26,7 +26,8 @@ import gpu_ranks
 from gpu_bench import CUBLASLT, CUDNN, NCCL, THREADS, Bench, Row, Skip, furthest
 from gpu_device import calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions
 from gpu_kit import CORES, Late, Training, read_steps
-from gpu_speed import END, Run, Speed, attention, beside_torch, losses, profile, repeated, resumed, speed, torch_speed
+from gpu_speed import (END, Run, Speed, attention, beside_float32, beside_torch, exact, losses, profile, repeated,
+                       resumed, speed, torch_speed)
 
 # The seconds of all rows, and of the preparation before the first.
 SECONDS, START = 540, 10
@@ -202,6 +203,8 @@ def rows(is_reduced=False, devices=1):
     yield from speed_rows(models)
     yield Row("weft calibrate", 12, calibrate, needed=True, libraries=MULTIPLIES)
     yield Row("kernels, large", 28, large_kernels, needed=True)
+    llama = models.large[0]
+    yield Row(f"float32: {named(llama.training)}", 45, beside_float32(llama), libraries=MULTIPLIES)
     yield from loss_rows(models, devices)
     for case, seconds in zip(models.large, (6, 4)):
         yield Row(f"profile: {named(case.training)}", seconds, profile(case.training), libraries=MULTIPLIES)
@@ -291,7 +294,7 @@ def programs(only="", is_reduced=False):
     found = {(training, target): None for training, *_ in (*SMALL, *models.host) for target in ("cuda", "host")}
     found |= {(training, "cuda"): None for training in (*(row[0] for row in models.torch),
                                                        *(case.training for case in (*models.large, models.fp8)),
-                                                       *models.attention, *SPLIT)}
+                                                       exact(models.large[0].training), *models.attention, *SPLIT)}
     return ([pair for pair in found if re.search(only, pair[0].model)],
             [case.training for case in (*models.large, models.fp8) if re.search(only, case.training.model)])
 
@@ -339,9 +342,14 @@ def tried(row, bench, seconds):
 def keep(bench, results, models):
     """Keeps figures of earlier calls that later rows are compared with."""
     figures = {row["what"]: row["figures"] for row in results if row["state"] == "pass" and "figures" in row}
+    # Also of rows that failed since these losses are too far from ours.
+    theirs = {row["what"]: row.get("figures", {}).get("PyTorch's") for row in results}
     for case in models.large:
         if run := figures.get(named(case.training), {}).get("run"):
             bench.found.speeds[case] = Run(**run)
+        for mode in ("eager", "compile"):
+            if found := theirs.get(f"PyTorch {mode}: {named(case.training)}"):
+                bench.found.theirs[case, mode] = found
     for row in figures.values():
         bench.found.ceilings.update(row.get("ceilings", {}))
 

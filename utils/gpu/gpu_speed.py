@@ -10,7 +10,7 @@ import json
 import re
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import gpu_torch
 from gpu_bench import THREADS, Skip, furthest, median_speed, wanted
@@ -23,6 +23,8 @@ TIME_MOST, MEMORY_MOST = 0.1, 0.01
 # Gradients of attention by cuDNN differ in last bits from run to run: in bf16, losses of two runs of one llama-1b were
 # up to 2.3e-3 apart in 12 steps on an H100; in FP8, those with and without graphs 2.5e-2.
 GRAPHS_MOST, GRAPHS_MOST_FP8 = 5e-3, 5e-2
+# How many times as far from float32's losses as PyTorch's in bf16 ours may be, whose residual stream is bf16.
+FURTHER = 2
 # Tokens of a document, if the data has documents, and the byte that ends one.
 DOCUMENT, END = 1021, 255
 # Steps of which the last ones' kernels are timed.
@@ -235,9 +237,36 @@ def torch_speed(case, mode):
         if precision(case.training) == "BF16":
             bench.said.append("autocast keeps a residual of float32 where ours is bf16, "
                               "its attention is flash or cuDNN's")
-        bench.figures |= {"losses": [step["loss"] for step in ours.steps],
-                          "PyTorch's": theirs["losses"][:COMPARED]}
-        return compared(case.training, ours.steps, {**theirs, "losses": theirs["losses"][:COMPARED]})
+        theirs["losses"] = theirs["losses"][:COMPARED]
+        bench.found.theirs[case, mode] = theirs["losses"]
+        bench.figures |= {"losses": [step["loss"] for step in ours.steps], "PyTorch's": theirs["losses"]}
+        return compared(case.training, ours.steps, theirs)
+    return measure
+
+
+def exact(training):
+    """Returns the same training in float32."""
+    return replace(training, lines=re.sub(r"precision: \w+", "precision: F32", training.lines))
+
+
+def beside_float32(case):
+    """Compares how far our losses in bf16 are from ours in float32 with how far PyTorch's are. Roundings that a training
+    lets grow move both; only those of one side are a fault of that side."""
+    def measure(bench, seconds):
+        bench.only_real_if_large()
+        ours = bench.found.speeds.get(case)
+        theirs = {mode: losses for (other, mode), losses in bench.found.theirs.items() if other == case}
+        if not ours or not theirs:
+            raise Skip("there are no runs in bf16 to compare with")
+        float32 = bench.train(exact(case.training), "cuda", COMPARED, seconds)
+        bench.figures["losses"] = [step["loss"] for step in float32]
+        away = furthest(ours.steps, float32)
+        others = {mode: furthest([{"loss": loss} for loss in losses], float32) for mode, losses in theirs.items()}
+        bench.said.append("PyTorch's " + ", ".join(f"{mode} {far:.1e}" for mode, far in others.items()))
+        if not away <= max(gpu_torch.MOST["BF16"], FURTHER * max(others.values())):
+            raise RuntimeError(f"losses are up to {away:.1e} from those in float32, expected at most {FURTHER} times as "
+                               "far as PyTorch's")
+        return f"losses up to {away:.1e} from those in float32 in {COMPARED} steps"
     return measure
 
 
