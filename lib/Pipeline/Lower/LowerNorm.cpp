@@ -172,13 +172,14 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
   /// multiprocessors runs at once, by the registers of a thread that keeps `extra` values for each
   /// column: sums, and operands of maps of what it loads and stores.
   static int64_t countShares(Code &code, int64_t rows, int64_t columns, int64_t extra) {
-    constexpr int64_t kRegisters = 65536, kThreads = rt::kBlockThreads;
+    constexpr int64_t kThreads = rt::kBlockThreads, kWarp = 32;
+    // A multiprocessor has four schedulers, each with registers of its own for whole warps.
+    constexpr int64_t kSchedulers = 4, kRegisters = 16384;
     int64_t chunks = llvm::divideCeil(columns, code.countLanes());
     int64_t rounds = code.countRounds(columns);
     int64_t threads = rounds > 1 || chunks > kThreads ? kThreads : llvm::alignTo(chunks, 32);
-    int64_t each = chunks > 2 * kThreads ? 1
-                   : chunks > kThreads   ? 2
-                                         : kRegisters / (threads * (72 + 8 * extra));
+    int64_t warps = kSchedulers * (kRegisters / (kWarp * (72 + 8 * extra)));
+    int64_t each = chunks > 2 * kThreads ? 1 : chunks > kThreads ? 2 : warps * kWarp / threads;
     return rounds * std::min<int64_t>(llvm::divideCeil(rows, rounds), 132 * each);
   }
 
