@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // First, ops that only unpack or observe the result of a collective move to its first use,
-// if that raises neither the memory in use nor its peak. Then the collectives for the communication stream are chosen;
-// each gets the instruction that it is to precede, and all move at once.
+// if that raises neither the memory in use nor its peak. Then the collectives for the communication
+// stream are chosen; each gets the instruction that it is to precede, and all move at once.
 //
 // All-gathers get their places by a walk back through time: from the first use of the
 // gathered value, past the times at which other collectives occupy the links.
@@ -79,7 +79,8 @@ public:
     rt::BufferLives found = rt::findBufferLives(program);
     std::vector<uint64_t> bytes = findBytesInUse(program, found);
     peak = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
-    bytesInUse.assign(bytes.begin() + found.begins[number], bytes.begin() + found.begins[number + 1]);
+    bytesInUse.assign(bytes.begin() + found.begins[number],
+                      bytes.begin() + found.begins[number + 1]);
   }
 
   void run() {

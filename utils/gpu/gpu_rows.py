@@ -26,8 +26,21 @@ import gpu_ranks
 from gpu_bench import CUBLASLT, CUDNN, NCCL, THREADS, Bench, Row, Skip, furthest
 from gpu_device import calibrate, ceilings, conformance, functions, large_kernels, sanitized, small_kernels, versions
 from gpu_kit import CORES, Late, Training, read_steps
-from gpu_speed import (END, Run, Speed, attention, beside_float32, beside_torch, exact, losses, profile, repeated,
-                       resumed, speed, torch_speed)
+from gpu_speed import (
+    END,
+    Run,
+    Speed,
+    attention,
+    beside_float32,
+    beside_torch,
+    exact,
+    losses,
+    profile,
+    repeated,
+    resumed,
+    speed,
+    torch_speed,
+)
 
 # The seconds of all rows, and of the preparation before the first.
 SECONDS, START = 540, 10

@@ -15,10 +15,10 @@
 //           stream.
 //   When.   A collective other than an all-gather, as a sum of gradients, is issued as soon
 //           as its operand is ready, so that the operand's memory is freed; ops that only
-//           unpack its result wait until that is needed, unless that raises the peak. An all-gather, as of parameters
-//           sharded by ZeRO, is issued just early enough to end before its first use, by
-//           predicted times and `kMargin`. Kernels that prepare its shard move with it.
-//           Values gathered ahead of their use take at most as much memory as gathered
+//           unpack its result wait until that is needed, unless that raises the peak. An
+//           all-gather, as of parameters sharded by ZeRO, is issued just early enough to end before
+//           its first use, by predicted times and `kMargin`. Kernels that prepare its shard move
+//           with it. Values gathered ahead of their use take at most as much memory as gathered
 //           values take at one time in the order of `flatten`, about a layer's.
 //   Waits.  Waits follow from the places in the arena that instructions read and write, not
 //           from buffers, so no instruction overwrites memory that another stream still
