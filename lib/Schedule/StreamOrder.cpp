@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // First, ops that only unpack or observe the result of a collective move to its first use,
-// if that raises neither the memory in use nor its peak. Then the collectives for the communication
-// stream are chosen; each gets the instruction that it is to precede, and all move at once.
+// if that takes no memory. Then the collectives for the communication stream are chosen;
+// each gets the instruction that it is to precede, and all move at once.
 //
 // All-gathers get their places by a walk back through time: from the first use of the
 // gathered value, past the times at which other collectives occupy the links.
@@ -16,12 +16,10 @@
 
 #include "Dependences.h"
 
-#include "weft-rt/BufferLives.h"
 #include "weft/Schedule/Streams.h"
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <tuple>
 
 using namespace weft;
@@ -57,31 +55,10 @@ struct Place {
   auto operator<=>(const Place &) const = default;
 };
 
-/// Returns the bytes in use at each instant of a program.
-std::vector<uint64_t> findBytesInUse(const rt::Program &program, const rt::BufferLives &found) {
-  std::vector<uint64_t> bytes(size_t(found.begins.back()) + 1, 0);
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    auto [first, last] = found.lives[i];
-    if (first <= last) {
-      bytes[size_t(first)] += program.buffers[i].bytes;
-      bytes[size_t(last) + 1] -= program.buffers[i].bytes;
-    }
-  }
-  std::partial_sum(bytes.begin(), bytes.end(), bytes.begin());
-  bytes.pop_back();
-  return bytes;
-}
-
 class Orderer {
 public:
-  Orderer(rt::Program &program, size_t number)
-      : program(program), body(program.bodies[number].instructions) {
-    rt::BufferLives found = rt::findBufferLives(program);
-    std::vector<uint64_t> bytes = findBytesInUse(program, found);
-    peak = bytes.empty() ? 0 : *std::max_element(bytes.begin(), bytes.end());
-    bytesInUse.assign(bytes.begin() + found.begins[number],
-                      bytes.begin() + found.begins[number + 1]);
-  }
+  Orderer(const rt::Program &program, std::vector<rt::Instruction> &body)
+      : program(program), body(body) {}
 
   void run() {
     std::vector<rt::Instruction> old = body;
@@ -105,8 +82,7 @@ private:
   std::vector<Place> currentPlaces() const;
   void reorder(std::vector<Place> places);
   void sinkFollowers();
-  std::vector<int64_t> findFollowers() const;
-  bool fits(int64_t ending, uint32_t at) const;
+  std::vector<bool> findFollowers() const;
   bool reads(uint32_t number, uint32_t writer) const;
   void choose();
   void findPrepared();
@@ -121,9 +97,6 @@ private:
 
   const rt::Program &program;
   std::vector<rt::Instruction> &body;
-  /// The bytes in use at each instruction of the old order, and the most in all of the program.
-  std::vector<uint64_t> bytesInUse;
-  uint64_t peak = 0;
   Dependences order;
   /// True for kernels that depend only on values from before the body.
   std::vector<bool> isPrepared;
@@ -168,9 +141,8 @@ bool Orderer::reads(uint32_t number, uint32_t writer) const {
 }
 
 /// Finds kernels and observations of a collective's result, or of another follower's, that do not
-/// reduce the memory in use. Returns, for each instruction that is one, the bytes of the buffers
-/// that are not in use after it; else -1.
-std::vector<int64_t> Orderer::findFollowers() const {
+/// reduce the memory in use.
+std::vector<bool> Orderer::findFollowers() const {
   std::vector<uint32_t> first(program.buffers.size(), count()), last(program.buffers.size(), 0);
   for (uint32_t i = 0; i < count(); ++i) {
     for (const rt::Operand &operand : body[i].operands) {
@@ -178,49 +150,34 @@ std::vector<int64_t> Orderer::findFollowers() const {
       last[operand.buffer] = i;
     }
   }
-  std::vector<int64_t> ending(count(), -1);
+  std::vector<bool> isFollower(count(), false);
   for (uint32_t i = 0; i < count(); ++i) {
-    int64_t begun = 0, ended = 0;
+    int64_t gained = 0;
     for (const rt::Operand &operand : body[i].operands) {
       const rt::Buffer &buffer = program.buffers[operand.buffer];
-      int64_t bytes = buffer.persistent ? 0 : int64_t(buffer.bytes);
-      begun += first[operand.buffer] == i ? bytes : 0;
-      ended += last[operand.buffer] == i ? bytes : 0;
+      bool begins = first[operand.buffer] == i, ends = last[operand.buffer] == i;
+      gained += buffer.persistent ? 0 : int64_t(buffer.bytes) * (int(begins) - int(ends));
     }
     auto gives = [&](uint32_t other) {
-      return (isCollective(other) || ending[other] >= 0) && reads(i, other);
+      return (isCollective(other) || isFollower[other]) && reads(i, other);
     };
     bool moves = body[i].opcode == rt::Opcode::Kernel || body[i].opcode == rt::Opcode::Observe;
-    bool isFollower = moves && begun >= ended &&
-                      std::any_of(order.before[i].begin(), order.before[i].end(), gives);
-    ending[i] = isFollower ? ended : -1;
+    isFollower[i] =
+        moves && gained >= 0 && std::any_of(order.before[i].begin(), order.before[i].end(), gives);
   }
-  return ending;
-}
-
-/// Returns true if the peak stays as it is where a follower runs right before instruction `at`:
-/// what it unpacks, of `ending` bytes, is then in use at once with its results.
-bool Orderer::fits(int64_t ending, uint32_t at) const {
-  if (at == count()) {
-    return true;
-  }
-  uint64_t before = at > 0 ? std::min(bytesInUse[at - 1], bytesInUse[at]) : bytesInUse[at];
-  return before + uint64_t(ending) <= peak;
+  return isFollower;
 }
 
 void Orderer::sinkFollowers() {
-  std::vector<int64_t> ending = findFollowers();
+  std::vector<bool> isFollower = findFollowers();
   std::vector<Place> places = currentPlaces();
   for (uint32_t i = count(); i-- > 0;) {
-    if (ending[i] < 0) {
+    if (!isFollower[i]) {
       continue;
     }
-    uint32_t at = count();
+    places[i] = {count(), false, i};
     for (uint32_t other : order.after[i]) {
-      at = std::min(at, places[other].at);
-    }
-    if (fits(ending[i], at)) {
-      places[i] = {at, false, i};
+      places[i].at = std::min(places[i].at, places[other].at);
     }
   }
   reorder(std::move(places));
@@ -425,6 +382,7 @@ void Orderer::moveAll() {
 
 } // namespace
 
-void weft::schedule::orderForStreams(rt::Program &program, size_t body) {
+void weft::schedule::orderForStreams(const rt::Program &program,
+                                     std::vector<rt::Instruction> &body) {
   Orderer(program, body).run();
 }

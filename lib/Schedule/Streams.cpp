@@ -59,8 +59,8 @@ static void extendLifetimes(const rt::Program &program, std::span<const rt::Inst
 }
 
 void weft::schedule::assignStreams(rt::Program &program) {
-  for (size_t body = 0; body < program.bodies.size(); ++body) {
-    orderForStreams(program, body);
+  for (rt::Body &body : program.bodies) {
+    orderForStreams(program, body.instructions);
   }
   if (std::none_of(program.bodies.begin(), program.bodies.end(), usesStreams)) {
     return;

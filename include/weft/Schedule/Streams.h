@@ -15,10 +15,10 @@
 //           stream.
 //   When.   A collective other than an all-gather, as a sum of gradients, is issued as soon
 //           as its operand is ready, so that the operand's memory is freed; ops that only
-//           unpack its result wait until that is needed, unless that raises the peak. An
-//           all-gather, as of parameters sharded by ZeRO, is issued just early enough to end before
-//           its first use, by predicted times and `kMargin`. Kernels that prepare its shard move
-//           with it. Values gathered ahead of their use take at most as much memory as gathered
+//           unpack its result wait until that is needed. An all-gather, as of parameters
+//           sharded by ZeRO, is issued just early enough to end before its first use, by
+//           predicted times and `kMargin`. Kernels that prepare its shard move with it.
+//           Values gathered ahead of their use take at most as much memory as gathered
 //           values take at one time in the order of `flatten`, about a layer's.
 //   Waits.  Waits follow from the places in the arena that instructions read and write, not
 //           from buffers, so no instruction overwrites memory that another stream still
@@ -51,10 +51,9 @@ inline constexpr double kLeastGain = 1e-5;
 /// predicted times.
 void assignStreams(rt::Program &program);
 
-/// The first step of `assignStreams`: assigns the order of body number `body` and its
-/// instructions' streams, without waits. REQUIRES: no two buffers that are needed at one time share
-/// bytes.
-void orderForStreams(rt::Program &program, size_t body);
+/// The first step of `assignStreams`: assigns the order of a body and its instructions'
+/// streams, without waits. REQUIRES: no two buffers that are needed at one time share bytes.
+void orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &body);
 
 /// The last step of `assignStreams`: sets the waits that the order, the streams and the places of
 /// buffers require, and no others.
