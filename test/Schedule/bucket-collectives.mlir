@@ -157,36 +157,59 @@ module attributes {weft.mesh = #mesh} {
 
 // -----
 
-// Beside what the function holds, and those that call it, there must be room for copies: 64 KiB each
-// of operands, results and the bucket's two, while the caller waits with 800 kB for the end.
+// Beside what the function holds, and those that call it, there must be room for copies: 16 KiB each
+// of operands, results and the bucket's two, while the caller waits with 940 kB for the end.
 #mesh = #weft.mesh<"dp"=2>
 module attributes {weft.mesh = #mesh} {
   // CHECK-LABEL: @outer
   // SMALL-LABEL: @outer
-  func.func private @outer(%a: tensor<16384xf32>) -> (tensor<200000xf32>, tensor<16384xf32>, tensor<16384xf32>) {
-    %0 = weft.map maps [] -> tensor<200000xf32> {
+  func.func private @outer(%a: tensor<4096xf32>) -> (tensor<235000xf32>, tensor<4096xf32>, tensor<4096xf32>) {
+    %0 = weft.map maps [] -> tensor<235000xf32> {
       %2 = arith.constant 0.0 : f32
       weft.yield %2 : f32
     }
-    %1:2 = weft.call @inner(%a, %a) label "inner" : (tensor<16384xf32>, tensor<16384xf32>) -> (tensor<16384xf32>, tensor<16384xf32>)
-    return %0, %1#0, %1#1 : tensor<200000xf32>, tensor<16384xf32>, tensor<16384xf32>
+    %1:2 = weft.call @inner(%a, %a) label "inner" : (tensor<4096xf32>, tensor<4096xf32>) -> (tensor<4096xf32>, tensor<4096xf32>)
+    return %0, %1#0, %1#1 : tensor<235000xf32>, tensor<4096xf32>, tensor<4096xf32>
   }
   // CHECK-LABEL: @inner
-  // CHECK:         weft.all_reduce sum {{.*}} : tensor<1x32768xf32>
+  // CHECK:         weft.all_reduce sum {{.*}} : tensor<1x8192xf32>
   // SMALL-LABEL: @inner
-  // SMALL-COUNT-2: weft.all_reduce sum {{.*}} : tensor<16384xf32>
-  func.func private @inner(%a: tensor<16384xf32>, %b: tensor<16384xf32>) -> (tensor<16384xf32>, tensor<16384xf32>) {
-    %0 = weft.all_reduce sum %a over ["dp"] of #mesh : tensor<16384xf32> -> tensor<16384xf32>
-    %1 = weft.all_reduce sum %b over ["dp"] of #mesh : tensor<16384xf32> -> tensor<16384xf32>
-    return %0, %1 : tensor<16384xf32>, tensor<16384xf32>
+  // SMALL-COUNT-2: weft.all_reduce sum {{.*}} : tensor<4096xf32>
+  func.func private @inner(%a: tensor<4096xf32>, %b: tensor<4096xf32>) -> (tensor<4096xf32>, tensor<4096xf32>) {
+    %0 = weft.all_reduce sum %a over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    %1 = weft.all_reduce sum %b over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    return %0, %1 : tensor<4096xf32>, tensor<4096xf32>
   }
   // By itself it has room enough.
   // SMALL-LABEL: @alone
-  // SMALL:         weft.all_reduce sum {{.*}} : tensor<1x32768xf32>
-  func.func private @alone(%a: tensor<16384xf32>, %b: tensor<16384xf32>) -> (tensor<16384xf32>, tensor<16384xf32>) {
-    %0 = weft.all_reduce sum %a over ["dp"] of #mesh : tensor<16384xf32> -> tensor<16384xf32>
-    %1 = weft.all_reduce sum %b over ["dp"] of #mesh : tensor<16384xf32> -> tensor<16384xf32>
-    return %0, %1 : tensor<16384xf32>, tensor<16384xf32>
+  // SMALL:         weft.all_reduce sum {{.*}} : tensor<1x8192xf32>
+  func.func private @alone(%a: tensor<4096xf32>, %b: tensor<4096xf32>) -> (tensor<4096xf32>, tensor<4096xf32>) {
+    %0 = weft.all_reduce sum %a over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    %1 = weft.all_reduce sum %b over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    return %0, %1 : tensor<4096xf32>, tensor<4096xf32>
+  }
+}
+
+// -----
+
+// A bucket ends where its members take a tenth of the memory, 32 KiB each, so that its results can be used beside
+// the next.
+#mesh = #weft.mesh<"dp"=2>
+module attributes {weft.mesh = #mesh} {
+  // CHECK-LABEL: @ends
+  // CHECK:         weft.all_reduce sum {{.*}} : tensor<1x24576xf32>
+  // SMALL-LABEL: @ends
+  // SMALL:         weft.all_reduce sum {{.*}} : tensor<1x16384xf32>
+  // SMALL:         weft.all_reduce sum {{.*}} : tensor<1x8192xf32>
+  func.func private @ends(%a: tensor<4096xf32>, %b: tensor<4096xf32>, %c: tensor<4096xf32>, %d: tensor<4096xf32>, %e: tensor<4096xf32>, %f: tensor<4096xf32>)
+      -> (tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>) {
+    %0 = weft.all_reduce sum %a over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    %1 = weft.all_reduce sum %b over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    %2 = weft.all_reduce sum %c over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    %3 = weft.all_reduce sum %d over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    %4 = weft.all_reduce sum %e over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    %5 = weft.all_reduce sum %f over ["dp"] of #mesh : tensor<4096xf32> -> tensor<4096xf32>
+    return %0, %1, %2, %3, %4, %5 : tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>, tensor<4096xf32>
   }
 }
 

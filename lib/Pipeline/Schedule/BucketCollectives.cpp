@@ -45,11 +45,24 @@ private:
   DenseSet<Value> values;
 };
 
+/// A run ends where its operands and results take this part of the machine's memory: computation
+/// that reads the results of one bucket can then run beside the next, and fewer bytes exist twice
+/// at a time, in a bucket and taken apart.
+constexpr double kMostOfMemory = 0.1;
+
 /// Collectives of one kind, none of which needs another's result. Between the first and the last,
 /// all users of their results can move behind the last.
 struct Run {
   SmallVector<BucketMember> members;
   TransitiveUsers users;
+  /// Of all operands and results.
+  double bytes = 0;
+
+  void add(const BucketMember &member) {
+    members.push_back(member);
+    users.add(member.getOp());
+    bytes += member.operandBytes() + member.resultBytes();
+  }
 };
 
 class Bucketing {
@@ -113,8 +126,10 @@ private:
         runs.emplace_back();
       }
       places[&op] = place;
-      runs[run->second].members.push_back(*member);
-      runs[run->second].users.add(&op);
+      runs[run->second].add(*member);
+      if (runs[run->second].bytes >= kMostOfMemory * machine.memoryBytes()) {
+        open.erase(run);
+      }
     }
     llvm::erase_if(runs, [](const Run &run) { return run.members.size() < 2; });
     return runs;
