@@ -59,14 +59,15 @@ bytes_per_parameter() {
     grep -E "parameter|gradient|optimizer" | sort
 }
 
-# The least power of ten above the relative difference of losses: distance NAME STEPS, from $out/one
+# The least power of ten above the relative difference of losses, at least LEAST, as roundings depend on the processor:
+# distance NAME STEPS [LEAST], from $out/one
 distance() {
   for name in one "$1"; do
     "$out/$name" --data LICENSE --steps "$2" | awk '$3 == "loss" {print $4}' > "$out/$name.losses"
   done
-  paste "$out/one.losses" "$out/$1.losses" | awk -v name="$1" '
+  paste "$out/one.losses" "$out/$1.losses" | awk -v name="$1" -v limit="${3:-1e-6}" '
     {far = ($2 - $1) / $1; far = far < 0 ? -far : far; if (far > most) most = far}
-    END {limit = 1e-6; while (limit < most) limit *= 10; print name, NR, "steps, at most", limit}'
+    END {while (limit < most) limit *= 10; print name, NR, "steps, at most", limit}'
 }
 
 # Time of a step, tokens/s, MFU and a rank's memory by `weft plan`: predict NAME ARGUMENT...
