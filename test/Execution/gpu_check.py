@@ -143,9 +143,10 @@ def large_models(bench, folder):
         r"arena .* GiB; of the device .* GiB, .* predicted .* GiB .*; with --graphs [\d,]+ tokens/s$",
         "^pass PyTorch eager: " + told.format("eager", ""),
         "^pass PyTorch compile: " + told.format("compile", r" \(wanted 1\.05: MISSED\)"),
+        r"^pass float32: llama-1b .*: losses up to .* from those in float32 in 12 steps; PyTorch's eager .*, compile ",
         r"^pass llama-1b .*: losses up to .* from the host's in 2 steps",
         r"^pass profile: llama-1b .*: a step [\d.,]+ ms, predicted [\d.]+, of it .*matmul [\d.]+ ms, predicted",
-        r"^pass llama-1b .* fp8 .*: [\d,]+ tokens/s, ", "^7 passed, 0 failed$"], *there, "llama-1b")
+        r"^pass llama-1b .* fp8 .*: [\d,]+ tokens/s, ", "^8 passed, 0 failed$"], *there, "llama-1b")
     bench.expect("attention", 0,
                  [r"^pass attention within documents: within documents of 1021 tokens it takes .*; as it is .* ms "
                                   r"forward, .*; within documents .*; by the compiler's kernels .* ms backward$"],
