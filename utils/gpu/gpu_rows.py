@@ -99,6 +99,8 @@ SPLIT = tuple(Training(model, mesh=mesh) for model, mesh in (
 SPLIT_STEPS, SPLIT_MOST = 10, 1e-4
 # The libraries that matmuls need, and those of several ranks' programs.
 MULTIPLIES, COMMUNICATES = (CUBLASLT,), (CUBLASLT, NCCL)
+# How PyTorch runs beside the large models.
+MODES = ("eager", "compile")
 # The tools of compute-sanitizer, and the steps of the long run of later calls.
 TOOLS, LONG = ("memcheck", "racecheck", "synccheck"), 100
 # Of these, with words for the command line, those that are tried on devices of their own, which are two.
@@ -147,6 +149,11 @@ def named(training):
     return " ".join([training.model, *training.sizes.split(), *training.lines.split(), *training.mesh.split()])
 
 
+def beside(mode, training):
+    """Returns the name of the row that times PyTorch in this mode."""
+    return f"PyTorch {mode}: {named(training)}"
+
+
 def reduced(training):
     sizes, lines, _ = REDUCED.get(training.model, ("", "", 0))
     kept = re.findall(r"precision: \w+|fp8 .*|documents .*", training.lines) if sizes else [training.lines]
@@ -171,9 +178,9 @@ def speed_rows(models):
     """Returns the rows of speed: Weft's of both models first, since later rows need them."""
     for case, seconds in zip(models.large, (20, 12)):
         yield Row(named(case.training), seconds, speed(case), needed=True, libraries=MULTIPLIES)
-    for mode, both in (("eager", (20, 13)), ("compile", (44, 38))):
+    for mode, both in zip(MODES, ((20, 13), (44, 38))):
         for case, seconds in zip(models.large, both):
-            yield Row(f"PyTorch {mode}: {named(case.training)}", seconds, torch_speed(case, mode), needed=True)
+            yield Row(beside(mode, case.training), seconds, torch_speed(case, mode), needed=True)
 
 
 def loss_rows(models, devices):
@@ -366,8 +373,8 @@ def keep(bench, results, models):
     for case in models.large:
         if run := figures.get(named(case.training), {}).get("run"):
             bench.found.speeds[case] = Run(**run)
-        for mode in ("eager", "compile"):
-            if found := theirs.get(f"PyTorch {mode}: {named(case.training)}"):
+        for mode in MODES:
+            if found := theirs.get(beside(mode, case.training)):
                 bench.found.theirs[case, mode] = found
     for row in figures.values():
         bench.found.ceilings.update(row.get("ceilings", {}))

@@ -177,7 +177,7 @@ struct LowerNormGrad : HostModel<LowerNormGrad, NormGradOp> {
     constexpr int64_t kSchedulers = 4, kRegisters = 16384;
     int64_t chunks = llvm::divideCeil(columns, code.countLanes());
     int64_t rounds = code.countRounds(columns);
-    int64_t threads = rounds > 1 || chunks > kThreads ? kThreads : llvm::alignTo(chunks, 32);
+    int64_t threads = rounds > 1 || chunks > kThreads ? kThreads : llvm::alignTo(chunks, kWarp);
     int64_t warps = kSchedulers * (kRegisters / (kWarp * (72 + 8 * extra)));
     int64_t each = chunks > 2 * kThreads ? 1 : chunks > kThreads ? 2 : warps * kWarp / threads;
     return rounds * std::min<int64_t>(llvm::divideCeil(rows, rounds), 132 * each);

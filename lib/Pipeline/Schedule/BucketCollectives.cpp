@@ -45,10 +45,10 @@ private:
   DenseSet<Value> values;
 };
 
-/// A run ends where its operands and results take this part of the machine's memory: computation
-/// that reads the results of one bucket can then run beside the next, and fewer bytes exist twice
-/// at a time, in a bucket and taken apart.
-constexpr double kMostOfMemory = 0.1;
+/// A run takes no more members once its operands and results take this part of the machine's
+/// memory: computation that reads the results of one bucket can then run beside the next, and fewer
+/// bytes exist twice at a time, in a bucket and taken apart.
+constexpr double kEnoughOfMemory = 0.1;
 
 /// Collectives of one kind, none of which needs another's result. Between the first and the last,
 /// all users of their results can move behind the last.
@@ -127,7 +127,7 @@ private:
       }
       places[&op] = place;
       runs[run->second].add(*member);
-      if (runs[run->second].bytes >= kMostOfMemory * machine.memoryBytes()) {
+      if (runs[run->second].bytes >= kEnoughOfMemory * machine.memoryBytes()) {
         open.erase(run);
       }
     }

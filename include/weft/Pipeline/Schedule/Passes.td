@@ -19,11 +19,11 @@ def BucketCollectivesPass : Pass<"bucket-collectives", "::mlir::ModuleOp"> {
     collective of all their operands: elements are added in the same order of ranks. This pass joins
     them if that takes less time by the prediction for `machine`, including copies in and out, and
     if the machine's memory has room for the copies; large tensors therefore stay separate. A joined
-    collective ends where its operands and results take a tenth of the memory, so that what reads
-    them can run beside the next. It stands in the place of its last member. The others must be able to wait for it: ops
-    in between that use their results must read nothing else and be able to wait too, as a cast or
-    the next collective. After: no such collectives are left that are faster when joined. Without a
-    machine the pass changes nothing.
+    collective takes no more members once its operands and results take a tenth of the memory, so
+    that what reads them can run beside the next. It stands in the place of its last member. The
+    others must be able to wait for it: ops in between that use their results must read nothing else
+    and be able to wait too, as a cast or the next collective. After: no other such collectives are
+    left that are faster when joined. Without a machine the pass changes nothing.
 
     ```mlir
     %0 = weft.reduce_scatter sum %a dim 0 over ["dp"] of #mesh : tensor<8xf32> -> tensor<4xf32>
