@@ -13,9 +13,10 @@
 The code that issues work is the same as for real devices; the simulator does the work on the host, in an order that
 streams and events allow, and refuses calls that may fail on a device. Losses, gradients and weights
 must have the bits of the host's program, or where matmuls have an epilogue that rounds otherwise than the host's
-kernels do (NEAR), or are padded (NEAR_MESHES), or multiply bytes (FP8), be as near as float32 allows; launched
-as graphs, steps have the same bits as without. Needs a CUDA toolkit for compiling, and no device. Prints a line
-for each run, then "N passed, N failed"; fails if one failed or none ran.
+kernels do (NEAR), or are padded (NEAR_MESHES), or multiply bytes (FP8), or where gradients of norms compute their
+operands (FUSED_SUMS), be as near as float32 allows; launched as graphs, steps have the same bits as without.
+Needs a CUDA toolkit for compiling, and no device. Prints a line for each run, then "N passed, N failed"; fails if
+one failed or none ran.
 """
 
 import argparse
@@ -37,6 +38,9 @@ STEPS = 2
 # that sums over it have another order.
 NEAR = {"gpt2-tiny"}
 NEAR_MESHES = {"tp=3"}
+# Into how many parts the host's code cuts a row's sums depends on its processor and on what else the loop computes. So
+# sums of a kernel that computes maps of its operands, as devices' kernels do, may have another order than the host's.
+FUSED_SUMS = re.compile("@kernel_fused_norm")
 # Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches, padded heads, ffn and vocabulary,
 # and micro-batches that are actions of one body.
 MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "tp=3", "dp=2,zero=3,accumulation=4"]}
@@ -119,7 +123,6 @@ def plugin_of(options):
 def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
     """Returns a sentence about the fault, or None."""
     of_bytes = "fp8" in lines
-    isnt_exact = of_bytes or name in NEAR or mesh in NEAR_MESHES
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         text = folder / "text"
@@ -130,15 +133,17 @@ def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
             expected = trained(host, text)
             if len(expected["steps"]) != STEPS:
                 return f"expected {STEPS} steps, the host did {expected['steps']}"
-            if of_bytes and not re.search("matmul f8e4m3 by f8e4m3", run([device, "--print-program"]).stdout):
+            printed = run([device, "--print-program"]).stdout
+            if of_bytes and not re.search("matmul f8e4m3 by f8e4m3", printed):
                 return "no matmul multiplies bytes"
+            may_round = of_bytes or name in NEAR or mesh in NEAR_MESHES or FUSED_SUMS.search(printed)
             for seed in range(seeds):
                 # A library's attention has other roundings: device_attention.py.
                 environment = {"WEFT_RT_CUDA": str(plugin_of(options)), "WEFT_SIMULATOR_SEED": str(seed),
                                "WEFT_SIMULATOR_REFUSES_ATTENTION": "not here"}
                 got = trained(device, text, **environment)
                 for what, value in expected.items():
-                    if got[what] != value and not (isnt_exact and is_near(what, got[what], value)):
+                    if got[what] != value and not (may_round and is_near(what, got[what], value)):
                         return f"seed {seed}: {what} are not the host's"
                 if trained(device, text, "--graphs", **environment) != got:
                     return f"seed {seed}: as graphs, steps do not do the same"
