@@ -89,7 +89,7 @@ void compile(const onnx::Graph &graph, const std::vector<std::string> &constants
   }
   mlir::PassManager manager(&context);
   buildImportPipeline(manager);
-  buildDifferentiatePipeline(manager);
+  buildDifferentiatePipeline(manager, nullptr);
   require(mlir::succeeded(manager.run(*imported)),
           "what is imported is a legal module with a derivative");
 }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t maximumSize = 1 << 20;
 
-/// A pin's value as written, "4", "2:ring" or "true"; a switch is 0 or 1.
+/// A pin's value as written, "4", "2:ring", "true" or "full"; a switch is 0 or 1, a word a mode.
 struct Value {
   int64_t number = 1;
   std::string mode;
@@ -34,10 +34,10 @@ int64_t sizeOf(const Values &values, std::string_view name) {
 
 struct PinKind {
   std::string_view name;
-  enum { Axis, Level, Switch } form;
+  enum { Axis, Level, Switch, Word } form;
   /// Its range of numbers; a switch has false and true.
   int64_t least, most;
-  /// Modes that may follow the number, separated by spaces.
+  /// Modes that may follow the number, or a word's values, separated by spaces.
   std::string_view modes;
   /// Pins of which it needs one, separated by spaces, or none.
   std::string_view needs;
@@ -156,6 +156,29 @@ void applyAccumulation(PlanSpec &plan, const Value &value, const Values &) {
   plan.accumulationLocation = pinned;
 }
 
+/// Chen et al., Training deep nets with sublinear memory cost, arXiv 1604.06174, keep the inputs of
+/// layers and recompute the rest. Korthikanti et al., arXiv 2205.05198, recompute attention alone:
+/// much memory for few operations.
+void applyRecompute(PlanSpec &plan, const Value &value, const Values &) {
+  ActivationSpec entry;
+  entry.location = pinned;
+  entry.saving = value.mode == "none" ? Saving::Kept : Saving::Recomputed;
+  if (value.mode != "none") {
+    entry.firstLayer =
+        0; // Backward begins with what is in no layer, and would recompute it at once.
+  }
+  plan.activations.push_back(entry);
+  if (value.mode == "attention") {
+    plan.activations.back().value = "attention*";
+    // What attention adds to the layer needs the all-reduce of tensor parallelism.
+    entry.saving = Saving::Kept;
+    for (const char *kept : {"attention.output*", "attention.residual*"}) {
+      entry.value = kept;
+      plan.activations.push_back(entry);
+    }
+  }
+}
+
 /// The kinds of pins, in the order of their entries in a plan: later entries may override earlier
 /// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor: tensor-parallel ranks communicate most,
 /// so they are nearest to each other.
@@ -168,6 +191,7 @@ constexpr PinKind kinds[] = {
     {"sp", PinKind::Switch, 0, 1, "", "tp", applySequenceParallel},
     {"zero", PinKind::Level, 0, 3, "", "dp fsdp cp", applyZero},
     {"accumulation", PinKind::Level, 1, maximumSize, "", "", applyAccumulation},
+    {"recompute", PinKind::Word, 0, 0, "none attention full", "", applyRecompute},
 };
 
 std::vector<std::string> split(std::string_view words) {
@@ -196,12 +220,20 @@ private:
   }
   void readValue(const PinKind &kind, std::string_view text);
   static std::optional<Value> parse(const PinKind &kind, std::string_view text);
+  /// What a pin may be, for messages, and what it is.
+  static std::string rangeOf(const PinKind &kind);
+  static std::string textOf(const PinKind &kind, const Value &value);
 };
 
 std::optional<Value> PinReader::parse(const PinKind &kind, std::string_view text) {
   if (kind.form == PinKind::Switch) {
     bool valid = text == "true" || text == "false";
     return valid ? std::optional<Value>({text == "true", ""}) : std::nullopt;
+  }
+  if (kind.form == PinKind::Word) {
+    std::vector<std::string> words = split(kind.modes);
+    bool valid = std::find(words.begin(), words.end(), text) != words.end();
+    return valid ? std::optional<Value>({1, std::string(text)}) : std::nullopt;
   }
   Value value;
   size_t colon = std::min(text.find(':'), text.size());
@@ -216,26 +248,38 @@ std::optional<Value> PinReader::parse(const PinKind &kind, std::string_view text
   return valid ? std::optional(value) : std::nullopt;
 }
 
+std::string PinReader::rangeOf(const PinKind &kind) {
+  std::vector<std::string> modes = split(kind.modes);
+  if (kind.form == PinKind::Switch) {
+    return "true or false";
+  }
+  if (kind.form == PinKind::Word) {
+    return detail::join(modes);
+  }
+  std::string range =
+      "a number from " + detail::text(kind.least) + " to " + detail::text(kind.most);
+  for (const std::string &mode : modes) {
+    range += (mode == modes.front() ? ", then nothing or :" : ", :") + mode;
+  }
+  return range;
+}
+
+std::string PinReader::textOf(const PinKind &kind, const Value &value) {
+  return kind.form == PinKind::Word ? value.mode : detail::text(value.number);
+}
+
 void PinReader::readValue(const PinKind &kind, std::string_view text) {
   // pin_r3. A number too large to parse has the same message as one out of range.
   std::optional<Value> value = parse(kind, text);
   if (!value) {
-    std::string range =
-        "a number from " + detail::text(kind.least) + " to " + detail::text(kind.most);
-    std::string modes;
-    for (const std::string &mode : split(kind.modes)) {
-      modes += (modes.empty() ? ", then nothing or :" : ", :") + mode;
-    }
-    error(kind.name, "pin_r3",
-          "expected " + (kind.form == PinKind::Switch ? "true or false" : range + modes) +
-              ", got " + detail::quote(text));
+    error(kind.name, "pin_r3", "expected " + rangeOf(kind) + ", got " + detail::quote(text));
     return;
   }
   // pin_r2
   if (auto [known, isNew] = values.try_emplace(kind.name, *value); !isNew) {
     error(kind.name, "pin_r2",
-          "expected at most once, got " + detail::text(known->second.number) + " and " +
-              detail::text(value->number));
+          "expected at most once, got " + textOf(kind, known->second) + " and " +
+              textOf(kind, *value));
   }
 }
 
@@ -289,10 +333,11 @@ void PinReader::checkTogether() {
 
 void PinReader::checkBesideMesh() {
   for (const PinKind &kind : kinds) {
-    if (kind.apply != applyAccumulation && values.contains(kind.name)) { // pin_r6
+    bool isOfShardings = kind.apply != applyAccumulation && kind.apply != applyRecompute;
+    if (isOfShardings && values.contains(kind.name)) { // pin_r6
       error(kind.name, "pin_r6",
-            "expected no pin but accumulation together with a mesh, for which the search chooses "
-            "shardings");
+            "expected no pins but accumulation and recompute together with a mesh, for which the "
+            "search chooses shardings");
     }
   }
 }
@@ -302,8 +347,9 @@ void PinReader::checkBesideMesh() {
 std::string_view pinsHelp() {
   return "a known strategy: dp=N splits the batch, tp=N the layers, sp=true or sp=false\n"
          "with tp the sequence, zero=0 to 3 with dp variables between steps, fsdp=N the\n"
-         "batch and these variables; accumulation=N, also with --mesh, takes the batch in\n"
-         "N micro-batches; the search chooses the rest (may repeat; default: one rank)";
+         "batch and these variables; accumulation=N takes the batch in N micro-batches,\n"
+         "recompute=full, attention or none says what backward computes again, both also\n"
+         "with --mesh; the search chooses the rest (may repeat; default: one rank)";
 }
 
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {

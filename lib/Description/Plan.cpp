@@ -27,6 +27,11 @@ using detail::Fields;
 using Borders = std::map<std::string, AxisBorders>;
 
 static constexpr int64_t maximumRanks = 1 << 20;
+/// The last layer that a model may have, by model_r4.
+static constexpr int64_t maximumLayer = (1 << 10) - 1;
+
+// The schema lists the values of this enumeration in the same order.
+static_assert(int(Saving::Recomputed) == proto::Activation::RECOMPUTED);
 
 int64_t PlanSpec::ranks() const {
   int64_t product = 1;
@@ -65,7 +70,17 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
          std::equal(a.shardings.begin(), a.shardings.end(), b.shardings.begin(), b.shardings.end(),
                     sameSharding) &&
          std::equal(a.homes.begin(), a.homes.end(), b.homes.begin(), b.homes.end(), sameSharding) &&
-         a.accumulation == b.accumulation;
+         a.accumulation == b.accumulation && a.activations == b.activations;
+}
+
+bool operator==(const ActivationSpec &a, const ActivationSpec &b) {
+  return a.value == b.value && a.firstLayer == b.firstLayer && a.lastLayer == b.lastLayer &&
+         a.saving == b.saving;
+}
+
+bool ActivationSpec::isOf(std::optional<int64_t> layer) const {
+  return layer ? *layer >= firstLayer.value_or(0) && *layer <= lastLayer.value_or(*layer)
+               : !firstLayer && !lastLayer;
 }
 
 std::span<const std::string_view> dimensionNames() {
@@ -96,30 +111,6 @@ bool isDimensionName(std::string_view name) {
 
 bool isOpDimension(std::string_view name) {
   return name == "terms" || isNumbered(name, "terms") || isNumbered(name, "factor");
-}
-
-bool matchesPattern(std::string_view pattern, std::string_view name) {
-  size_t star = pattern.find('*');
-  if (star == std::string_view::npos) {
-    return pattern == name;
-  }
-  std::string_view head = pattern.substr(0, star), tail = pattern.substr(pattern.rfind('*') + 1);
-  if (name.size() < head.size() + tail.size() || !name.starts_with(head) || !name.ends_with(tail)) {
-    return false;
-  }
-  name = name.substr(head.size(), name.size() - head.size() - tail.size());
-  pattern = pattern.substr(star + 1, pattern.size() - star - 1 - tail.size());
-  // Matches the text before a star at its first occurrence, which leaves most for the rest.
-  while (!pattern.empty()) {
-    std::string_view part = pattern.substr(0, pattern.find('*'));
-    size_t at = name.find(part);
-    if (at == std::string_view::npos) {
-      return false;
-    }
-    name.remove_prefix(at + part.size());
-    pattern.remove_prefix(part.size() + 1);
-  }
-  return true;
 }
 
 const ShardingSpec *entryFor(const std::vector<ShardingSpec> &shardings, std::string_view value,
@@ -268,6 +259,23 @@ static void checkEntries(const Entries &shardings, const char *field, Fields &fi
   }
 }
 
+static void checkActivations(const proto::Plan &plan, Fields &fields) {
+  for (int i = 0; i < plan.activation_size(); ++i) {
+    const proto::Activation &activation = plan.activation(i);
+    Fields inner = fields.nested("activation", i);
+    inner.label("value", "plan_r5", 256, "._/-*"); // plan_r5
+    // plan_r13
+    inner.required("plan_r13", {"saving"});
+    bool areBoth = inner.integer("first_layer", "plan_r13", 0, maximumLayer);
+    areBoth &= inner.integer("last_layer", "plan_r13", 0, maximumLayer);
+    if (areBoth && activation.last_layer() < activation.first_layer()) {
+      inner.error("last_layer", "plan_r13",
+                  "expected at least first_layer, " + detail::text(activation.first_layer()) +
+                      ", got " + detail::text(activation.last_layer()));
+    }
+  }
+}
+
 static void checkPlan(const proto::Plan &plan, Fields &fields) {
   if (plan.has_mesh()) {
     checkMesh(plan.mesh(), fields.nested("mesh"));
@@ -279,6 +287,26 @@ static void checkPlan(const proto::Plan &plan, Fields &fields) {
   checkEntries(plan.sharding(), "sharding", fields, axes);
   checkEntries(plan.home(), "home", fields, axes);
   fields.integer("accumulation", "plan_r9", 1, maximumRanks); // plan_r9
+  checkActivations(plan, fields);
+}
+
+static std::vector<ActivationSpec> resolveActivations(const proto::Plan &plan, Fields &fields) {
+  std::vector<ActivationSpec> specs;
+  for (int i = 0; i < plan.activation_size(); ++i) {
+    const proto::Activation &activation = plan.activation(i);
+    ActivationSpec spec;
+    spec.value = activation.value();
+    if (activation.has_first_layer()) {
+      spec.firstLayer = activation.first_layer();
+    }
+    if (activation.has_last_layer()) {
+      spec.lastLayer = activation.last_layer();
+    }
+    spec.saving = Saving(activation.saving());
+    spec.location = fields.nested("activation", i).location();
+    specs.push_back(std::move(spec));
+  }
+  return specs;
 }
 
 static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
@@ -310,6 +338,7 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
   if (plan.has_accumulation()) {
     spec.accumulationLocation = fields.locationOf("accumulation");
   }
+  spec.activations = resolveActivations(plan, fields);
   return splitAxes(std::move(spec), subAxes);
 }
 
@@ -392,6 +421,13 @@ static std::string textOf(const ShardingSpec &entry) {
   return text + " }";
 }
 
+std::string ActivationSpec::text() const {
+  std::string text = "{ value: \"" + value + "\"";
+  text += firstLayer ? " first_layer: " + std::to_string(*firstLayer) : "";
+  text += lastLayer ? " last_layer: " + std::to_string(*lastLayer) : "";
+  return text + (saving == Saving::Kept ? " saving: KEPT }" : " saving: RECOMPUTED }");
+}
+
 std::string describeEntry(const ShardingSpec &entry) {
   return Diagnostic{entry.location, "", "", textOf(entry)}.str();
 }
@@ -420,6 +456,9 @@ std::string printPlan(const PlanSpec &plan) {
   print("home", plan.homes);
   if (plan.accumulation > 1) {
     text += "accumulation: " + std::to_string(plan.accumulation) + "\n";
+  }
+  for (const ActivationSpec &activation : plan.activations) {
+    text += "activation " + activation.text() + "\n";
   }
   return plan.mayPad ? text : text + "padding: false\n";
 }

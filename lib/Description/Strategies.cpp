@@ -48,6 +48,7 @@ public:
       lines.push_back("gradient accumulation over " + std::to_string(plan.accumulation) +
                       " micro-batches");
     }
+    nameActivations();
     if (plan.mesh.empty()) {
       lines.push_back("one rank");
       return std::move(lines);
@@ -66,6 +67,22 @@ public:
   }
 
 private:
+  void nameActivations() {
+    for (const char *word : {"full", "attention", "none"}) {
+      if (applyPins({std::string("recompute=") + word})->activations == plan.activations) {
+        lines.push_back(
+            word == std::string_view("full")
+                ? "backward recomputes the layers, whose inputs are kept (full recomputation)"
+            : word == std::string_view("none")
+                ? "what backward needs is kept"
+                : "backward recomputes attention (selective recomputation)");
+        return;
+      }
+    }
+    if (!plan.activations.empty()) {
+      lines.push_back("backward recomputes what the plan's activation entries say");
+    }
+  }
   /// The axes that cut a dimension of an operation.
   Axes of(const char *value, const char *dimension) const {
     bool isThere = std::string_view(dimension) == "keys" ||
@@ -244,6 +261,7 @@ PlanSpec withoutEntries(const PlanSpec &plan) {
     open.mesh.push_back({axis.name, axis.size(), {}});
   }
   open.accumulation = plan.accumulation;
+  open.activations = plan.activations;
   return open;
 }
 
@@ -290,6 +308,7 @@ std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
     if (Result<PlanSpec> pinned = applyPins(pins)) {
       pinned->mesh = open.mesh; // Which may number its ranks in another order.
       pinned->accumulation = plan.accumulation;
+      pinned->activations = plan.activations;
       strategies.push_back({std::move(name), *pinned});
     }
   };

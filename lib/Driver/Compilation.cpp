@@ -64,6 +64,27 @@ std::string ownRuntimeLibrary() {
   return path.str().str();
 }
 
+/// The `activation` entries that a module was differentiated with, and those of a plan.
+std::vector<std::string> activationsOf(ModuleOp module) {
+  std::vector<std::string> texts;
+  if (auto entries = module->getAttrOfType<ArrayAttr>(kActivationsAttrName)) {
+    for (StringAttr entry : entries.getAsRange<StringAttr>()) {
+      texts.push_back(entry.str());
+    }
+  }
+  return texts;
+}
+std::vector<std::string> textsOf(const std::vector<desc::ActivationSpec> &entries) {
+  std::vector<std::string> texts;
+  for (const desc::ActivationSpec &entry : entries) {
+    texts.push_back(entry.text());
+  }
+  return texts;
+}
+std::string activationsText(const std::vector<std::string> &entries) {
+  return entries.empty() ? "no activation entries" : "activation " + llvm::join(entries, ", ");
+}
+
 /// "the mesh dp=2 tp=4" or "one rank".
 std::string meshText(const MeshParts &parts) {
   return parts.axes().empty() ? "one rank" : "the mesh " + parts.text();
@@ -184,6 +205,11 @@ LogicalResult Compilation::checkModule() {
   }
   if (sizes.batch != 0 && sizes.batch != recipe.globalBatch) {
     return mismatch("sequences in a batch", sizes.batch, recipe.globalBatch);
+  }
+  if (activationsOf(*module) != textsOf(request.activations)) {
+    return fail("'" + options.input + "' was differentiated with " +
+                activationsText(activationsOf(*module)) + ", but the plan has " +
+                activationsText(textsOf(request.activations)));
   }
   auto mesh = module->getOperation()->getAttrOfType<MeshAttr>(kMeshAttrName);
   if (!mesh) {
@@ -468,6 +494,7 @@ LogicalResult Compilation::runPhase(Phase phase) {
   if (phase == Phase::Plan) {
     facts.plan = writePlan(*module);
     facts.plan.accumulation = request.accumulation;
+    facts.plan.activations = request.activations;
     facts.plan.mayPad &= settled ? settled->mayPad : request.mayPad;
     follow(facts.plan);
     readFacts();

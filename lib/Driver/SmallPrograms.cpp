@@ -142,6 +142,7 @@ private:
     } else if (request.accumulates) {
       plan.accumulation = request.shrunk->plan.accumulation;
     }
+    plan.activations = request.shrunk->plan.activations;
     return {request.shrunk->model, request.original->graph, hostFor(plan.ranks()),
             request.shrunk->recipe, plan};
   }

@@ -58,7 +58,7 @@ PlanResults weft::buildPhase(OpPassManager &manager, Phase phase, const Pipeline
   case Phase::Differentiate:
     // Before Plan, so that the backward pass and the optimizer's update are sharded by the same
     // rules as the forward pass, and no phase after this one knows what a gradient is.
-    buildDifferentiatePipeline(manager);
+    buildDifferentiatePipeline(manager, options.writtenPlan);
     break;
   case Phase::Plan:
     // On whole tensors, where a dimension still has its name and an op one meaning whatever the

@@ -54,6 +54,7 @@ public:
     checkShards();
     checkBatch();
     checkAccumulation();
+    checkActivations();
     checkMemory();
     warnOfNodes();
     warnOfStages();
@@ -95,6 +96,7 @@ private:
   void checkAccumulation();
   void checkOtherBatches(int64_t samples);
   void checkWholeBatch(int64_t samples);
+  void checkActivations();
   void checkMemory();
   void warnOfNodes();
   void warnOfStages();
@@ -285,6 +287,24 @@ void Review::checkOtherBatches(int64_t samples) {
                                "expected axes that divide the " + text(samples) +
                                    " samples of a micro-batch, got " + product(entry.axes)});
     }
+  }
+}
+
+/// legal_r15
+void Review::checkActivations() {
+  for (const ActivationSpec &entry : plan.activations) {
+    std::optional<int64_t> layer = entry.lastLayer ? entry.lastLayer : entry.firstLayer;
+    if (!layer || (!model.graph && *layer < model.layers)) {
+      continue;
+    }
+    std::string field = entry.location.line == 0 ? "recompute"
+                        : entry.lastLayer        ? "last_layer"
+                                                 : "first_layer";
+    std::string layers =
+        model.graph
+            ? "a graph has no layers: use entries of a plan with values alone"
+            : "expected a layer from 0 to " + text(model.layers - 1) + ", got " + text(*layer);
+    result.errors.push_back({entry.location, field, "legal_r15", layers});
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <sstream>
 
 namespace weft::verify {
@@ -76,7 +77,7 @@ public:
       small.notKept.push_back("sizes of a graph, which its file fixes: only its batch is smaller");
       chooseSizes();
     } else {
-      chooseLayers();
+      shrinkLayers();
       addModelSizes();
       chooseSizes();
       shrinkRest();
@@ -137,7 +138,10 @@ private:
   static Shrunk withSmallMesh(Shrunk small, AxisSizes axes);
   /// Records the change to a chosen size, and the properties that it does not keep.
   void tell(const std::string &what, const LargeDimension &dimension, int64_t chosen);
-  void chooseLayers();
+  void shrinkLayers();
+  void chooseLayers(bool byActivations);
+  bool takeLayers();
+  void renumberActivations();
   int64_t choose(LargeDimension &dimension);
   void divideSide(const std::string &what, int64_t &field, const LargeDimension &dimension);
   void chooseSizes();
@@ -208,30 +212,85 @@ Shrunk Shrinker::withSmallMesh(Shrunk small, AxisSizes axes) {
   return small;
 }
 
-/// Chooses two layers of each kind, if there are that many.
-void Shrinker::chooseLayers() {
-  std::array<int64_t, 2> ofKind = {};
-  // The places of layers with experts among the chosen ones.
-  std::vector<int64_t> places;
+/// Gives entries the places of their layers among the chosen ones.
+void Shrinker::renumberActivations() {
+  std::erase_if(small.plan.activations, [&](desc::ActivationSpec &entry) {
+    auto isOfEntry = [&](int64_t layer) { return entry.isOf(layer); };
+    auto first = std::find_if(small.layers.begin(), small.layers.end(), isOfEntry);
+    auto behind = std::find_if_not(first, small.layers.end(), isOfEntry);
+    if (entry.firstLayer) {
+      entry.firstLayer = first - small.layers.begin();
+    }
+    if (entry.lastLayer) {
+      entry.lastLayer = behind - small.layers.begin() - 1;
+    }
+    return first == behind;
+  });
+}
+
+/// Chooses two layers of each kind, if there are that many. Layers are of one kind that have
+/// experts or none, and, with `byActivations`, the same `activation` entries.
+void Shrinker::chooseLayers(bool byActivations) {
+  std::map<std::vector<bool>, int64_t> ofKind;
+  small.layers.clear();
   for (int64_t layer = 0; layer < model.layers; ++layer) {
-    bool hasExperts = model.hasExperts(layer);
-    if (++ofKind[hasExperts] > kLayersOfAKind) {
-      continue;
+    std::vector<bool> kind = {model.hasExperts(layer)};
+    for (const desc::ActivationSpec &entry : small.plan.activations) {
+      kind.push_back(byActivations && entry.isOf(layer));
     }
-    if (hasExperts) {
-      places.push_back(int64_t(small.layers.size()));
+    if (++ofKind[kind] <= kLayersOfAKind) {
+      small.layers.push_back(layer);
     }
-    small.layers.push_back(layer);
   }
+}
+
+/// Gives the small model the chosen layers. Returns false if it cannot have experts in the same
+/// places.
+bool Shrinker::takeLayers() {
+  std::vector<int64_t> places; // Of layers with experts among the chosen ones.
+  auto count = int64_t(small.layers.size());
+  for (int64_t i = 0; i < count; ++i) {
+    if (model.hasExperts(small.layers[i])) {
+      places.push_back(i);
+    }
+  }
+  small.model = model;
   if (!places.empty()) {
     // In the same order: plans number ops of the optimizer in the order of layers.
     desc::ExpertsSpec &experts = *small.model.experts;
-    auto count = int64_t(small.layers.size());
-    set("experts.first_layer", experts.firstLayer, places.front());
-    set("experts.layer_period", experts.layerPeriod,
-        places.size() > 1 ? places[1] - places[0] : std::max<int64_t>(count - places[0], 1));
+    experts.firstLayer = places.front();
+    experts.layerPeriod =
+        places.size() > 1 ? places[1] - places[0] : std::max<int64_t>(count - places[0], 1);
   }
-  set("layers", small.model.layers, int64_t(small.layers.size()));
+  small.model.layers = count;
+  for (int64_t i = 0; i < count; ++i) {
+    if (small.model.hasExperts(i) != model.hasExperts(small.layers[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Shrinker::shrinkLayers() {
+  chooseLayers(/*byActivations=*/true);
+  if (!takeLayers()) {
+    chooseLayers(/*byActivations=*/false);
+    takeLayers();
+    small.notKept.push_back(
+        "which layers are recomputed: of those with experts and of those without, the "
+        "first two stand for all");
+  }
+  renumberActivations();
+  auto note = [&](const std::string &what, int64_t before, int64_t now) {
+    if (before != now) {
+      small.changes.push_back({what, text(before), text(now)});
+    }
+  };
+  if (model.experts) {
+    note("experts.first_layer", model.experts->firstLayer, small.model.experts->firstLayer);
+    note("experts.layer_period", model.experts->layerPeriod, small.model.experts->layerPeriod);
+  }
+  note("layers", model.layers, small.model.layers);
 }
 
 /// Chooses a size, with as many parts as in the large model if with fewer there is no size that

@@ -19,6 +19,8 @@
 //   sp=B  sequence parallelism: beside tp, norms and residuals are split by sequence over tp
 //         (true), or are whole but for dp and cp (false)
 //   accumulation=N  micro-batches, one after the other, whose gradients are added up
+//   recompute=W  what backward computes again of each layer: all but its arguments (full), all of
+//         attention but what it adds to the layer (attention), or nothing (none)
 //   zero=N  the variables that are cut by hidden over dp, or fsdp, and cp between steps: none (0),
 //         optimizer states (1 and 2, which are the same, as gradients are always cut), parameters
 //         too (3); otherwise only tp and ep cut variables
@@ -47,7 +49,7 @@ std::string_view pinsHelp();
 /// of size 1 has no effect; no pins give the plan of one rank.
 ///
 /// If `mesh` is given, in the form of parseMesh, the plan has these axes, the search decides which
-/// dimensions they cut, and only `accumulation` may be pinned.
+/// dimensions they cut, and only `accumulation` and `recompute` may be pinned.
 ///
 /// Fails on an unknown name, a repeated pin, a value out of range, a pin without the pin that it
 /// requires, and an invalid mesh; lists all errors. validatePlan checks whether a model can be

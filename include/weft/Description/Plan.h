@@ -53,6 +53,27 @@ struct ShardingSpec {
   int64_t priority = 0;
 };
 
+enum class Saving { Kept, Recomputed };
+
+/// What becomes of results of the forward pass that backward needs.
+struct ActivationSpec {
+  /// Names of operations of the forward pass; `*` stands for any run of characters.
+  std::string value = "*";
+  /// The layers, from 0; null for the model's first layer, or its last.
+  std::optional<int64_t> firstLayer, lastLayer;
+  Saving saving = Saving::Kept;
+  /// Where it was written; not part of the plan's identity.
+  Location location;
+
+  /// Returns true if the entry is for operations of `layer`, null for those of no layer.
+  bool isOf(std::optional<int64_t> layer) const;
+  /// The entry as a plan has it, without the field's name and its place.
+  std::string text() const;
+};
+
+/// Returns true if both are equal in everything but locations.
+bool operator==(const ActivationSpec &a, const ActivationSpec &b);
+
 /// Mesh axes are major to minor, and so are the parts of an axis: ranks are numbered row-major, the
 /// last axis varies fastest. No axis means one rank. If several shardings match a value and
 /// dimension, the one of the lowest priority holds, and of equal ones the last. The same rule
@@ -69,6 +90,8 @@ struct PlanSpec {
   int64_t accumulation = 1;
   /// The place of `accumulation`, no file if it is not given; not part of the plan's identity.
   Location accumulationLocation;
+  /// Of several that match an operation, the last holds.
+  std::vector<ActivationSpec> activations;
 
   /// Number of ranks: the product of the axis sizes.
   int64_t ranks() const;
@@ -98,6 +121,11 @@ bool isOpDimension(std::string_view name);
 /// Returns true if `name` matches `pattern`, in which `*` stands for any run of characters. Takes
 /// time linear in the product of the lengths.
 bool matchesPattern(std::string_view pattern, std::string_view name);
+
+/// Returns the one of `names` that has `pattern`, or nearly, as a part: for messages about a
+/// pattern that matches none. Names that are empty do not count; of equally near ones, the first in
+/// alphabetical order. Returns "" if there is none.
+std::string nearestName(std::string_view pattern, const std::vector<std::string> &names);
 
 /// Returns the entry of `shardings` that holds for `dimension` of `value`, or null if none matches.
 const ShardingSpec *entryFor(const std::vector<ShardingSpec> &shardings, std::string_view value,

@@ -6,13 +6,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "LossScale.h"
-#include "RecomputeCheapValues.h"
+#include "RecomputeValues.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
+#include "weft/Pipeline/ReadPlan.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -121,24 +125,40 @@ bool moveBehind(CallOp forward, CallOp backward) {
   return true;
 }
 
+/// Returns N for a call with the label "layers.N", else `outer`, the layer that the call is in.
+std::optional<int64_t> layerOf(CallOp call, std::optional<int64_t> outer) {
+  StringRef label = call.getLabel();
+  int64_t number = 0;
+  return label.consume_front("layers.") && !label.getAsInteger(10, number) ? number : outer;
+}
+
 class GradientBuilder {
 public:
-  explicit GradientBuilder(ModuleOp module) : module(module), symbols(module) {}
+  GradientBuilder(ModuleOp module, std::vector<desc::ActivationSpec> activations)
+      : module(module), symbols(module), activations(std::move(activations)) {}
 
   LogicalResult differentiateLoss();
 
 private:
-  FailureOr<LayerGradient *> differentiateLayer(CallOp call);
-  void passForwardValues(LayerGradient &layer);
-  LogicalResult callForward(Block &block);
+  FailureOr<LayerGradient *> differentiateLayer(CallOp call, std::optional<int64_t> layer);
+  func::FuncOp takeLayer(CallOp call);
+  LogicalResult buildFunctions(LayerGradient &layer, std::optional<int64_t> number);
+  void passForwardValues(LayerGradient &layer, const ActivationEntries::OfLayer &entries);
+  LogicalResult callForward(Block &block, std::optional<int64_t> layer);
   LogicalResult buildBackward(Block &block, OpBuilder &builder, Gradients &gradients);
   void buildBackwardOf(CallOp call, OpBuilder &builder, Gradients &gradients);
 
   ModuleOp module;
   SymbolTable symbols;
-  /// By the name of the layer and, once it is done, by the name of its forward function.
-  llvm::StringMap<std::unique_ptr<LayerGradient>> layers;
+  ActivationEntries activations;
+  /// By the name of the layer and the entries that hold in it and, once it is done, by the name of
+  /// its forward function.
+  std::map<std::pair<std::string, ActivationEntries::OfLayer>, std::unique_ptr<LayerGradient>>
+      layers;
   llvm::StringMap<LayerGradient *> byForward;
+  /// Copies of layers as they were, for further pairs of functions of the same layer, and how many
+  /// pairs each has.
+  llvm::StringMap<std::pair<OwningOpRef<func::FuncOp>, unsigned>> originals;
 };
 
 /// Returns true if values of this type have gradients.
@@ -171,7 +191,7 @@ LogicalResult GradientBuilder::differentiateLoss() {
            << loss.getFunctionType();
   }
   Block &block = loss.getBody().front();
-  if (failed(callForward(block))) {
+  if (failed(callForward(block, std::nullopt))) {
     return failure();
   }
   Operation *end = block.getTerminator();
@@ -208,18 +228,18 @@ LogicalResult GradientBuilder::differentiateLoss() {
   func::ReturnOp::create(builder, end->getLoc());
   end->erase();
   eraseDeadOps(block); // Unused ops must not be recomputed.
-  if (block.getOps<CallOp>().empty()) {
-    recomputeCheapValues(observed); // With layers, only they keep values.
-  }
+  // With layers, these keep most values, and the step's other ops are recomputed on request alone.
+  recomputeValues(observed, activations, /*cheap=*/block.getOps<CallOp>().empty());
   loss.setName("step");
   loss.setFunctionType(builder.getFunctionType({}, {}));
-  return success();
+  return activations.check(module.getContext());
 }
 
-/// Replaces every call of a layer in `block` by a call of its forward function.
-LogicalResult GradientBuilder::callForward(Block &block) {
+/// Replaces every call of a layer in `block`, which is in the layer `outer` if that is not null, by
+/// a call of its forward function.
+LogicalResult GradientBuilder::callForward(Block &block, std::optional<int64_t> outer) {
   for (CallOp call : llvm::make_early_inc_range(block.getOps<CallOp>())) {
-    FailureOr<LayerGradient *> layer = differentiateLayer(call);
+    FailureOr<LayerGradient *> layer = differentiateLayer(call, layerOf(call, outer));
     if (failed(layer)) {
       return failure();
     }
@@ -233,37 +253,64 @@ LogicalResult GradientBuilder::callForward(Block &block) {
   return success();
 }
 
-FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(CallOp call) {
-  StringRef name = call.getCallee();
-  std::unique_ptr<LayerGradient> &layer = layers[name];
+FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(CallOp call,
+                                                               std::optional<int64_t> number) {
+  std::unique_ptr<LayerGradient> &layer = layers[{call.getCallee().str(), activations.of(number)}];
   if (layer) {
     if (!layer->backward) {
-      return call.emitError("build-gradients: layer '") << name << "' calls itself";
+      return call.emitError("build-gradients: layer '") << call.getCallee() << "' calls itself";
     }
     return layer.get();
   }
   layer = std::make_unique<LayerGradient>();
-  layer->forward = symbols.lookup<func::FuncOp>(name);
-  if (!layer->forward || layer->forward.isExternal()) {
-    return call.emitError("build-gradients: layer '") << name << "' has no body";
+  layer->forward = takeLayer(call);
+  if (!layer->forward || failed(buildFunctions(*layer, number))) {
+    return failure();
   }
-  for (ReadOp read : layer->forward.getOps<ReadOp>()) {
-    return read.emitError("build-gradients: a layer takes variables as arguments, expected no read "
-                          "in '")
-           << name << "'";
+  return layer.get();
+}
+
+/// Returns the function that `call` calls, or a copy of what it was before it became forward: with
+/// other entries for its ops a layer has other functions. Returns null, after an error, if it
+/// cannot be differentiated.
+func::FuncOp GradientBuilder::takeLayer(CallOp call) {
+  StringRef name = call.getCallee();
+  auto &[original, count] = originals[name];
+  if (original) {
+    func::FuncOp copy = original->clone();
+    copy.setName((name + "." + Twine(++count)).str());
+    symbols.insert(copy);
+    return copy;
   }
-  layer->results = layer->forward.getNumResults();
-  Block &block = layer->forward.getBody().front();
-  if (failed(callForward(block))) {
+  auto function = symbols.lookup<func::FuncOp>(name);
+  if (!function || function.isExternal()) {
+    call.emitError("build-gradients: layer '") << name << "' has no body";
+    return {};
+  }
+  for (ReadOp read : function.getOps<ReadOp>()) {
+    read.emitError("build-gradients: a layer takes variables as arguments, expected no read in '")
+        << name << "'";
+    return {};
+  }
+  original = function.clone();
+  count = 1;
+  return function;
+}
+
+/// Turns a layer's function into forward, and builds backward.
+LogicalResult GradientBuilder::buildFunctions(LayerGradient &layer, std::optional<int64_t> number) {
+  std::string name = layer.forward.getSymName().str();
+  layer.results = layer.forward.getNumResults();
+  Block &block = layer.forward.getBody().front();
+  if (failed(callForward(block, number))) {
     return failure();
   }
   OpBuilder builder(module.getContext());
-  builder.setInsertionPointAfter(layer->forward);
-  layer->backward =
-      func::FuncOp::create(builder, layer->forward.getLoc(), (name + "_backward").str(),
-                           builder.getFunctionType({}, {}));
-  layer->backward.setPrivate();
-  Block *body = layer->backward.addEntryBlock();
+  builder.setInsertionPointAfter(layer.forward);
+  layer.backward = func::FuncOp::create(builder, layer.forward.getLoc(), name + "_backward",
+                                        builder.getFunctionType({}, {}));
+  layer.backward.setPrivate();
+  Block *body = layer.backward.addEntryBlock();
   builder.setInsertionPointToEnd(body);
   Gradients gradients;
   for (Value result : block.getTerminator()->getOperands()) {
@@ -277,27 +324,28 @@ FailureOr<LayerGradient *> GradientBuilder::differentiateLayer(CallOp call) {
   SmallVector<Value> returned;
   for (BlockArgument argument : block.getArguments()) {
     if (Value gradient = gradients.get(builder, argument)) {
-      layer->gradients.push_back(argument.getArgNumber());
+      layer.gradients.push_back(argument.getArgNumber());
       returned.push_back(gradient);
     }
   }
-  func::ReturnOp::create(builder, layer->backward.getLoc(), returned);
-  passForwardValues(*layer);
-  symbols.insert(layer->backward);
+  func::ReturnOp::create(builder, layer.backward.getLoc(), returned);
+  passForwardValues(layer, activations.of(number));
+  symbols.insert(layer.backward);
   // Calls that are not visited yet still have the layer's name, a key of `layers`.
-  symbols.remove(layer->forward);
-  layer->forward.setName((name + "_forward").str());
-  symbols.insert(layer->forward);
-  byForward[layer->forward.getSymName()] = layer.get();
-  return layer.get();
+  symbols.remove(layer.forward);
+  layer.forward.setName(name + "_forward");
+  symbols.insert(layer.forward);
+  byForward[layer.forward.getSymName()] = &layer;
+  return success();
 }
 
 /// Backward uses values of forward so far. Turns those into arguments: forward's own arguments as
 /// they are, and other values as further results of forward, unless recomputing them is cheaper.
-void GradientBuilder::passForwardValues(LayerGradient &layer) {
+void GradientBuilder::passForwardValues(LayerGradient &layer,
+                                        const ActivationEntries::OfLayer &entries) {
   Block &forward = layer.forward.getBody().front(), &backward = layer.backward.getBody().front();
   eraseDeadOps(backward); // Unused ops must not save values.
-  recomputeCheapValues(forward, backward);
+  recomputeValues(forward, backward, activations, entries);
   llvm::SetVector<Value> arguments, saved;
   for (Operation &op : backward) {
     for (Value operand : op.getOperands()) {
@@ -395,16 +443,47 @@ void GradientBuilder::buildBackwardOf(CallOp call, OpBuilder &builder, Gradients
 }
 
 struct BuildGradientsPass : impl::BuildGradientsPassBase<BuildGradientsPass> {
+  using Base::Base;
+  BuildGradientsPass(const BuildGradientsPassOptions &options, const desc::PlanSpec *written)
+      : Base(options), written(written) {}
+
   void runOnOperation() override {
-    declareLossScale(getOperation());
-    if (failed(GradientBuilder(getOperation()).differentiateLoss())) {
+    ModuleOp module = getOperation();
+    FailureOr<desc::PlanSpec> spec =
+        readPlan(module, "build-gradients", plan, {pins.begin(), pins.end()}, written);
+    if (failed(spec)) {
       return signalPassFailure();
     }
+    declareLossScale(module);
+    if (failed(GradientBuilder(module, spec->activations).differentiateLoss())) {
+      return signalPassFailure();
+    }
+    noteActivations(*spec);
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       eraseDeadOps(function.getBody().front());
     }
   }
+
+private:
+  /// Whoever reads the module compares it with its plan.
+  void noteActivations(const desc::PlanSpec &spec) {
+    SmallVector<Attribute> texts;
+    for (const desc::ActivationSpec &entry : spec.activations) {
+      texts.push_back(StringAttr::get(&getContext(), entry.text()));
+    }
+    if (!texts.empty()) {
+      getOperation()->setAttr(kActivationsAttrName, ArrayAttr::get(&getContext(), texts));
+    }
+  }
+
+  const desc::PlanSpec *written = nullptr;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createBuildGradientsPass(const BuildGradientsPassOptions &options,
+                                               const desc::PlanSpec *plan) {
+  return std::make_unique<BuildGradientsPass>(options, plan);
+}
+
 } // namespace weft

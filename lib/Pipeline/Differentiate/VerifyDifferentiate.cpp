@@ -127,9 +127,9 @@ struct VerifyDifferentiatePass : impl::VerifyDifferentiatePassBase<VerifyDiffere
 
 } // namespace
 
-void buildDifferentiatePipeline(OpPassManager &manager) {
+void buildDifferentiatePipeline(OpPassManager &manager, const desc::PlanSpec *plan) {
   // The step up to the gradients. This pass decides which values a layer keeps for backward.
-  manager.addPass(createBuildGradientsPass());
+  manager.addPass(createBuildGradientsPass({}, plan));
   // After gradients exist, as they have scales too.
   manager.addPass(createDelayScalingPass());
   // Last, as the norm is over all gradients.

@@ -7,8 +7,8 @@
 
 #include "HomeEntries.h"
 #include "LayoutSpaces.h"
-#include "ReadPlan.h"
 #include "UnmatchedEntries.h"
+#include "weft/Pipeline/ReadPlan.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"

@@ -8,8 +8,8 @@
 #include "HomeEntries.h"
 #include "MatmulRows.h"
 #include "Padding.h"
-#include "ReadPlan.h"
 #include "StoredValues.h"
+#include "weft/Pipeline/ReadPlan.h"
 
 #include "weft/Description/Plan.h"
 #include "weft/Pipeline/Dimensions.h"

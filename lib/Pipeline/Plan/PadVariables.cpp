@@ -8,9 +8,9 @@
 #include "weft/Pipeline/Plan/PadVariables.h"
 
 #include "HomeEntries.h"
-#include "ReadPlan.h"
 #include "StoredValues.h"
 #include "UnmatchedEntries.h"
+#include "weft/Pipeline/ReadPlan.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Pipeline/Plan/Passes.h"

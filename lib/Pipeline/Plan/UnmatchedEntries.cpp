@@ -8,14 +8,13 @@
 #include "UnmatchedEntries.h"
 
 #include "HomedValues.h"
-#include "ReadPlan.h"
+#include "weft/Pipeline/ReadPlan.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 #include <map>
 #include <set>
-#include <tuple>
 
 using namespace mlir;
 
@@ -36,27 +35,6 @@ struct Target {
   SmallVector<std::string, 2> names;
   NamedSizes dimensions;
 };
-
-/// Returns the least number of characters to insert, delete or change so that `pattern` matches
-/// `name`.
-size_t distanceOf(StringRef pattern, StringRef name) {
-  std::vector<size_t> row(name.size() + 1);
-  for (size_t at = 0; at <= name.size(); ++at) {
-    row[at] = at;
-  }
-  for (char c : pattern) {
-    // Without a character of the name, a star matches nothing and others are deleted.
-    size_t diagonal = row[0];
-    row[0] += c != '*';
-    for (size_t at = 1; at <= name.size(); ++at) {
-      size_t above = row[at];
-      row[at] = c == '*' ? std::min(above, row[at - 1])
-                         : std::min({above + 1, row[at - 1] + 1, diagonal + (c != name[at - 1])});
-      diagonal = above;
-    }
-  }
-  return row.back();
-}
 
 /// The targets of the entries of one list of a plan.
 class Targets {
@@ -106,18 +84,12 @@ public:
   }
 
 private:
-  /// A pattern is near to a name that has it, or nearly, as a part.
-  StringRef nearestTo(StringRef pattern) const {
-    const std::string part = ("*" + pattern + "*").str();
-    std::tuple<size_t, size_t, StringRef> best = {size_t(-1), 0, ""};
+  std::string nearestTo(const std::string &pattern) const {
+    std::vector<std::string> names;
     for (const Target &target : targets) {
-      for (StringRef name : target.names) {
-        if (!name.empty()) {
-          best = std::min(best, {distanceOf(part, name), distanceOf(pattern, name), name});
-        }
-      }
+      llvm::append_range(names, target.names);
     }
-    return std::get<StringRef>(best);
+    return desc::nearestName(pattern, names);
   }
 
   std::vector<Target> targets;

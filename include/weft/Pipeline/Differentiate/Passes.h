@@ -8,6 +8,7 @@
 #ifndef WEFT_PIPELINE_DIFFERENTIATE_PASSES_H
 #define WEFT_PIPELINE_DIFFERENTIATE_PASSES_H
 
+#include "weft/Description/Plan.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,8 +22,14 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Differentiate/Passes.h.inc"
 
-/// Appends the passes of the phase, in order.
-void buildDifferentiatePipeline(mlir::OpPassManager &manager);
+/// As createBuildGradientsPass, with `plan` instead of a text where it is not null, and then errors
+/// have the places of its entries. It must outlive the pass.
+std::unique_ptr<mlir::Pass> createBuildGradientsPass(const BuildGradientsPassOptions &options,
+                                                     const desc::PlanSpec *plan);
+
+/// Appends the passes of the phase, in order. Values that backward needs are kept or recomputed as
+/// `plan` says, which may be null and must outlive the passes.
+void buildDifferentiatePipeline(mlir::OpPassManager &manager, const desc::PlanSpec *plan);
 
 } // namespace weft
 

@@ -21,7 +21,9 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
     kept: backward has a copy of the op, marked `weft.recomputed`, if the op's operands are
     parameters, kept anyway, or recomputed themselves. In a step without layers, backward is the
     part after the loss. If the module has names of ops as `weft.recomputes`, backward recomputes
-    those instead.
+    those instead. An `activation` entry of the plan says for values that it names whether they are
+    kept or recomputed; layers with other entries have functions of their own. The module has the
+    entries as `weft.activations` then.
 
     ```mlir
     func.func @loss() -> tensor<f64> {
@@ -47,6 +49,11 @@ def BuildGradientsPass : Pass<"build-gradients", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
+    ListOption<"pins", "pins", "std::string",
+               "pins such as recompute=full, in place of a plan">,
+  ];
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 

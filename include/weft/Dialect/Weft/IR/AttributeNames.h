@@ -13,13 +13,17 @@
 namespace weft {
 
 /// On an op in a backward function: it recomputes a value of the forward pass. Its operations do
-/// not count as operations of the model. A string, the op's name in the forward pass: its place in
-/// the model, its kind, and its number among such ops.
+/// not count as operations of the model. A string, the op's name in the forward pass: its function,
+/// its place in the model, its kind, and its number among such ops.
 inline constexpr llvm::StringLiteral kRecomputedAttrName = "weft.recomputed";
 
-/// On the module before Differentiate: the names of all ops that backward recomputes, in place of
-/// those that are cheap. Absent unless they are to be as in another module.
+/// On the module before Differentiate: the names of all ops that backward recomputes, of those that
+/// no entry of the plan names. Absent unless they are to be as in another module.
 inline constexpr llvm::StringLiteral kRecomputesAttrName = "weft.recomputes";
+
+/// On the module, from Differentiate on: the plan's `activation` entries, as texts. Absent if there
+/// are none.
+inline constexpr llvm::StringLiteral kActivationsAttrName = "weft.activations";
 
 /// On the module, from Plan on: its mesh.
 inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";

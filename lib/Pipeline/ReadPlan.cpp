@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ReadPlan.h"
+#include "weft/Pipeline/ReadPlan.h"
 
 #include "weft/Description/Pins.h"
 

@@ -1,15 +1,16 @@
-//===- RecomputeCheapValues.cpp - values that backward recomputes ---------===//
+//===- RecomputeValues.cpp - values that backward recomputes --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "RecomputeCheapValues.h"
+#include "RecomputeValues.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/ReadPlan.h"
 
 #include <map>
 
@@ -47,6 +48,46 @@ static bool isCheap(Operation &op) {
          cost.bytes.perSample <= (kMostBytes + 1) * bytesPerSample(op.getResult(0));
 }
 
+ActivationEntries::OfLayer ActivationEntries::of(std::optional<int64_t> layer) const {
+  OfLayer numbers;
+  for (auto [number, entry] : llvm::enumerate(entries)) {
+    if (entry.isOf(layer)) {
+      numbers.push_back(unsigned(number));
+    }
+  }
+  return numbers;
+}
+
+std::optional<desc::Saving> ActivationEntries::choose(const OfLayer &ofLayer, std::string part,
+                                                      std::string name) {
+  std::optional<desc::Saving> saving;
+  for (unsigned number : ofLayer) {
+    const desc::ActivationSpec &entry = entries[number];
+    if (desc::matchesPattern(entry.value, part) || desc::matchesPattern(entry.value, name)) {
+      saving = entry.saving;
+      isMatched[number] = true;
+    }
+  }
+  names.insert({std::move(part), std::move(name)});
+  return saving;
+}
+
+LogicalResult ActivationEntries::check(MLIRContext *context) const {
+  bool isFound = true;
+  for (auto [entry, matched] : llvm::zip_equal(entries, isMatched)) {
+    if (entry.location.line > 0 && !matched) { // legal_r11
+      std::string of = entry.firstLayer  ? "of layers from " + std::to_string(*entry.firstLayer)
+                       : entry.lastLayer ? "of layers to " + std::to_string(*entry.lastLayer)
+                                         : "of the forward pass";
+      emitError(placeOf(context, entry.location))
+          << "value: no operation " << of << " is called '" << entry.value << "', near is '"
+          << desc::nearestName(entry.value, {names.begin(), names.end()}) << "'";
+      isFound = false;
+    }
+  }
+  return success(isFound);
+}
+
 namespace {
 
 /// Forward and backward: two blocks, or two parts of one.
@@ -57,14 +98,23 @@ public:
     for (Operation &op : llvm::make_range(begin, end)) {
       backward.insert(&op);
     }
-    auto module = forward.getParentOp()->getParentOfType<ModuleOp>();
+  }
+
+  void choose(ActivationEntries &entries, const ActivationEntries::OfLayer &ofLayer, bool cheap) {
+    auto function = cast<SymbolOpInterface>(forward.getParentOp());
+    auto module = function->getParentOfType<ModuleOp>();
     auto asked = module->getAttrOfType<ArrayAttr>(kRecomputesAttrName);
     for (Operation &op : forward) {
-      if (isBackward(&op) || op.getNumResults() != 1) {
+      if (isBackward(&op) || op.getNumResults() == 0) {
         continue;
       }
-      auto name = StringAttr::get(op.getContext(), nextNameOf(op));
-      if (asked ? llvm::is_contained(asked, name) : isWorthIt(op)) {
+      std::string part = partOf(op);
+      std::string own = nextNameOf(op, part);
+      auto name = StringAttr::get(op.getContext(), function.getName() + "/" + own);
+      std::optional<desc::Saving> saving = entries.choose(ofLayer, std::move(part), std::move(own));
+      bool isCheaper = cheap && !saving && op.getNumResults() == 1 &&
+                       (asked ? llvm::is_contained(asked, name) : isWorthIt(op));
+      if (isCheaper || (saving == desc::Saving::Recomputed && canRecompute(op))) {
         recomputable[&op] = name;
       }
     }
@@ -73,7 +123,8 @@ public:
   void run() {
     // From the last to the first, as operands of a copy may then be recomputed too.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(forward))) {
-      if (recomputable.contains(&op) && isUsedInBackward(op.getResult(0))) {
+      if (recomputable.contains(&op) &&
+          llvm::any_of(op.getResults(), [&](Value result) { return isUsedInBackward(result); })) {
         moveUses(op);
       }
     }
@@ -84,13 +135,26 @@ private:
   static bool isCast(Operation &op) {
     return isa<MapOp>(op) && lookThroughCast(op.getResult(0)) != op.getResult(0);
   }
+  /// What does not grow with the batch, such as a scale, takes next to no memory.
+  static bool canRecompute(Operation &op) {
+    return isPure(&op) && llvm::any_of(op.getResults(), growsWithBatch);
+  }
+
+  /// Returns the part of the model, with '_' for characters that plans cannot contain.
+  static std::string partOf(Operation &op) {
+    auto place = op.getLoc()->findInstanceOf<NameLoc>();
+    std::string part = place ? place.getName().str() : "";
+    for (char &c : part) {
+      c = llvm::isAlnum(c) || StringRef("._/-").contains(c) ? c : '_';
+    }
+    return part;
+  }
 
   /// Returns the name of the next op. Casts, which other precisions do not have, count apart.
-  std::string nextNameOf(Operation &op) {
-    auto place = op.getLoc()->findInstanceOf<NameLoc>();
-    std::string name = place ? place.getName().str() : "";
+  std::string nextNameOf(Operation &op, const std::string &part) {
+    std::string name = part;
     name += ("/" + (isCast(op) ? "cast" : op.getName().stripDialect()) + "/").str();
-    return name + std::to_string(numbers[name]++);
+    return name + std::to_string(++numbers[name]);
   }
 
   /// Returns true if recomputing `op` is better than keeping its result.
@@ -124,11 +188,10 @@ private:
 
   bool isInOneBlock() const { return isBackward(forward.getTerminator()); }
 
-  /// Makes backward use a copy of `op` in place of its result.
+  /// Makes backward use a copy of `op` in place of its results.
   void moveUses(Operation &op) {
-    Value value = op.getResult(0);
     Operation *first = nullptr;
-    for (Operation *user : value.getUsers()) {
+    for (Operation *user : op.getUsers()) {
       if (isBackward(user) && (!first || user->isBeforeInBlock(first))) {
         first = user;
       }
@@ -136,8 +199,8 @@ private:
     Operation *copy = OpBuilder(first).clone(op);
     backward.insert(copy);
     copy->setAttr(kRecomputedAttrName, recomputable[&op]);
-    value.replaceUsesWithIf(copy->getResult(0),
-                            [&](OpOperand &use) { return isBackward(use.getOwner()); });
+    op.replaceUsesWithIf(copy->getResults(),
+                         [&](OpOperand &use) { return isBackward(use.getOwner()); });
   }
 
   Block &forward;
@@ -150,11 +213,16 @@ private:
 
 } // namespace
 
-void weft::recomputeCheapValues(Block &forward, Block &backward) {
-  Recomputation(forward, backward.begin(), backward.end()).run();
+void weft::recomputeValues(Block &forward, Block &backward, ActivationEntries &entries,
+                           const ActivationEntries::OfLayer &ofLayer) {
+  Recomputation recomputation(forward, backward.begin(), backward.end());
+  recomputation.choose(entries, ofLayer, /*cheap=*/true);
+  recomputation.run();
 }
 
-void weft::recomputeCheapValues(Operation *end) {
+void weft::recomputeValues(Operation *end, ActivationEntries &entries, bool cheap) {
   Block &block = *end->getBlock();
-  Recomputation(block, std::next(Block::iterator(end)), block.end()).run();
+  Recomputation recomputation(block, std::next(Block::iterator(end)), block.end());
+  recomputation.choose(entries, entries.of(std::nullopt), cheap);
+  recomputation.run();
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_LIB_PIPELINE_PLAN_READPLAN_H
-#define WEFT_LIB_PIPELINE_PLAN_READPLAN_H
+#ifndef WEFT_PIPELINE_READPLAN_H
+#define WEFT_PIPELINE_READPLAN_H
 
 #include "weft/Description/Plan.h"
 
@@ -30,4 +30,4 @@ std::string textOf(const desc::ShardingSpec &entry);
 
 } // namespace weft
 
-#endif // WEFT_LIB_PIPELINE_PLAN_READPLAN_H
+#endif // WEFT_PIPELINE_READPLAN_H

@@ -15,8 +15,8 @@ func.func @loss() -> tensor<f64> {
   %s = weft.read @s : tensor<8xf64>
   %u = weft.read @u : tensor<512x8xf64>
   %d = weft.read @d : tensor<8x512xf64>
-  %0 = weft.call @layer(%x, %s, %u, %d) label "0" : (tensor<?x8xf64>, tensor<8xf64>, tensor<512x8xf64>, tensor<8x512xf64>) -> tensor<?x8xf64>
-  %1 = weft.call @layer(%0, %s, %u, %d) label "1" : (tensor<?x8xf64>, tensor<8xf64>, tensor<512x8xf64>, tensor<8x512xf64>) -> tensor<?x8xf64>
+  %0 = weft.call @layer(%x, %s, %u, %d) label "layers.0" : (tensor<?x8xf64>, tensor<8xf64>, tensor<512x8xf64>, tensor<8x512xf64>) -> tensor<?x8xf64>
+  %1 = weft.call @layer(%0, %s, %u, %d) label "layers.1" : (tensor<?x8xf64>, tensor<8xf64>, tensor<512x8xf64>, tensor<8x512xf64>) -> tensor<?x8xf64>
   %2 = weft.contract "bi,bi->" (%1, %1) : (tensor<?x8xf64>, tensor<?x8xf64>) -> tensor<f64>
   return %2 : tensor<f64>
 }
@@ -34,10 +34,10 @@ func.func @loss() -> tensor<f64> {
 // CHECK-LABEL: func.func private @layer_backward(
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf64>, %[[S:[^:]*]]: tensor<8xf64>, %[[U:[^:]*]]: tensor<512x8xf64>, %[[D:[^:]*]]: tensor<8x512xf64>, %[[WIDE:[^:]*]]: tensor<?x512xf64>, %[[G:[^:]*]]: tensor<?x8xf64>
 // CHECK:         weft.contract "bi,in->bn"(%[[G]], %[[D]])
-// CHECK:         %[[ACTIVE:.*]] = weft.map ins(%[[WIDE]] : {{.*}} {weft.recomputed = "/map/0"}
+// CHECK:         %[[ACTIVE:.*]] = weft.map ins(%[[WIDE]] : {{.*}} {weft.recomputed = "layer//map/1"}
 // CHECK:           math.tanh
 // CHECK:         weft.contract {{.*}}(%[[G]], %[[ACTIVE]])
-// CHECK:         %[[NORM:.*]] = weft.norm rms %[[X]] scale(%[[S]] : tensor<8xf64>) {{.*}}{weft.recomputed = "/norm/0"}
+// CHECK:         %[[NORM:.*]] = weft.norm rms %[[X]] scale(%[[S]] : tensor<8xf64>) {{.*}}{weft.recomputed = "layer//norm/1"}
 // CHECK-NEXT:    weft.contract {{.*}}, %[[NORM]])
 // CHECK-NOT:     weft.recomputed
 // CHECK:         return
@@ -72,9 +72,9 @@ weft.variable input @x ["batch", "hidden"] : tensor<?x8xf64>
 // CHECK:         %[[U:.*]] = weft.contract "bi,ni->bn"
 // CHECK:         weft.contract "bn,in->bi"
 // CHECK:         weft.observe "loss"
-// CHECK:         %[[TANH:.*]] = weft.map ins(%[[U]] : {{.*}} {weft.recomputed = "/map/0"}
+// CHECK:         %[[TANH:.*]] = weft.map ins(%[[U]] : {{.*}} {weft.recomputed = "loss//map/1"}
 // CHECK:           math.tanh
-// CHECK:         %[[EXP:.*]] = weft.map ins(%[[TANH]] : {{.*}} {weft.recomputed = "/map/1"}
+// CHECK:         %[[EXP:.*]] = weft.map ins(%[[TANH]] : {{.*}} {weft.recomputed = "loss//map/2"}
 // CHECK:           math.exp
 // CHECK-NOT:     weft.recomputed
 // CHECK:         return
@@ -109,17 +109,17 @@ func.func @loss() -> tensor<f64> {
 // not the second activation. Casts count apart from other maps.
 
 #id = affine_map<(b, i) -> (b, i)>
-module attributes {weft.recomputes = ["mlp/map/0", "mlp/cast/0", "mlp/cast/1", "up/contract/0"]} {
+module attributes {weft.recomputes = ["loss/mlp/map/1", "loss/mlp/cast/1", "loss/mlp/cast/2", "loss/up/contract/1"]} {
   weft.variable parameter @u ["wide", "hidden"] : tensor<512x8xf32>
   weft.variable parameter @v ["hidden", "wide"] : tensor<8x512xf32>
   weft.variable input @x ["batch", "hidden"] : tensor<?x8xf32>
 
   // CHECK-LABEL: func.func @step()
   // CHECK:         weft.observe "loss"
-  // CHECK:         weft.contract "bi,ni->bn"{{.*}} {weft.recomputed = "up/contract/0"}
-  // CHECK:         weft.map {{.*}} {weft.recomputed = "mlp/cast/0"}
-  // CHECK:         weft.map {{.*}} {weft.recomputed = "mlp/cast/1"}
-  // CHECK:         weft.map {{.*}} {weft.recomputed = "mlp/map/0"}
+  // CHECK:         weft.contract "bi,ni->bn"{{.*}} {weft.recomputed = "loss/up/contract/1"}
+  // CHECK:         weft.map {{.*}} {weft.recomputed = "loss/mlp/cast/1"}
+  // CHECK:         weft.map {{.*}} {weft.recomputed = "loss/mlp/cast/2"}
+  // CHECK:         weft.map {{.*}} {weft.recomputed = "loss/mlp/map/1"}
   // CHECK:           math.tanh
   // CHECK-NOT:     weft.recomputed
   // CHECK:         return
