@@ -7,6 +7,8 @@
 
 #include "weft/Driver/Compilation.h"
 
+#include "CheckModule.h"
+
 #include "weft/Driver/PassDiagnostics.h"
 #include "weft/Driver/Progress.h"
 
@@ -38,9 +40,6 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 
-#include <map>
-#include <set>
-
 using namespace mlir;
 using namespace weft;
 
@@ -62,32 +61,6 @@ std::string ownRuntimeLibrary() {
   llvm::SmallString<256> path = llvm::sys::path::parent_path(llvm::sys::path::parent_path(self));
   llvm::sys::path::append(path, "lib", "libweft-rt.a");
   return path.str().str();
-}
-
-/// The `activation` entries that a module was differentiated with, and those of a plan.
-std::vector<std::string> activationsOf(ModuleOp module) {
-  std::vector<std::string> texts;
-  if (auto entries = module->getAttrOfType<ArrayAttr>(kActivationsAttrName)) {
-    for (StringAttr entry : entries.getAsRange<StringAttr>()) {
-      texts.push_back(entry.str());
-    }
-  }
-  return texts;
-}
-std::vector<std::string> textsOf(const std::vector<desc::ActivationSpec> &entries) {
-  std::vector<std::string> texts;
-  for (const desc::ActivationSpec &entry : entries) {
-    texts.push_back(entry.text());
-  }
-  return texts;
-}
-std::string activationsText(const std::vector<std::string> &entries) {
-  return entries.empty() ? "no activation entries" : "activation " + llvm::join(entries, ", ");
-}
-
-/// "the mesh dp=2 tp=4" or "one rank".
-std::string meshText(const MeshParts &parts) {
-  return parts.axes().empty() ? "one rank" : "the mesh " + parts.text();
 }
 
 } // namespace
@@ -146,35 +119,11 @@ LogicalResult Compilation::import() {
   module = importGraph(context, *descriptions.graph, *descriptions.model, descriptions.recipe,
                        options.import, problems);
   llvm::errs() << desc::str(problems);
-  return failure(!problems.empty() || failed(checkSplits()));
-}
-
-LogicalResult Compilation::checkSplits() {
-  std::set<std::string> known, splitting;
-  for (VariableOp variable : module->getOps<VariableOp>()) {
-    for (StringAttr dimension : variable.getDimensions().getAsRange<StringAttr>()) {
-      known.insert(dimension.str());
-    }
+  if (!problems.empty()) {
+    return failure();
   }
-  std::map<std::string, std::vector<std::string>> missing;
-  std::vector<desc::ShardingSpec> entries = request.shardings;
-  entries.insert(entries.end(), request.homes.begin(), request.homes.end());
-  for (const desc::ShardingSpec &sharding : entries) {
-    for (const std::string &axis : sharding.axes) {
-      if (known.count(sharding.dimension) || desc::isOpDimension(sharding.dimension)) {
-        splitting.insert(axis);
-      } else {
-        missing[axis].push_back(sharding.dimension);
-      }
-    }
-  }
-  for (const auto &[axis, dimensions] : missing) { // legal_r1
-    if (!splitting.count(axis)) {
-      return fail("axis '" + axis + "' of the plan splits nothing: the model has no dimension " +
-                  llvm::join(dimensions, ", ") + ", only " + llvm::join(known, ", "));
-    }
-  }
-  return success();
+  std::string fault = idleAxisOf(*module, request); // Dimensions of a graph are known only now.
+  return fault.empty() ? success() : fail(fault);
 }
 
 LogicalResult Compilation::parseModule() {
@@ -190,41 +139,11 @@ LogicalResult Compilation::parseModule() {
   sources->AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(*sources, &context);
   module = parseSourceFile<ModuleOp>(sources, &context);
-  return failure(!module || failed(checkModule()));
-}
-
-LogicalResult Compilation::checkModule() {
-  const desc::RecipeSpec &recipe = descriptions.recipe;
-  ModuleSizes sizes = sizesOf(*module);
-  auto mismatch = [&](llvm::StringRef what, int64_t got, int64_t expected) {
-    return fail("'" + options.input + "' has " + llvm::Twine(got) + " " + what +
-                ", but the recipe says " + llvm::Twine(expected));
-  };
-  if (sizes.sequence != 0 && sizes.sequence != recipe.sequenceLength) {
-    return mismatch("tokens in a sequence", sizes.sequence, recipe.sequenceLength);
+  if (!module) {
+    return failure();
   }
-  if (sizes.batch != 0 && sizes.batch != recipe.globalBatch) {
-    return mismatch("sequences in a batch", sizes.batch, recipe.globalBatch);
-  }
-  if (activationsOf(*module) != textsOf(request.activations)) {
-    return fail("'" + options.input + "' was differentiated with " +
-                activationsText(activationsOf(*module)) + ", but the plan has " +
-                activationsText(textsOf(request.activations)));
-  }
-  auto mesh = module->getOperation()->getAttrOfType<MeshAttr>(kMeshAttrName);
-  if (!mesh) {
-    return success();
-  }
-  if (sizes.sequence != 0 && sizes.microBatches != request.accumulation) {
-    return fail("'" + options.input + "' has " + llvm::Twine(sizes.microBatches) +
-                " micro-batches, but the plan says " + llvm::Twine(request.accumulation));
-  }
-  MeshParts got = mesh.getParts(), expected = request.parts();
-  if (got.partNames() != expected.partNames() || got.partSizes() != expected.partSizes()) {
-    return fail("'" + options.input + "' is for " + meshText(got) + ", but the plan is for " +
-                meshText(expected));
-  }
-  return success();
+  std::string fault = mismatchOf(*module, options.input, descriptions.recipe, request);
+  return fault.empty() ? success() : fail(fault);
 }
 
 LogicalResult Compilation::runPasses(Phase phase) {
@@ -577,11 +496,16 @@ LogicalResult Compilation::checkMemory() const {
   if (!program.deviceUses.empty()) {
     parts += ", " + rt::bytesText(program.arenaBytes) + " of it for its arena";
   }
-  std::string remedy = "; split it over more ranks, or make the batch smaller";
+  std::vector<std::string> remedies = {"split it over more ranks", "make the batch smaller"};
   if (unplanned && !options.import.observesLogits && !laterAccumulations().empty()) {
-    remedy = "; split it over more ranks, make the batch smaller, or take it in more micro-batches "
-             "(accumulation)";
+    remedies.push_back("take it in more micro-batches (accumulation)");
   }
+  if (request.activations.empty() && !descriptions.model->graph) {
+    remedies.push_back("recompute activations (recompute=full)");
+  }
+  std::string last = remedies.back();
+  remedies.pop_back();
+  std::string remedy = "; " + llvm::join(remedies, ", ") + ", or " + last;
   return fail("the program needs " + rt::bytesText(program.deviceBytes()) + " per rank" + parts +
               ", but a device '" + device.name + "' of machine '" + descriptions.machine.name +
               "' has " + rt::bytesText(device.memoryBytes) + remedy);

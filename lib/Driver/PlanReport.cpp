@@ -163,6 +163,7 @@ llvm::Error weft::refusePlan(const PlanFacts &facts, const rt::Program &program,
       rt::bytesText(uint64_t(machine.device.memoryBytes)) + " of a device '" + machine.device.name +
       "': the " +
       (facts.search.fits ? "fastest plan whose variables and saved values fit" : "smallest plan") +
-      parts + " needs " + least +
-      ", as above; split it over more ranks, or make the batch smaller");
+      parts + " needs " + least + ", as above; split it over more ranks, " +
+      (facts.plan.activations.empty() ? "make the batch smaller, or recompute activations"
+                                      : "or make the batch smaller"));
 }

@@ -50,6 +50,22 @@ TEST(Pins, AccumulationIsNoAxis) {
             "pin_r3: --pin: accumulation: expected a number from 1 to 1048576, got '0'\n");
 }
 
+TEST(Pins, RecomputeWritesActivations) {
+  auto planOf = [](const char *pin) { return printPlan(*applyPins({pin})); };
+  EXPECT_EQ(planOf("recompute=full"),
+            "version: 1\nactivation { value: \"*\" first_layer: 0 saving: RECOMPUTED }\n");
+  EXPECT_EQ(planOf("recompute=attention"),
+            "version: 1\n"
+            "activation { value: \"attention*\" first_layer: 0 saving: RECOMPUTED }\n"
+            "activation { value: \"attention.output*\" first_layer: 0 saving: KEPT }\n"
+            "activation { value: \"attention.residual*\" first_layer: 0 saving: KEPT }\n");
+  EXPECT_EQ(planOf("recompute=none"), "version: 1\nactivation { value: \"*\" saving: KEPT }\n");
+  EXPECT_EQ(pinErrors({"recompute=some"}),
+            "pin_r3: --pin: recompute: expected none, attention, full, got 'some'\n");
+  EXPECT_EQ(pinErrors({"recompute=full,recompute=none"}),
+            "pin_r2: --pin: recompute: expected at most once, got full and none\n");
+}
+
 TEST(Pins, WithoutDataParallelTheBatchIsWhole) {
   Result<PlanSpec> plan = applyPins({"tp=2"});
   ASSERT_TRUE(bool(plan));
@@ -64,7 +80,7 @@ TEST(Pins, R1Names) {
   EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
   EXPECT_EQ(pinErrors({"=2"}),
             "pin_r1: --pin: unknown name ''; names are dp, fsdp, ep, tp, cp, sp, zero, "
-            "accumulation\n");
+            "accumulation, recompute\n");
 }
 
 TEST(Pins, R2Repeated) {
@@ -149,13 +165,14 @@ TEST(Pins, R5WhatTheyNeed) {
 }
 
 TEST(Pins, R6BesideMesh) {
-  Result<PlanSpec> plan = applyPins({"accumulation=4"}, "a=2,b=4");
+  Result<PlanSpec> plan = applyPins({"accumulation=4,recompute=full"}, "a=2,b=4");
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->accumulation, 4);
+  EXPECT_EQ(plan->activations.size(), 1u);
   EXPECT_EQ(plan->ranks(), 8);
   EXPECT_TRUE(plan->shardings.empty());
   EXPECT_NE(errors(applyPins({"zero=0"}, "dp=2"))
-                .find("pin_r6: --pin: zero: expected no pin but accumulation together with a mesh"),
+                .find("pin_r6: --pin: zero: expected no pins but accumulation and recompute "),
             std::string::npos);
   EXPECT_NE(errors(applyPins({}, "dp=1")).find("plan_r3"), std::string::npos);
 }

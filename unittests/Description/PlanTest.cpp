@@ -330,3 +330,38 @@ TEST(Plan, R10Priority) {
   EXPECT_EQ(errors(parsePlan(entry + "1001 }", "p")),
             "plan_r10: p:9:39: home[0].priority: expected a number from 0 to 1000, got 1001\n");
 }
+
+TEST(Plan, R13Activations) {
+  const std::string text = R"(version: 1
+activation { value: "*" saving: RECOMPUTED }
+activation { value: "mlp.up/contract/1" first_layer: 2 last_layer: 4 saving: KEPT }
+)";
+  Result<PlanSpec> plan = parsePlan(text);
+  ASSERT_TRUE(bool(plan));
+  EXPECT_EQ(printPlan(*plan), text);
+  EXPECT_FALSE(*plan == PlanSpec());
+  const ActivationSpec &all = plan->activations[0], &some = plan->activations[1];
+  EXPECT_TRUE(all.isOf(0) && all.isOf(std::nullopt));
+  EXPECT_TRUE(some.isOf(2) && some.isOf(4));
+  EXPECT_FALSE(some.isOf(1) || some.isOf(5) || some.isOf(std::nullopt));
+
+  auto errorsOf = [](const std::string &fields) {
+    return errors(parsePlan("version: 1\nactivation { " + fields + " }", "p"));
+  };
+  EXPECT_EQ(errorsOf("value: \"*\""),
+            "plan_r13: p:2:1: activation[0].saving: missing required field\n");
+  EXPECT_EQ(errorsOf("value: \"a b\" saving: KEPT").substr(0, 35),
+            "plan_r5: p:2:14: activation[0].valu");
+  EXPECT_EQ(
+      errorsOf("first_layer: -1 saving: KEPT"),
+      "plan_r13: p:2:14: activation[0].first_layer: expected a number from 0 to 1023, got -1\n");
+  EXPECT_EQ(
+      errorsOf("first_layer: 3 last_layer: 2 saving: KEPT"),
+      "plan_r13: p:2:29: activation[0].last_layer: expected at least first_layer, 3, got 2\n");
+}
+
+TEST(Plan, NearestNameHasThePatternAsAPart) {
+  EXPECT_EQ(nearestName("mlp.upp", {"mlp.down", "mlp.up", "attention"}), "mlp.up");
+  EXPECT_EQ(nearestName("*.wieght", {"a.bias", "a.weight", ""}), "a.weight");
+  EXPECT_EQ(nearestName("x", {}), "");
+}

@@ -7,6 +7,8 @@
 
 #include "weft/Planner/ReviewPlan.h"
 
+#include "weft/Description/Pins.h"
+
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -409,6 +411,25 @@ TEST(ReviewPlan, WarnsOfGroupsThatFitNoNode) {
   // A batch across nodes is nothing unusual.
   scene.plan.shardings[0].dimension = "batch";
   EXPECT_EQ(lines(scene.review().warnings), "");
+}
+
+TEST(ReviewPlan, Legal15LayersOfActivations) {
+  auto with = [](const std::string &activation) {
+    Scene scene;
+    scene.plan = *desc::parsePlan(std::string(planText) + activation, "p");
+    return lines(scene.review().errors);
+  };
+  EXPECT_EQ(with("activation { first_layer: 1 last_layer: 1 saving: RECOMPUTED }"), "");
+  EXPECT_EQ(with("activation { last_layer: 2 saving: RECOMPUTED }"),
+            "legal_r15: p:10:1: last_layer: expected a layer from 0 to 1, got 2\n");
+  EXPECT_EQ(with("activation { first_layer: 5 saving: RECOMPUTED }"),
+            "legal_r15: p:10:1: first_layer: expected a layer from 0 to 1, got 5\n");
+  Scene graph;
+  graph.plan.activations = desc::applyPins({"recompute=full"})->activations;
+  graph.model.graph.emplace();
+  EXPECT_NE(lines(graph.review().errors)
+                .find("recompute: a graph has no layers: use entries of a plan with values alone"),
+            std::string::npos);
 }
 
 } // namespace

@@ -320,6 +320,39 @@ TEST(ShrinkTest, DocumentsEndWithATokenThatIsThere) {
   EXPECT_FALSE(shrunkOf("dp=2").recipe.documentEnd.has_value());
 }
 
+TEST(ShrinkTest, TwoLayersOfEachKindOfActivationsStay) {
+  desc::PlanSpec plan = planOf("dp=2");
+  plan.activations = desc::parsePlan(R"(version: 1
+    activation { value: "*" last_layer: 4 saving: RECOMPUTED }
+    activation { value: "mlp*" first_layer: 4 last_layer: 8 saving: KEPT }
+    activation { value: "attention*" saving: KEPT })")
+                         ->activations;
+  desc::ModelSpec model = modelOf();
+  model.layers = 12;
+  Shrunk small = shrink(model, recipeOf(), plan);
+  EXPECT_EQ(small.layers, (std::vector<int64_t>{0, 1, 4, 5, 6, 9, 10}));
+  EXPECT_EQ(small.model.layers, 7);
+  EXPECT_EQ(small.plan.activations[0].lastLayer, 2);
+  EXPECT_EQ(small.plan.activations[1].firstLayer, 2);
+  EXPECT_EQ(small.plan.activations[1].lastLayer, 4);
+  EXPECT_FALSE(small.plan.activations[2].firstLayer || small.plan.activations[2].lastLayer);
+}
+
+TEST(ShrinkTest, WhereExpertsCannotBeInTheSamePlacesActivationsAreNotKept) {
+  desc::PlanSpec plan = planOf("ep=2");
+  plan.activations =
+      desc::parsePlan("version: 1 activation { first_layer: 7 last_layer: 7 saving: RECOMPUTED }")
+          ->activations;
+  desc::ModelSpec model = modelOf("experts { experts: 64 experts_per_token: 6 layer_period: 3 }");
+  model.layers = 12;
+  Shrunk small = shrink(model, recipeOf(), plan);
+  for (size_t i = 0; i < small.layers.size(); ++i) {
+    EXPECT_EQ(small.model.hasExperts(int64_t(i)), model.hasExperts(small.layers[i]));
+  }
+  EXPECT_TRUE(small.plan.activations.empty());
+  EXPECT_NE(small.notKept.back().find("which layers are recomputed"), std::string::npos);
+}
+
 TEST(ShrinkTest, FourMicroBatchesAndTwoChunksOfManyStay) {
   Shrunk small =
       shrink(modelOf(), recipeOf("adamw {} loss_chunks: 16"), planOf("dp=2,cp=4,accumulation=8"));

@@ -109,11 +109,6 @@ private:
   llvm::LogicalResult fail(const llvm::Twine &message) const;
   llvm::LogicalResult import();
   llvm::LogicalResult parseModule();
-  /// Fails if an axis of the plan splits no dimension of an imported graph. (The dimensions of a
-  /// graph are known only after import.)
-  llvm::LogicalResult checkSplits();
-  /// Fails if a module that was read does not fit the recipe and the plan.
-  llvm::LogicalResult checkModule();
   llvm::LogicalResult runPasses(Phase phase);
   /// Proves, unless a mistake was planted, after Partition that the module computes what it
   /// computed before Plan, and before Lower that the program computes what the module after
