@@ -394,6 +394,32 @@ def split_of(draw, model, files):
     return ["--plan", "{plan.textproto}"], plan["accumulation"] or 1, draw.pick((2, 4, 6, 12))
 
 
+def activations_of(draw, layers):
+    """Returns random entries that say what is recomputed, some of which match nothing."""
+    entries = []
+    for _ in range(draw.pick((1, 1, 2, 3))):
+        first = draw.maybe(0.5, draw.random.randrange(layers))
+        last = draw.maybe(0.5, draw.random.randrange(first or 0, layers))
+        entries.append({"value": draw.pick((None, "*", "*norm*", "attention*", "mlp*", "attention/attention/1",
+                                            "*/contract/*", "*/cast/*", "*experts*")),
+                        "first_layer": first, "last_layer": last,
+                        "saving": Enum(draw.pick(("KEPT", "RECOMPUTED", "RECOMPUTED")))})
+    return entries
+
+
+def recompute(seed, model, split, files):
+    """Adds to the split of one case in three what is recomputed. Has random numbers of its own, so that the rest of
+    the case does not depend on it."""
+    draw = Draw(f"activations {seed}")
+    if model is None or not draw.chance(1 / 3):
+        return split
+    if "--plan" not in split:
+        return [*split, "--pin", f"recompute={draw.pick(('none', 'attention', 'full', 'full'))}"]
+    entries = [{"activation": entry} for entry in activations_of(draw, model["layers"])]
+    files["plan.textproto"] += "".join(text_of(entry) for entry in entries)
+    return split
+
+
 def descriptions_of(seed, graphs):
     """Returns the descriptions of case number `seed`. `graphs` gives for the name of each graph the length
     of its sequences, 0 for images."""
@@ -402,6 +428,7 @@ def descriptions_of(seed, graphs):
     model = None if graph else model_of(draw)
     files = {"machine.textproto": machine_of(draw)}
     split, parts, cuts = split_of(draw, model, files)
+    split = recompute(seed, model, split, files)
     if graph:
         draw.tags.append("graph " + graph)
         recipe = graph_recipe_of(draw, parts, cuts, graphs[graph])
