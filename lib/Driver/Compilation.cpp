@@ -272,6 +272,10 @@ LogicalResult Compilation::tryAccumulation(int64_t count) {
   return success(succeeded(planAgain()) && succeeded(planSmaller()));
 }
 
+bool Compilation::mayRecompute() const {
+  return request.activations.empty() && descriptions.model && !descriptions.model->graph;
+}
+
 LogicalResult Compilation::findAccumulation() {
   bool isGiven = request.accumulation > 1 || !request.accumulationLocation.file.empty();
   std::vector<int64_t> counts;
@@ -298,7 +302,8 @@ LogicalResult Compilation::findAccumulation() {
     if (fits()) {
       remarks.push_back("a batch at once needs " + whole +
                         " per rank, more than a device has: it is taken in " +
-                        std::to_string(count) + " micro-batches");
+                        std::to_string(count) + " micro-batches" +
+                        (mayRecompute() ? ", of which recompute=full may need fewer" : ""));
       return success();
     }
     // Twice as many halve what depends on a micro-batch. The rest alone may be too much.
@@ -500,7 +505,7 @@ LogicalResult Compilation::checkMemory() const {
   if (unplanned && !options.import.observesLogits && !laterAccumulations().empty()) {
     remedies.push_back("take it in more micro-batches (accumulation)");
   }
-  if (request.activations.empty() && !descriptions.model->graph) {
+  if (mayRecompute()) {
     remedies.push_back("recompute activations (recompute=full)");
   }
   std::string last = remedies.back();

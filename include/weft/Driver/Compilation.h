@@ -123,6 +123,8 @@ private:
   /// Returns true if planning again with a larger reserve may find a plan that fits.
   bool mayPlanSmaller() const;
   llvm::LogicalResult planSmaller();
+  /// Returns true if the plan says of no activation whether it is recomputed, but could.
+  bool mayRecompute() const;
   /// Returns the numbers of micro-batches to try, ascending, each at least twice the one before.
   std::vector<int64_t> laterAccumulations() const;
   llvm::LogicalResult tryAccumulation(int64_t count);
