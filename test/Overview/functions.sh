@@ -75,3 +75,15 @@ predict() {
   echo "$1:" $(weft plan "${@:2}" --alone 2> "$out/log" |
     sed -nE "s/^predicted: (.*) a step(.*) MFU (.*) %/\1\2 \3 %,/p; s/^memory of each rank: ([0-9.]+ .iB).*/\1/p")
 }
+
+# Bytes that a layer of GPT-2 keeps for backward, by sequence x batch x hidden, from the memory of 12 layers and of 24:
+# kept NAME [OPTION...]
+kept() {
+  for layers in 12 24; do
+    sed "s/^layers: .*/layers: $layers/" examples/gpt2-124m/model.textproto > "$out/layers"
+    weft plan "$out/layers" --machine machines/h100-8.textproto --seq-len 1024 --global-batch 32 --alone "${@:2}" \
+      2> "$out/log" | grep -o 'activation [0-9.]* GiB'
+  done | awk -v name="$1" '
+    {gibibytes[NR] = $2}
+    END {printf "%s: %.0f\n", name, (gibibytes[2] - gibibytes[1]) * 2 ^ 30 / 12 / (1024 * 32 * 768)}'
+}
