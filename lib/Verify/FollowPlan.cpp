@@ -411,7 +411,23 @@ private:
   /// the large model has no movement between these shardings, or a permutation, which depends on
   /// the sizes of the mesh.
   Value reshard(OpBuilder &builder, Value value, Type like) {
-    return reshardTo(builder, value, evenly(value.getType(), like));
+    return reshardTo(builder, value, asPendingAs(value, evenly(value.getType(), like)));
+  }
+
+  /// Returns `wanted`, but a pending maximum only over axes over which `value` is one: where it is
+  /// whole in the small model, its maximum is no pending one. Only sums can be made pending.
+  static Type asPendingAs(Value value, Type wanted) {
+    ShardingAttr sharding = getSharding(wanted), from = getSharding(value.getType());
+    if (!sharding || !from || sharding.isReduced() ||
+        sharding.getReduction() == ReductionKind::Sum) {
+      return wanted;
+    }
+    SmallVector<Attribute> kept(
+        llvm::make_filter_range(sharding.getUnreduced(), [&](Attribute axis) {
+          return llvm::is_contained(from.getUnreduced(), axis);
+        }));
+    ReductionKind reduction = kept.empty() ? ReductionKind::Sum : sharding.getReduction();
+    return withSharding(cast<RankedTensorType>(wanted), withUnreduced(sharding, kept, reduction));
   }
 
   Value reshardTo(OpBuilder &builder, Value value, Type type) {
@@ -426,9 +442,10 @@ private:
   }
 
   /// Repeats the movement `move` of the large model for `value`, which has the sharding of its
-  /// operand.
+  /// operand, or is pending over fewer axes.
   Value repeat(OpBuilder &builder, Value value, Operation *move) {
-    if (isa<ReshardOp, PermuteOp>(move)) {
+    bool isAsOperand = value.getType() == sharded(value.getType(), move->getOperand(0).getType());
+    if (isa<ReshardOp, PermuteOp>(move) || !isAsOperand) {
       return reshard(builder, value, move->getResult(0).getType());
     }
     Value &moved = repeated[{move, value}];

@@ -351,6 +351,49 @@ module attributes {weft.mesh = #mesh} {
   EXPECT_EQ(pendingOf("tensor<4x3xf64>"), 0u);
 }
 
+TEST_F(FollowPlanTest, AMaximumOfWhatIsWholeIsNotPending) {
+  // The axes divide the scaled dimensions of the large model alone: there the maximum is reduced
+  // over one axis after the other.
+  auto large = parse(R"(
+#mesh = #weft.mesh<"dp"=2, "tp"=3>
+#cut = #weft.sharding<#mesh, [{"dp"}, {"tp"}]>
+#both = #weft.sharding<#mesh, [], unreduced = max{"dp", "tp"}>
+#one = #weft.sharding<#mesh, [], unreduced = max{"dp"}>
+#whole = #weft.sharding<#mesh, []>
+module attributes {weft.mesh = #mesh} {
+  func.func @step(%x: tensor<6x6xf32, #cut>) -> tensor<f32, #whole> {
+    %0 = weft.amax %x : tensor<6x6xf32, #cut> -> tensor<f32, #both> loc("scale")
+    %1 = weft.all_reduce max %0 over ["tp"] of #mesh : tensor<f32, #both> -> tensor<f32, #one>
+    %2 = weft.all_reduce max %1 over ["dp"] of #mesh : tensor<f32, #one> -> tensor<f32, #whole>
+    return %2 : tensor<f32, #whole>
+  }
+}
+)");
+  auto pendingOf = [&](const std::string &type) {
+    auto module = parse(R"(
+#mesh = #weft.mesh<"dp"=2, "tp"=3>
+module attributes {weft.mesh = #mesh} {
+  func.func @step(%x: )" +
+                        type + R"() -> tensor<f64> {
+    %0 = weft.amax %x : )" +
+                        type + R"( -> tensor<f64> loc("scale")
+    return %0 : tensor<f64>
+  }
+}
+)");
+    EXPECT_EQ(follow(*module, *large, {}), "");
+    EXPECT_TRUE(succeeded(mlir::verify(*module)));
+    size_t pending = 0;
+    module->walk(
+        [&](AmaxOp op) { pending = getSharding(op.getResult().getType()).getUnreduced().size(); });
+    return pending;
+  };
+  EXPECT_EQ(pendingOf("tensor<6x6xf64>"), 2u);
+  EXPECT_EQ(pendingOf("tensor<6x4xf64>"), 1u);
+  EXPECT_EQ(pendingOf("tensor<5x6xf64>"), 1u);
+  EXPECT_EQ(pendingOf("tensor<5x4xf64>"), 0u);
+}
+
 TEST_F(FollowPlanTest, TheSmallModelMayHavePaddingOfItsOwn) {
   // tp divides the 8 rows of the large model, but not the 5 of the small one.
   auto large = parse(R"(
