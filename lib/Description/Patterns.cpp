@@ -8,6 +8,7 @@
 #include "weft/Description/Plan.h"
 
 #include <algorithm>
+#include <cctype>
 #include <tuple>
 
 namespace weft::desc {
@@ -34,6 +35,16 @@ bool matchesPattern(std::string_view pattern, std::string_view name) {
     pattern.remove_prefix(part.size() + 1);
   }
   return true;
+}
+
+std::string planNameOf(std::string_view part) {
+  std::string name(part.substr(0, 200));
+  for (char &c : name) {
+    bool isAllowed = std::isalnum(static_cast<unsigned char>(c)) ||
+                     std::string_view("._/-").find(c) != std::string_view::npos;
+    c = isAllowed ? c : '_';
+  }
+  return name;
 }
 
 /// Returns the least number of characters to insert, delete or change so that `pattern` matches

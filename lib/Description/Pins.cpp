@@ -162,10 +162,10 @@ void applyAccumulation(PlanSpec &plan, const Value &value, const Values &) {
 void applyRecompute(PlanSpec &plan, const Value &value, const Values &) {
   ActivationSpec entry;
   entry.location = pinned;
-  entry.saving = value.mode == "none" ? Saving::Kept : Saving::Recomputed;
   if (value.mode != "none") {
-    entry.firstLayer =
-        0; // Backward begins with what is in no layer, and would recompute it at once.
+    entry.saving = Saving::Recomputed;
+    // Backward begins with what is in no layer, and would recompute it at once.
+    entry.firstLayer = 0;
   }
   plan.activations.push_back(entry);
   if (value.mode == "attention") {

@@ -68,21 +68,25 @@ public:
 
 private:
   void nameActivations() {
-    for (const char *word : {"full", "attention", "none"}) {
-      if (applyPins({std::string("recompute=") + word})->activations == plan.activations) {
-        lines.push_back(
-            word == std::string_view("full")
-                ? "backward recomputes the layers, whose inputs are kept (full recomputation)"
-            : word == std::string_view("none")
-                ? "what backward needs is kept"
-                : "backward recomputes attention (selective recomputation)");
+    if (plan.activations.empty()) {
+      return;
+    }
+    for (auto [pin, sentence] : {
+             std::pair(
+                 "recompute=full",
+                 "backward recomputes the layers, whose inputs are kept (full recomputation)"),
+             std::pair("recompute=attention",
+                       "backward recomputes attention (selective recomputation)"),
+             std::pair("recompute=none", "what backward needs is kept"),
+         }) {
+      if (applyPins({pin})->activations == plan.activations) {
+        lines.push_back(sentence);
         return;
       }
     }
-    if (!plan.activations.empty()) {
-      lines.push_back("backward recomputes what the plan's activation entries say");
-    }
+    lines.push_back("backward recomputes what the plan's activation entries say");
   }
+
   /// The axes that cut a dimension of an operation.
   Axes of(const char *value, const char *dimension) const {
     bool isThere = std::string_view(dimension) == "keys" ||

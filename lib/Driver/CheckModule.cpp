@@ -23,25 +23,24 @@ using namespace weft;
 
 namespace {
 
-/// The `activation` entries that a module was differentiated with, and those of a plan.
-std::vector<std::string> activationsOf(ModuleOp module) {
-  std::vector<std::string> texts;
-  if (auto entries = module->getAttrOfType<ArrayAttr>(kActivationsAttrName)) {
-    for (StringAttr entry : entries.getAsRange<StringAttr>()) {
-      texts.push_back(entry.str());
-    }
-  }
-  return texts;
-}
-std::vector<std::string> textsOf(const std::vector<desc::ActivationSpec> &entries) {
-  std::vector<std::string> texts;
-  for (const desc::ActivationSpec &entry : entries) {
-    texts.push_back(entry.text());
-  }
-  return texts;
-}
 std::string activationsText(const std::vector<std::string> &entries) {
   return entries.empty() ? "no activation entries" : "activation " + llvm::join(entries, ", ");
+}
+
+/// Return the entries that a module was differentiated with, and those of a plan, as one text.
+std::string activationsOf(ModuleOp module) {
+  std::vector<std::string> texts;
+  if (auto entries = module->getAttrOfType<ArrayAttr>(kActivationsAttrName)) {
+    llvm::append_range(texts, entries.getAsValueRange<StringAttr>());
+  }
+  return activationsText(texts);
+}
+std::string activationsOf(const desc::PlanSpec &plan) {
+  std::vector<std::string> texts;
+  for (const desc::ActivationSpec &entry : plan.activations) {
+    texts.push_back(entry.text());
+  }
+  return activationsText(texts);
 }
 
 /// "the mesh dp=2 tp=4" or "one rank".
@@ -94,9 +93,9 @@ std::string weft::mismatchOf(ModuleOp module, const std::string &input,
     return mismatch("sequences in a batch", sizes.batch, recipe.globalBatch);
   }
   bool isDifferentiated = module.lookupSymbol("step") != nullptr;
-  if (isDifferentiated && activationsOf(module) != textsOf(plan.activations)) {
-    return file + " was differentiated with " + activationsText(activationsOf(module)) +
-           ", but the plan has " + activationsText(textsOf(plan.activations));
+  if (isDifferentiated && activationsOf(module) != activationsOf(plan)) {
+    return file + " was differentiated with " + activationsOf(module) + ", but the plan has " +
+           activationsOf(plan);
   }
   auto mesh = module->getAttrOfType<MeshAttr>(kMeshAttrName);
   if (!mesh) {

@@ -251,17 +251,19 @@ private:
       });
     };
     for (Value result : op->getResults()) {
-      ShardingAttr sharding = getSharding(result.getType());
-      if (!sharding) {
-        continue;
-      }
-      SmallVector<Attribute> kept(llvm::make_filter_range(sharding.getUnreduced(), hasOperandOver));
-      if (kept.size() < sharding.getUnreduced().size()) {
-        ReductionKind reduction = kept.empty() ? ReductionKind::Sum : sharding.getReduction();
-        result.setType(withSharding(cast<RankedTensorType>(result.getType()),
-                                    withUnreduced(sharding, kept, reduction)));
-      }
+      result.setType(pendingOver(result.getType(), hasOperandOver));
     }
+  }
+
+  /// Returns `type`, but pending only over those of its axes that `isPending` keeps.
+  static Type pendingOver(Type type, llvm::function_ref<bool(Attribute)> isPending) {
+    ShardingAttr sharding = getSharding(type);
+    if (!sharding) {
+      return type;
+    }
+    SmallVector<Attribute> kept(llvm::make_filter_range(sharding.getUnreduced(), isPending));
+    ReductionKind reduction = kept.empty() ? ReductionKind::Sum : sharding.getReduction();
+    return withSharding(cast<RankedTensorType>(type), withUnreduced(sharding, kept, reduction));
   }
 
   /// Shards a mask that only the small model has like the value that it masks, without pending
@@ -418,16 +420,11 @@ private:
   /// whole in the small model, its maximum is no pending one. Only sums can be made pending.
   static Type asPendingAs(Value value, Type wanted) {
     ShardingAttr sharding = getSharding(wanted), from = getSharding(value.getType());
-    if (!sharding || !from || sharding.isReduced() ||
-        sharding.getReduction() == ReductionKind::Sum) {
+    if (!sharding || !from || sharding.getReduction() == ReductionKind::Sum) {
       return wanted;
     }
-    SmallVector<Attribute> kept(
-        llvm::make_filter_range(sharding.getUnreduced(), [&](Attribute axis) {
-          return llvm::is_contained(from.getUnreduced(), axis);
-        }));
-    ReductionKind reduction = kept.empty() ? ReductionKind::Sum : sharding.getReduction();
-    return withSharding(cast<RankedTensorType>(wanted), withUnreduced(sharding, kept, reduction));
+    return pendingOver(
+        wanted, [&](Attribute axis) { return llvm::is_contained(from.getUnreduced(), axis); });
   }
 
   Value reshardTo(OpBuilder &builder, Value value, Type type) {

@@ -92,9 +92,12 @@ public:
 
 private:
   template <typename T> void set(const std::string &what, T &field, T value) {
-    if (field != value) {
-      small.changes.push_back({what, text(field), text(value)});
-      field = value;
+    note(what, field, value);
+    field = value;
+  }
+  template <typename T> void note(const std::string &what, T before, T now) {
+    if (before != now) {
+      small.changes.push_back({what, text(before), text(now)});
     }
   }
 
@@ -281,11 +284,6 @@ void Shrinker::shrinkLayers() {
         "first two stand for all");
   }
   renumberActivations();
-  auto note = [&](const std::string &what, int64_t before, int64_t now) {
-    if (before != now) {
-      small.changes.push_back({what, text(before), text(now)});
-    }
-  };
   if (model.experts) {
     note("experts.first_layer", model.experts->firstLayer, small.model.experts->firstLayer);
     note("experts.layer_period", model.experts->layerPeriod, small.model.experts->layerPeriod);

@@ -122,6 +122,10 @@ bool isOpDimension(std::string_view name);
 /// time linear in the product of the lengths.
 bool matchesPattern(std::string_view pattern, std::string_view name);
 
+/// Returns the name that plans can give to a part of the model: with '_' for characters that they
+/// cannot contain, and at most 200 of them, which leaves room for what follows (plan_r5).
+std::string planNameOf(std::string_view part);
+
 /// Returns the one of `names` that has `pattern`, or nearly, as a part: for messages about a
 /// pattern that matches none. Names that are empty do not count; of equally near ones, the first in
 /// alphabetical order. Returns "" if there is none.

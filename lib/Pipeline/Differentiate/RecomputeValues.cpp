@@ -140,14 +140,9 @@ private:
     return isPure(&op) && llvm::any_of(op.getResults(), growsWithBatch);
   }
 
-  /// Returns the part of the model, with '_' for characters that plans cannot contain.
   static std::string partOf(Operation &op) {
     auto place = op.getLoc()->findInstanceOf<NameLoc>();
-    std::string part = place ? place.getName().str() : "";
-    for (char &c : part) {
-      c = llvm::isAlnum(c) || StringRef("._/-").contains(c) ? c : '_';
-    }
-    return part;
+    return place ? desc::planNameOf(place.getName().getValue()) : "";
   }
 
   /// Returns the name of the next op. Casts, which other precisions do not have, count apart.

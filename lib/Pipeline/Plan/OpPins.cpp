@@ -54,12 +54,7 @@ bool namesOpOfPadding(StringRef pattern) { return pattern.contains(("/" + kPaddi
 OpNames::OpNames(ModuleOp module) {
   llvm::StringMap<unsigned> counts;
   module.walk([&](ShardableOpInterface op) {
-    std::string part = weft::partOf(op).str();
-    // Leaves room for the suffix, see plan_r5.
-    part.resize(std::min<size_t>(part.size(), 200));
-    for (char &c : part) {
-      c = llvm::isAlnum(c) || StringRef("._/-").contains(c) ? c : '_';
-    }
+    std::string part = desc::planNameOf(weft::partOf(op));
     StringRef prefix = op->hasAttr(kOfPaddingAttrName) ? StringRef(kPaddingPrefix) : "";
     std::string kind = (part + "/" + prefix + op->getName().stripDialect() + "/").str();
     std::string full = kind + std::to_string(++counts[kind]);
