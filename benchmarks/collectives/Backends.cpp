@@ -25,7 +25,6 @@ static Collective makeCollective(size_t kind, int64_t bytes, int64_t ranks) {
                                   CollectiveKind::AllGather, CollectiveKind::AllToAll};
   Collective collective;
   collective.kind = kKindOf[kind];
-  collective.axes = {0};
   // Shards of all-to-all are as long as plain calls have them: dimension 0 is taken apart.
   int64_t elements = bench::operandElements(kind, bytes, ranks);
   collective.shape = {ranks, elements / ranks};
@@ -39,7 +38,7 @@ static void measure(Communicator &communicator, int64_t ranks) {
   for (size_t kind = 0; kind < bench::kKinds.size(); ++kind) {
     for (int64_t bytes : bench::kSizes) {
       std::vector<float> operand(size_t(bytes) / sizeof(float), 1.0F), result(operand.size());
-      auto handle = communicator.prepare(makeCollective(kind, bytes, ranks),
+      auto handle = communicator.prepare(makeCollective(kind, bytes, ranks), allRanks(ranks),
                                          {"benchmark", uint32_t(kind), bench::kKinds[kind]});
       double seconds = bench::secondsOf(
           bytes, [&] { return communicator.run(handle, operand.data(), result.data()); });
@@ -50,18 +49,17 @@ static void measure(Communicator &communicator, int64_t ranks) {
   }
 }
 
-static Result<std::unique_ptr<Backend>> makeBackend(const std::string &name,
-                                                    const std::vector<Axis> &mesh,
+static Result<std::unique_ptr<Backend>> makeBackend(const std::string &name, int64_t ranks,
                                                     std::unique_ptr<mpi::World> &world) {
   if (name == "local") {
-    return makeLocalBackend(mesh, {});
+    return makeLocalBackend(ranks, {});
   }
   Result<std::unique_ptr<mpi::World>> started = mpi::World::start();
   if (!started) {
     return started.error();
   }
   world = std::move(*started);
-  return makeMpiBackend(*world, mesh, {});
+  return makeMpiBackend(*world, ranks, {});
 }
 
 int main(int argc, char **argv) {
@@ -71,9 +69,8 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: %s local|mpi RANKS\n", argv[0]);
     return 2;
   }
-  std::vector<Axis> mesh = {{"x", ranks}};
   std::unique_ptr<mpi::World> world;
-  Result<std::unique_ptr<Backend>> backend = makeBackend(name, mesh, world);
+  Result<std::unique_ptr<Backend>> backend = makeBackend(name, ranks, world);
   if (!backend) {
     std::fprintf(stderr, "error: %s\n", backend.error().message.c_str());
     return 1;

@@ -24,7 +24,7 @@ Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
   for (int64_t size : mesh) {
     named.push_back({"", size});
   }
-  std::vector<int64_t> members = rt::groupOf(0, axes, named);
+  std::vector<int64_t> members = rt::groupOver(axes, 0, named).ranks;
   Group group{int64_t(members.size())};
   int64_t ranks = std::accumulate(mesh.begin(), mesh.end(), int64_t(1), std::multiplies<>());
   if (ranks <= devicesPerNode) {
@@ -39,7 +39,7 @@ Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
     }
   }
   std::set<int64_t> tried;
-  for (int64_t first : rt::groupOf(0, others, named)) {
+  for (int64_t first : rt::groupOver(others, 0, named).ranks) {
     if (tried.insert(first % devicesPerNode).second) {
       std::set<int64_t> nodes;
       for (int64_t member : members) {

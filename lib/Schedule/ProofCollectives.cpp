@@ -200,7 +200,7 @@ void CollectiveCheck::compareLists() {
   const rt::Program &program = programOf(0);
   for (uint32_t axes = 0; axes < axisSets.size(); ++axes) {
     for (int64_t rank = 0; rank < static_cast<int64_t>(classOf.size()); ++rank) {
-      std::vector<int64_t> group = program.groupOf(rank, axisSets[axes]);
+      std::vector<int64_t> group = rt::groupOver(axisSets[axes], rank, program.mesh).ranks;
       if (*std::min_element(group.begin(), group.end()) == rank) {
         compareGroup(axes, group);
       }
@@ -312,7 +312,7 @@ void CollectiveCheck::checkOrder() {
   for (uint32_t axes = 0; axes < axisSets.size(); ++axes) {
     communicators[axes].assign(walkers.size(), 0);
     for (int64_t rank = 0; rank < static_cast<int64_t>(classOf.size()); ++rank) {
-      std::vector<int64_t> group = programOf(0).groupOf(rank, axisSets[axes]);
+      std::vector<int64_t> group = rt::groupOver(axisSets[axes], rank, programOf(0).mesh).ranks;
       communicators[axes][rank] =
           static_cast<uint32_t>(*std::min_element(group.begin(), group.end()));
     }

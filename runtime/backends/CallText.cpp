@@ -24,7 +24,7 @@ std::string weft::rt::describeCall(const Collective &collective, const CallSite 
 bool weft::rt::isSameCall(const Collective &a, const CallSite &siteA, const Collective &b,
                           const CallSite &siteB) {
   return a.kind == b.kind && a.reduction == b.reduction && a.type == b.type && a.shape == b.shape &&
-         a.dim == b.dim && a.dim2 == b.dim2 && a.axes == b.axes && a.sources == b.sources &&
+         a.dim == b.dim && a.dim2 == b.dim2 && a.sources == b.sources &&
          siteA.instruction == siteB.instruction && std::strcmp(siteA.section, siteB.section) == 0;
 }
 

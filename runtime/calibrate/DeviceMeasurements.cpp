@@ -84,8 +84,8 @@ std::vector<int64_t> memoryCases(const Plan &plan) {
 /// One rank's part of decisions of all ranks.
 class Agreement {
 public:
-  explicit Agreement(Communicator &link) : link(link) {
-    agreeing = link.prepare({.type = ElementType::I32, .axes = {0, 1}, .shape = {}, .sources = {}},
+  Agreement(Communicator &link, int64_t ranks) : link(link) {
+    agreeing = link.prepare({.type = ElementType::I32}, allRanks(ranks),
                             {"calibration", 2, "what all devices can do"});
   }
 
@@ -111,7 +111,7 @@ public:
   Status all() {
     progress("the smallest work, matmuls and memory");
     Status status =
-        onRanks(1, secondsOfEach(plan, false),
+        onRanks(secondsOfEach(plan, false),
                 [&](Sampler &sampler, MeasuredDevice &device) { return alone(sampler, device); });
     if (!status) {
       return status;
@@ -126,7 +126,7 @@ public:
       progress(concat("collectives of ", group, " ranks"));
       double each = plan.seconds * kCollectiveShare /
                     double(1 + groups.size() * bytes.size() * std::size(kCollectiveKinds));
-      status = onRanks(group, each, [&](Sampler &sampler, MeasuredDevice &device) {
+      status = onRanks(each, [&](Sampler &sampler, MeasuredDevice &device) {
         return together(sampler, device, group, bytes);
       });
       if (!status) {
@@ -139,14 +139,10 @@ public:
 private:
   using Body = std::function<bool(Sampler &, MeasuredDevice &)>;
 
-  std::vector<Axis> meshOf(int64_t group) const {
-    return {{"others", plan.ranks / group}, {"group", group}};
-  }
-
   /// Runs `body` on every rank, with its device.
-  Status onRanks(int64_t group, double secondsPerCase, const Body &body) {
+  Status onRanks(double secondsPerCase, const Body &body) {
     Shared shared(plan.ranks);
-    RunResult result = makeLocalBackend(meshOf(group), {})->run([&](Communicator &link) {
+    RunResult result = makeLocalBackend(plan.ranks, {})->run([&](Communicator &link) {
       Sampler sampler(link, plan.ranks, 1, secondsPerCase, shared);
       MeasuredDevice device(library, link);
       (void)(device.open() && body(sampler, device) && device.close()); // The result says the rest.
@@ -172,7 +168,7 @@ private:
 
   /// Measures a device's own work, while the others do the same.
   bool alone(Sampler &sampler, MeasuredDevice &device) {
-    Agreement agreement(sampler.communicator());
+    Agreement agreement(sampler.communicator(), plan.ranks);
     bool areWithBytes = false;
     if (!agreement.areAll(device.facts.multipliesBytes(), areWithBytes)) {
       return false;
@@ -327,7 +323,7 @@ private:
       return false;
     }
     uint64_t before = device.countFree();
-    cuda::DeviceCollectives collectives(library, link.rank(), device.device, link, meshOf(group),
+    cuda::DeviceCollectives collectives(library, link.rank(), device.device, link, plan.ranks,
                                         kTimeout);
     if (!collectives.join()) {
       return false;
@@ -341,7 +337,7 @@ private:
       }
     }
     for (const Collective &collective : cases) {
-      if (!collectives.prepare(collective)) {
+      if (!collectives.prepare(collective, groupOf(link.rank(), group))) {
         return false;
       }
     }

@@ -32,17 +32,17 @@ public:
   Status all() {
     progress("launches and rendezvous");
     Status status =
-        onRanks(1, 0.05 * plan.seconds / 2, [&](Sampler &sampler) { smallTimes(sampler); });
+        onRanks(0.05 * plan.seconds / 2, [&](Sampler &sampler) { smallTimes(sampler); });
     progress("matmuls");
     std::vector<Matmul> matmuls = matmulCases();
     if (status) {
-      status = onRanks(1, kMatmulShare * plan.seconds / double(matmuls.size()),
+      status = onRanks(kMatmulShare * plan.seconds / double(matmuls.size()),
                        [&](Sampler &sampler) { matmulTimes(sampler, matmuls); });
     }
     progress("memory");
     std::vector<int64_t> sizes = memoryCases();
     if (status) {
-      status = onRanks(1, kMemoryShare * plan.seconds / double(3 * sizes.size()),
+      status = onRanks(kMemoryShare * plan.seconds / double(3 * sizes.size()),
                        [&](Sampler &sampler) { memoryTimes(sampler, sizes); });
     }
     std::vector<int64_t> groups = groupSizes(plan);
@@ -51,7 +51,7 @@ public:
       std::vector<int64_t> bytes = collectiveCases();
       double cases = double(groups.size() * bytes.size() * std::size(kCollectiveKinds));
       if (status) {
-        status = onRanks(group, kCollectiveShare * plan.seconds / cases,
+        status = onRanks(kCollectiveShare * plan.seconds / cases,
                          [&](Sampler &sampler) { collectiveTimes(sampler, group, bytes); });
       }
     }
@@ -59,11 +59,10 @@ public:
   }
 
 private:
-  /// Runs `body` on every rank of the mesh [ranks / group, group].
-  Status onRanks(int64_t group, double secondsPerCase, const std::function<void(Sampler &)> &body) {
+  /// Runs `body` on every rank.
+  Status onRanks(double secondsPerCase, const std::function<void(Sampler &)> &body) {
     Shared shared(plan.ranks);
-    std::vector<Axis> mesh = {{"others", plan.ranks / group}, {"group", group}};
-    RunResult result = makeLocalBackend(mesh, {})->run([&](Communicator &link) {
+    RunResult result = makeLocalBackend(plan.ranks, {})->run([&](Communicator &link) {
       Sampler sampler(link, plan.ranks, plan.threads, secondsPerCase, shared);
       body(sampler);
     });
@@ -180,7 +179,8 @@ private:
     for (int64_t bytes : sizes) {
       for (const CollectiveKindEntry &entry : kCollectiveKinds) {
         Collective collective = makeCollective(entry.kind, group, bytes);
-        Communicator::Handle handle = link.prepare(collective, {"calibration", 1, entry.name});
+        Communicator::Handle handle =
+            link.prepare(collective, groupOf(link.rank(), group), {"calibration", 1, entry.name});
         Timing timing = sampler.measure([&] { link.run(handle, operand.data(), result.data()); });
         if (link.rank() == 0) {
           measurements.collectives.push_back({entry.kind, group, bytesOf(collective), timing});
@@ -230,10 +230,17 @@ std::vector<int64_t> weft::rt::calibrate::groupSizes(const Plan &plan) {
   return sizes;
 }
 
+RankGroup weft::rt::calibrate::groupOf(int64_t rank, int64_t size) {
+  RankGroup group = allRanks(size);
+  for (int64_t &member : group.ranks) {
+    member += rank - rank % size;
+  }
+  return group;
+}
+
 Collective weft::rt::calibrate::makeCollective(CollectiveKind kind, int64_t group, int64_t bytes) {
   Collective collective;
   collective.kind = kind;
-  collective.axes = {1};
   collective.shape = {group, bytes / int64_t(sizeof(float)) / group};
   collective.dim2 = 1;
   for (int64_t rank = 0; kind == CollectiveKind::Permute && rank < group; ++rank) {

@@ -94,8 +94,9 @@ Matmul makeMatmul(ElementType type, int64_t m, int64_t n, int64_t k);
 /// Returns the group sizes to measure: the number of ranks and the powers of 2 that divide it, but
 /// not 1.
 std::vector<int64_t> groupSizes(const Plan &plan);
-/// Returns a collective along the second axis of the mesh [ranks / group, group], with an operand
-/// of `bytes` or slightly less.
+/// Returns the group of `rank`, of `size` consecutive ranks.
+RankGroup groupOf(int64_t rank, int64_t size);
+/// Returns a collective in groups of `group` ranks, with an operand of `bytes` or slightly less.
 Collective makeCollective(CollectiveKind kind, int64_t group, int64_t bytes);
 int64_t bytesOf(const Collective &collective);
 

@@ -17,12 +17,8 @@ static constexpr int64_t kFewestSamples = 5, kMostSamples = 2000;
 Sampler::Sampler(Communicator &link, int64_t ranks, int64_t threads, double secondsPerCase,
                  Shared &shared)
     : link(link), threads(threads), secondsPerCase(secondsPerCase), shared(shared) {
-  Collective collective = {
-      CollectiveKind::AllReduce, ReductionKind::Max, ElementType::I32, {}, {1}, 0, 0};
-  if (ranks > 1) {
-    collective.axes = {0, 1}; // Both axes of the mesh that calibration runs on.
-  }
-  barrier = link.prepare(collective, {"calibration", 0, "barrier"});
+  Collective maximum = {.reduction = ReductionKind::Max, .type = ElementType::I32, .shape = {1}};
+  barrier = link.prepare(maximum, allRanks(ranks), {"calibration", 0, "barrier"});
 }
 
 bool Sampler::meet() {

@@ -45,19 +45,13 @@ CheckpointWriter::CheckpointWriter(const Program &program, const RunIdentity &ru
     });
     longest = std::max(longest, bytes);
   }
-  std::vector<uint32_t> allAxes(program.mesh.size());
-  std::iota(allAxes.begin(), allAxes.end(), 0);
-  Collective maximum = {
-      CollectiveKind::AllReduce, ReductionKind::Max, ElementType::I32, allAxes, {1}, 0, 0};
-  barrier = link.prepare(maximum, {"checkpoint", 0, "ranks write their shards"});
-  Collective gather = {CollectiveKind::AllGather,
-                       ReductionKind::Sum,
-                       ElementType::I64,
-                       allAxes,
-                       {int64_t(std::tuple_size_v<Receipt>)},
-                       0,
-                       0};
-  gathering = link.prepare(gather, {"checkpoint", 1, "checksums of all shards"});
+  RankGroup all = allRanks(program.rankCount());
+  Collective maximum = {.reduction = ReductionKind::Max, .type = ElementType::I32, .shape = {1}};
+  barrier = link.prepare(maximum, all, {"checkpoint", 0, "ranks write their shards"});
+  Collective gather = {.kind = CollectiveKind::AllGather,
+                       .type = ElementType::I64,
+                       .shape = {int64_t(std::tuple_size_v<Receipt>)}};
+  gathering = link.prepare(gather, all, {"checkpoint", 1, "checksums of all shards"});
 }
 
 bool CheckpointWriter::write(int64_t step) {

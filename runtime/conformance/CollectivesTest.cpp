@@ -11,6 +11,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <map>
+#include <numeric>
 #include <utility>
 
 using namespace weft::rt;
@@ -38,11 +39,16 @@ const Buffers &operandsOf(ElementType type, uint64_t elements, int64_t ranks) {
   return operands;
 }
 
+int64_t countRanks(std::span<const Axis> mesh) {
+  return std::accumulate(mesh.begin(), mesh.end(), int64_t(1),
+                         [](int64_t count, const Axis &axis) { return count * axis.size; });
+}
+
 /// Runs `collective` `times` times on all ranks of `mesh`, each time with the same operands, and
 /// expects the defined results: the same bits, unless the backend may sum in any order.
 void expectAsDefined(const Collective &collective, const std::vector<Axis> &mesh, bool inPlace,
                      int times = 1) {
-  auto backend = makeBackendUnderTest(mesh, std::chrono::seconds(60));
+  auto backend = makeBackendUnderTest(countRanks(mesh), std::chrono::seconds(60));
   if (!backend) {
     return;
   }
@@ -60,10 +66,12 @@ void expectAsDefined(const Collective &collective, const std::vector<Axis> &mesh
     return mayDiffer ? isNear(collective.type, expected[rank], results[rank], margins[rank])
                      : results[rank] == expected[rank];
   };
-  size_t resultBytes = resultElements(collective, mesh) * sizeOf(collective.type);
+  size_t members = groupOver(collective.axes, 0, mesh).ranks.size();
+  size_t resultBytes = resultElements(collective, members) * sizeOf(collective.type);
   RunResult run = backend->run([&](Communicator &communicator) {
     size_t rank = size_t(communicator.rank());
-    auto handle = communicator.prepare(collective, {"test", 0, "the only one"});
+    RankGroup group = groupOver(collective.axes, communicator.rank(), mesh);
+    auto handle = communicator.prepare(collective, group, {"test", 0, "the only one"});
     std::vector<char> operand, result;
     for (int i = 0; i < times; ++i) {
       operand = operands[rank];
@@ -190,7 +198,8 @@ TEST(Groups, PermutesCountRanksByTheOrderOfAxes) {
   std::vector<Axis> mesh = {{"a", 2}, {"b", 3}, {"c", 2}};
   for (const std::vector<uint32_t> &axes : {std::vector<uint32_t>{0, 1}, {1, 0}, {2, 0}, {1}}) {
     std::vector<uint32_t> sources;
-    for (int64_t ranks = int64_t(groupOf(0, axes, mesh).size()), rank = 0; rank < ranks; ++rank) {
+    for (int64_t ranks = int64_t(groupOver(axes, 0, mesh).ranks.size()), rank = 0; rank < ranks;
+         ++rank) {
       sources.push_back(uint32_t((rank * 5 + 2) % ranks)); // No size here is a multiple of 5.
     }
     expectAsDefined({CollectiveKind::Permute,
@@ -243,20 +252,15 @@ TEST(Repetition, SameBitsEveryTime) {
 
 TEST(Repetition, ManyDifferentCollectivesInARow) {
   std::vector<Axis> mesh = {{"a", 2}, {"b", 2}};
-  auto backend = makeBackendUnderTest(mesh, std::chrono::seconds(60));
+  auto backend = makeBackendUnderTest(countRanks(mesh), std::chrono::seconds(60));
   if (!backend) {
     return;
   }
   std::vector<double> sums(4);
   RunResult run = backend->run([&](Communicator &communicator) {
-    auto sumOver = [&](std::vector<uint32_t> axes, uint32_t instruction) {
-      return communicator.prepare({CollectiveKind::AllReduce,
-                                   ReductionKind::Sum,
-                                   ElementType::F64,
-                                   std::move(axes),
-                                   {1},
-                                   0,
-                                   0},
+    auto sumOver = [&](const std::vector<uint32_t> &axes, uint32_t instruction) {
+      return communicator.prepare({.type = ElementType::F64, .shape = {1}},
+                                  groupOver(axes, communicator.rank(), mesh),
                                   {"test", instruction, "sum"});
     };
     Communicator::Handle handles[] = {sumOver({0}, 0), sumOver({1}, 1), sumOver({0, 1}, 2)};
@@ -285,7 +289,7 @@ TEST(Maximum, KeepsNotANumberFromAnyRank) {
     GTEST_SKIP() << "its maxima may miss what is not a number";
   }
   for (int64_t bad = 0; bad < 3; ++bad) {
-    auto backend = makeBackendUnderTest(line(3), std::chrono::seconds(60));
+    auto backend = makeBackendUnderTest(3, std::chrono::seconds(60));
     if (!backend) {
       continue;
     }
@@ -293,7 +297,7 @@ TEST(Maximum, KeepsNotANumberFromAnyRank) {
     RunResult run = backend->run([&](Communicator &communicator) {
       double value = communicator.rank() == bad ? std::nan("") : double(communicator.rank());
       auto handle = communicator.prepare(
-          {CollectiveKind::AllReduce, ReductionKind::Max, ElementType::F64, {0}, {1}, 0, 0},
+          {.reduction = ReductionKind::Max, .type = ElementType::F64, .shape = {1}}, allRanks(3),
           {"test", 0, "maximum"});
       communicator.run(handle, &value, &results[size_t(communicator.rank())]);
     });
@@ -305,7 +309,8 @@ TEST(Maximum, KeepsNotANumberFromAnyRank) {
 }
 
 TEST(Issuing, IsDoneInOrderByTheNextWait) {
-  auto backend = makeBackendUnderTest({{"a", 2}, {"b", 2}}, std::chrono::seconds(60));
+  std::vector<Axis> mesh = {{"a", 2}, {"b", 2}};
+  auto backend = makeBackendUnderTest(4, std::chrono::seconds(60));
   if (!backend) {
     return;
   }
@@ -313,14 +318,8 @@ TEST(Issuing, IsDoneInOrderByTheNextWait) {
   constexpr size_t kElements = 100000;
   RunResult run = backend->run([&](Communicator &link) {
     auto sumOver = [&](uint32_t axis, int64_t elements, uint32_t instruction) {
-      return link.prepare({CollectiveKind::AllReduce,
-                           ReductionKind::Sum,
-                           ElementType::F64,
-                           {axis},
-                           {elements},
-                           0,
-                           0},
-                          {"test", instruction, "sum"});
+      return link.prepare({.type = ElementType::F64, .shape = {elements}},
+                          groupOver({&axis, 1}, link.rank(), mesh), {"test", instruction, "sum"});
     };
     auto overA = sumOver(0, kElements, 0), overB = sumOver(1, kElements, 1), one = sumOver(1, 1, 2);
     std::vector<double> values(kElements, double(link.rank())), sums(kElements), all(kElements);
@@ -343,7 +342,7 @@ TEST(Issuing, IsDoneInOrderByTheNextWait) {
 }
 
 TEST(Collecting, BringsTheBytesOfAllRanksToTheFirst) {
-  auto backend = makeBackendUnderTest(line(4), std::chrono::seconds(60));
+  auto backend = makeBackendUnderTest(4, std::chrono::seconds(60));
   if (!backend) {
     return;
   }
@@ -367,7 +366,7 @@ TEST(Collecting, BringsTheBytesOfAllRanksToTheFirst) {
 }
 
 TEST(Agreeing, TellsWhatTheFirstProcessSaysUnlessOneHasAnError) {
-  auto backend = makeBackendUnderTest(line(2), std::chrono::seconds(60));
+  auto backend = makeBackendUnderTest(2, std::chrono::seconds(60));
   if (!backend) {
     return;
   }

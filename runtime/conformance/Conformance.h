@@ -19,10 +19,9 @@
 
 namespace weft::rt::conformance {
 
-/// Makes a backend for all ranks of `mesh`, whose collectives wait up to `timeout`. Returns null in
-/// a process without ranks: the other processes run the test.
-std::unique_ptr<Backend> makeBackendUnderTest(std::vector<Axis> mesh,
-                                              std::chrono::milliseconds timeout);
+/// Makes a backend for `ranks` ranks, whose collectives wait up to `timeout`. Returns null in a
+/// process without ranks: the other processes run the test.
+std::unique_ptr<Backend> makeBackendUnderTest(int64_t ranks, std::chrono::milliseconds timeout);
 
 /// Returns true if the backend sums as Program.h says: in group order, rounding narrow elements
 /// once, with maxima that keep NaN. Other backends may sum in any order and round at each addition.
@@ -47,8 +46,8 @@ std::vector<std::vector<double>> marginsOf(const Collective &collective, std::sp
 bool isNear(ElementType type, const std::vector<char> &expected, const std::vector<char> &result,
             std::span<const double> margins);
 
-/// Returns the number of elements of the result.
-uint64_t resultElements(const Collective &collective, std::span<const Axis> mesh);
+/// Returns the number of elements of the result in a group of `members`.
+uint64_t resultElements(const Collective &collective, size_t members);
 
 } // namespace weft::rt::conformance
 

@@ -33,16 +33,12 @@ using Address = DriverTable::Address;
 /// A rank with a device.
 class OnDevice : public Communicator {
 public:
-  OnDevice(Communicator &link, const DriverTable &library, std::vector<Axis> mesh)
-      : link(link), library(library), mesh(std::move(mesh)) {
+  OnDevice(Communicator &link, const DriverTable &library, int64_t ranks)
+      : link(link), library(library) {
     DeviceFacts facts;
     isGood = check(library.open(link.rank(), &device, &facts)) &&
              check(library.makeStream(device, &stream)) && check(library.makeEvent(device, &event));
-    ranks = 1;
-    for (const Axis &axis : this->mesh) {
-      ranks *= axis.size;
-    }
-    collectives.emplace(library, link.rank(), device, link, this->mesh, std::chrono::seconds(60));
+    collectives.emplace(library, link.rank(), device, link, ranks, std::chrono::seconds(60));
     isGood = isGood && (ranks == 1 || collectives->join());
   }
 
@@ -61,21 +57,23 @@ public:
 
   int64_t rank() const override { return link.rank(); }
 
-  uint32_t prepare(const Collective &collective, const CallSite &) override {
+  uint32_t prepare(const Collective &collective, const RankGroup &group,
+                   const CallSite &) override {
     Prepared &made = prepared.emplace_back();
     uint64_t elements = 1;
     for (int64_t size : collective.shape) {
       elements *= uint64_t(size);
     }
     made.operandBytes = elements * sizeOf(collective.type);
-    made.resultBytes = conformance::resultElements(collective, mesh) * sizeOf(collective.type);
+    made.resultBytes =
+        conformance::resultElements(collective, group.ranks.size()) * sizeOf(collective.type);
     made.padded = (made.operandBytes + 255) / 256 * 256;
     uint64_t bytes = made.padded + made.resultBytes;
     void *operand = nullptr, *result = nullptr;
     isGood = isGood && check(library.allocateShared(device, bytes + 1, &made.memory)) &&
              check(library.allocatePinned(device, made.operandBytes + 1, &operand)) &&
              check(library.allocatePinned(device, made.resultBytes + 1, &result)) &&
-             collectives->prepare(collective);
+             collectives->prepare(collective, group);
     made.operand = static_cast<char *>(operand);
     made.result = static_cast<char *>(result);
     return uint32_t(prepared.size() - 1);
@@ -137,9 +135,7 @@ private:
 
   Communicator &link;
   const DriverTable &library;
-  std::vector<Axis> mesh;
   DriverTable::Handle device = 0, stream = 0, event = 0;
-  int64_t ranks = 1;
   std::optional<DeviceCollectives> collectives;
   std::vector<Prepared> prepared;
   std::vector<uint32_t> pending;
@@ -171,8 +167,8 @@ const DriverTable *findLibrary(int64_t &devices) {
 class CudaBackend : public Backend {
 public:
   /// Uses the devices of `found`, or of a simulator if it is null.
-  CudaBackend(std::vector<Axis> mesh, LocalOptions options, const DriverTable *found)
-      : mesh(mesh), ranks(makeLocalBackend(std::move(mesh), options)) {
+  CudaBackend(int64_t count, LocalOptions options, const DriverTable *found)
+      : ranks(makeLocalBackend(count, options)) {
     library = found;
     if (library) {
       return;
@@ -193,13 +189,12 @@ public:
   Result<std::string> agree(const Result<std::string> &own) override { return ranks->agree(own); }
   RunResult run(const std::function<void(Communicator &)> &body) override {
     return ranks->run([&](Communicator &link) {
-      OnDevice rank(link, *library, mesh);
+      OnDevice rank(link, *library, rankCount());
       body(rank);
     });
   }
 
 private:
-  std::vector<Axis> mesh;
   std::unique_ptr<Backend> ranks;
   std::optional<Simulator> simulator;
   const DriverTable *library = nullptr;
@@ -212,13 +207,13 @@ bool conformance::isExact() {
   return !findLibrary(devices);
 }
 
-std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mesh,
+std::unique_ptr<Backend> conformance::makeBackendUnderTest(int64_t ranks,
                                                            std::chrono::milliseconds timeout) {
   LocalOptions options;
   options.timeout = timeout;
   int64_t devices = 0;
   const DriverTable *found = findLibrary(devices);
-  auto backend = std::make_unique<CudaBackend>(std::move(mesh), options, found);
+  auto backend = std::make_unique<CudaBackend>(ranks, options, found);
   if (found && backend->rankCount() > devices) {
     [&] { GTEST_SKIP() << backend->rankCount() << " ranks on " << devices << " devices"; }();
     return nullptr;

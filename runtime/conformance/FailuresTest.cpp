@@ -28,20 +28,19 @@ constexpr std::chrono::seconds kPatience(2);
 /// A run that fails at once ends within `kSoon`, though its collectives may wait for `kLong`.
 constexpr std::chrono::seconds kSoon(30), kLong(60);
 
-const Collective kSum = {
-    CollectiveKind::AllReduce, ReductionKind::Sum, ElementType::F32, {0}, {4}, 0, 0};
+const Collective kSum = {.shape = {4}};
 
 /// Rank 0 comes with `first`, rank 1 with `second`; the run must end with a report that `matches`.
 void expectReport(const Collective &first, const Collective &second,
                   const testing::Matcher<const std::string &> &matches, uint32_t instruction1 = 5) {
-  auto backend = makeBackendUnderTest({{"all", 2}}, kLong);
+  auto backend = makeBackendUnderTest(2, kLong);
   if (!backend) {
     return;
   }
   RunResult run = backend->run([&](Communicator &communicator) {
     bool isFirst = communicator.rank() == 0;
     auto handle =
-        communicator.prepare(isFirst ? first : second,
+        communicator.prepare(isFirst ? first : second, allRanks(2),
                              {"step", isFirst ? 5u : instruction1, isFirst ? "mlp" : "attention"});
     std::vector<char> operand(256), result(256);
     EXPECT_FALSE(communicator.run(handle, operand.data(), result.data()));
@@ -72,14 +71,14 @@ TEST(Mismatch, OfReductionTypeCountAndInstruction) {
 }
 
 TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
-  auto backend = makeBackendUnderTest({{"all", 3}}, kPatience);
+  auto backend = makeBackendUnderTest(3, kPatience);
   if (!backend) {
     return;
   }
   Clock::time_point begin = Clock::now();
   RunResult run = backend->run([&](Communicator &communicator) {
-    auto first = communicator.prepare(kSum, {"step", 3, "embedding"});
-    auto second = communicator.prepare(kSum, {"step", 7, "layers.0.mlp"});
+    auto first = communicator.prepare(kSum, allRanks(3), {"step", 3, "embedding"});
+    auto second = communicator.prepare(kSum, allRanks(3), {"step", 7, "layers.0.mlp"});
     float operand[4] = {}, result[4];
     EXPECT_TRUE(communicator.run(first, operand, result));
     if (communicator.rank() == 1) {
@@ -102,12 +101,12 @@ TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
 }
 
 TEST(Timeout, TellsWhoIsSlowFromWhoIsStuck) {
-  auto backend = makeBackendUnderTest({{"all", 2}}, kPatience);
+  auto backend = makeBackendUnderTest(2, kPatience);
   if (!backend) {
     return;
   }
   RunResult run = backend->run([&](Communicator &communicator) {
-    auto handle = communicator.prepare(kSum, {"step", 3, "embedding"});
+    auto handle = communicator.prepare(kSum, allRanks(2), {"step", 3, "embedding"});
     float operand[4] = {}, result[4];
     while (communicator.rank() == 1 && !communicator.stopped()) {
       communicator.moved();
@@ -125,15 +124,16 @@ TEST(Timeout, TellsWhoIsSlowFromWhoIsStuck) {
 
 TEST(Timeout, NamesACircle) {
   // A deadlock: rank 0 waits for 1 in one group, 1 for 3 in another, and so on.
-  auto backend = makeBackendUnderTest({{"a", 2}, {"b", 2}}, kPatience);
+  auto backend = makeBackendUnderTest(4, kPatience);
   if (!backend) {
     return;
   }
   RunResult run = backend->run([&](Communicator &communicator) {
-    Collective overA = kSum, overB = kSum;
-    overB.axes = {1};
+    std::vector<Axis> mesh = {{"a", 2}, {"b", 2}};
     bool aFirst = communicator.rank() == 0 || communicator.rank() == 3;
-    auto handle = communicator.prepare(aFirst ? overA : overB, {"step", aFirst ? 1u : 2u, "x"});
+    const uint32_t axis = aFirst ? 0 : 1;
+    auto handle = communicator.prepare(kSum, groupOver({&axis, 1}, communicator.rank(), mesh),
+                                       {"step", axis, "x"});
     float operand[4] = {}, result[4];
     EXPECT_FALSE(communicator.run(handle, operand, result));
   });
@@ -142,13 +142,13 @@ TEST(Timeout, NamesACircle) {
 }
 
 TEST(Leaving, IsNoticedWithoutWaitingForTheTimeout) {
-  auto backend = makeBackendUnderTest({{"all", 2}}, kLong);
+  auto backend = makeBackendUnderTest(2, kLong);
   if (!backend) {
     return;
   }
   Clock::time_point begin = Clock::now();
   RunResult run = backend->run([&](Communicator &communicator) {
-    auto handle = communicator.prepare(kSum, {"step", 0, "x"});
+    auto handle = communicator.prepare(kSum, allRanks(2), {"step", 0, "x"});
     float operand[4] = {}, result[4];
     if (communicator.rank() == 0) {
       EXPECT_FALSE(communicator.run(handle, operand, result));
@@ -163,13 +163,13 @@ TEST(Leaving, IsNoticedWithoutWaitingForTheTimeout) {
 }
 
 TEST(Failing, StopsAllRanksWithOneReport) {
-  auto backend = makeBackendUnderTest({{"all", 4}}, kLong);
+  auto backend = makeBackendUnderTest(4, kLong);
   if (!backend) {
     return;
   }
   Clock::time_point begin = Clock::now();
   RunResult run = backend->run([&](Communicator &communicator) {
-    auto handle = communicator.prepare(kSum, {"step", 0, "x"});
+    auto handle = communicator.prepare(kSum, allRanks(4), {"step", 0, "x"});
     float operand[4] = {}, result[4];
     if (communicator.rank() == 2) {
       EXPECT_FALSE(communicator.fail("the disk is on fire"));
@@ -186,13 +186,13 @@ TEST(Failing, StopsAllRanksWithOneReport) {
 }
 
 TEST(Failing, ANewRunBeginsAfresh) {
-  auto backend = makeBackendUnderTest({{"all", 2}}, kLong);
+  auto backend = makeBackendUnderTest(2, kLong);
   if (!backend) {
     return;
   }
   EXPECT_FALSE(backend->run([](Communicator &) {}).failure);
   RunResult run = backend->run([&](Communicator &communicator) {
-    auto handle = communicator.prepare(kSum, {"step", 0, "x"});
+    auto handle = communicator.prepare(kSum, allRanks(2), {"step", 0, "x"});
     float operand[4] = {1, 2, 3, 4}, result[4] = {};
     EXPECT_TRUE(communicator.run(handle, operand, result));
     EXPECT_EQ(result[3], 8);
@@ -202,7 +202,7 @@ TEST(Failing, ANewRunBeginsAfresh) {
   // Reports of this run must not mention the run before.
   run = backend->run([&](Communicator &communicator) {
     if (communicator.rank() == 0) {
-      auto handle = communicator.prepare(kSum, {"step", 0, "x"});
+      auto handle = communicator.prepare(kSum, allRanks(2), {"step", 0, "x"});
       float operand[4] = {}, result[4];
       EXPECT_FALSE(communicator.run(handle, operand, result));
     }

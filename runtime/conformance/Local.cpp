@@ -12,9 +12,9 @@ using namespace weft::rt;
 
 bool conformance::isExact() { return true; }
 
-std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mesh,
+std::unique_ptr<Backend> conformance::makeBackendUnderTest(int64_t ranks,
                                                            std::chrono::milliseconds timeout) {
   LocalOptions options;
   options.timeout = timeout;
-  return makeLocalBackend(std::move(mesh), options);
+  return makeLocalBackend(ranks, options);
 }

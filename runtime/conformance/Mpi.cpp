@@ -22,12 +22,8 @@ static std::unique_ptr<mpi::World> world;
 
 bool conformance::isExact() { return true; }
 
-std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mesh,
+std::unique_ptr<Backend> conformance::makeBackendUnderTest(int64_t ranks,
                                                            std::chrono::milliseconds timeout) {
-  int64_t ranks = 1;
-  for (const Axis &axis : mesh) {
-    ranks *= axis.size;
-  }
   if (ranks > world->size()) {
     if (world->rank() == 0) {
       std::printf("skipped: %lld ranks on %lld processes\n", static_cast<long long>(ranks),
@@ -38,7 +34,7 @@ std::unique_ptr<Backend> conformance::makeBackendUnderTest(std::vector<Axis> mes
   MpiOptions options;
   options.timeout = timeout;
   Result<std::unique_ptr<Backend>> backend =
-      makeMpiBackend(*world, std::move(mesh), options, /*mayIdle=*/true);
+      makeMpiBackend(*world, ranks, options, /*mayIdle=*/true);
   EXPECT_TRUE(backend) << backend.error().message;
   return backend ? std::move(*backend) : nullptr;
 }

@@ -136,9 +136,9 @@ Buffers expectedTyped(const Collective &collective, std::span<const Axis> mesh,
   Buffers results(operands.size());
   Index index;
   for (int64_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
-    std::vector<int64_t> group = groupOf(rank, collective.axes, mesh);
-    int64_t members = int64_t(group.size());
-    int64_t me = std::find(group.begin(), group.end(), rank) - group.begin();
+    RankGroup of = groupOver(collective.axes, rank, mesh);
+    const std::vector<int64_t> &group = of.ranks;
+    auto members = int64_t(group.size()), me = int64_t(of.indexOf(rank));
     Index shape = resultShape(collective, members);
     std::vector<char> &result = results[size_t(rank)];
     uint64_t count = countOf(shape);
@@ -261,7 +261,7 @@ static double valueOf(ElementType type, const std::vector<char> &bytes, uint64_t
 std::vector<std::vector<double>> conformance::marginsOf(const Collective &collective,
                                                         std::span<const Axis> mesh,
                                                         const Buffers &operands, RankRange ranks) {
-  auto members = double(groupOf(0, collective.axes, mesh).size());
+  auto members = double(groupOver(collective.axes, 0, mesh).ranks.size());
   double each = 1.01 * members * roundoffOf(collective.type); // Beyond the first order.
   Buffers magnitudes;
   for (const std::vector<char> &operand : operands) {
@@ -301,7 +301,6 @@ bool conformance::isNear(ElementType type, const std::vector<char> &expected,
   return true;
 }
 
-uint64_t conformance::resultElements(const Collective &collective, std::span<const Axis> mesh) {
-  int64_t members = int64_t(groupOf(0, collective.axes, mesh).size());
-  return countOf(resultShape(collective, members));
+uint64_t conformance::resultElements(const Collective &collective, size_t members) {
+  return countOf(resultShape(collective, int64_t(members)));
 }

@@ -40,7 +40,8 @@ static Result<ChosenBackend> makeProcesses(const Program &program, const Options
   }
   ChosenBackend chosen;
   chosen.world = std::move(*world);
-  Result<std::unique_ptr<Backend>> backend = makeMpiBackend(*chosen.world, program.mesh, mpi);
+  Result<std::unique_ptr<Backend>> backend =
+      makeMpiBackend(*chosen.world, program.rankCount(), mpi);
   if (!backend) {
     chosen.world->abandon();
     return backend.error();
@@ -89,7 +90,7 @@ Result<ChosenBackend> weft::rt::makeBackend(const Program &program, const Option
                      " processes, but --backend local runs all ranks in one");
   }
   ChosenBackend chosen;
-  chosen.backend = makeLocalBackend(program.mesh, {timeout, kGrace});
+  chosen.backend = makeLocalBackend(program.rankCount(), {timeout, kGrace});
   return chosen;
 }
 

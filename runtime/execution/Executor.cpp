@@ -46,16 +46,8 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
     return false;
   }
 
-  std::vector<uint32_t> allAxes(program.mesh.size());
-  std::iota(allAxes.begin(), allAxes.end(), 0);
-  Collective maximum = {CollectiveKind::AllReduce,
-                        ReductionKind::Max,
-                        ElementType::I32,
-                        std::move(allAxes),
-                        {1},
-                        0,
-                        0};
-  agree = communicator.prepare(maximum,
+  Collective maximum = {.reduction = ReductionKind::Max, .type = ElementType::I32, .shape = {1}};
+  agree = communicator.prepare(maximum, allRanks(program.rankCount()),
                                {"control", 0, "does the loss or norm of any rank end the run"});
   return true;
 }

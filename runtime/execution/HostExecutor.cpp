@@ -45,7 +45,7 @@ bool HostExecutor::prepareDevice() {
 
 Communicator::Handle HostExecutor::prepareCollective(const Collective &collective,
                                                      const CallSite &site) {
-  return communicator().prepare(collective, site);
+  return communicator().prepare(collective, program.groupOf(rank(), collective), site);
 }
 
 void *HostExecutor::address(uint32_t buffer) const {

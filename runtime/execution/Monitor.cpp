@@ -225,7 +225,7 @@ Monitor::Partners Monitor::partnersOf(int64_t number, Clock::time_point now,
     return partners;
   }
   uint32_t turn = front.place.turn, least = turn;
-  for (int64_t other : program.groupOf(number, program.collectives[last->target].axes)) {
+  for (int64_t other : program.groupOf(number, program.collectives[last->target]).ranks) {
     auto found = ranks.find(other);
     if (found == ranks.end() || found->second.lines.size() <= front.line) {
       partners.elsewhere.push_back(other);

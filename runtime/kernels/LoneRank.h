@@ -20,7 +20,7 @@ public:
   explicit LoneRank(int64_t number) : number(number) {}
 
   int64_t rank() const override { return number; }
-  Handle prepare(const Collective &, const CallSite &) override { return 0; }
+  Handle prepare(const Collective &, const RankGroup &, const CallSite &) override { return 0; }
   bool issue(Handle, const void *, void *) override { return !stopped(); }
   bool wait(Handle) override { return !stopped(); }
   bool collect(std::span<const char> own, const Receiver &take) override {

@@ -118,34 +118,8 @@ std::vector<int64_t> Program::coordinatesOf(int64_t rank) const {
   return coordinates;
 }
 
-std::vector<int64_t> Program::groupOf(int64_t rank, std::span<const uint32_t> axes) const {
-  return rt::groupOf(rank, axes, mesh);
-}
-
-std::vector<int64_t> weft::rt::groupOf(int64_t rank, std::span<const uint32_t> axes,
-                                       std::span<const Axis> mesh) {
-  // strides[a]: the distance between two ranks whose coordinates on axis a differ by one.
-  std::vector<int64_t> strides(mesh.size());
-  int64_t stride = 1;
-  for (size_t axis = mesh.size(); axis-- > 0;) {
-    strides[axis] = stride;
-    stride *= mesh[axis].size;
-  }
-  int64_t first = rank;
-  for (uint32_t axis : axes) {
-    first -= rank / strides[axis] % mesh[axis].size * strides[axis];
-  }
-  std::vector<int64_t> group = {first};
-  for (uint32_t axis : axes) {
-    std::vector<int64_t> larger;
-    for (int64_t base : group) {
-      for (int64_t coordinate = 0; coordinate < mesh[axis].size; ++coordinate) {
-        larger.push_back(base + coordinate * strides[axis]);
-      }
-    }
-    group = std::move(larger);
-  }
-  return group;
+RankGroup Program::groupOf(int64_t rank, const Collective &collective) const {
+  return groupOver(collective.axes, rank, mesh);
 }
 
 std::vector<int64_t> weft::rt::localShape(const TensorLayout &layout, std::span<const Axis> mesh) {

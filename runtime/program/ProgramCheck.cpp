@@ -64,6 +64,9 @@ private:
 Status Checker::checkMesh() {
   std::set<std::string> names;
   uint64_t ranks = 1;
+  if (program.mesh.size() > kMostAxes) {
+    return makeError("the mesh has ", program.mesh.size(), " axes, expected at most ", kMostAxes);
+  }
   for (const Axis &axis : program.mesh) {
     if (axis.size < 1) {
       return makeError("mesh axis '", axis.name, "' has size ", axis.size, ", expected at least 1");

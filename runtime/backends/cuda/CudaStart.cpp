@@ -80,15 +80,17 @@ bool CudaExecutor::canMultiply() const {
 }
 
 bool CudaExecutor::prepareCollectives() {
-  collectives.emplace(library, number, device, communicator(), program.mesh, options.timeout);
+  collectives.emplace(library, number, device, communicator(), program.rankCount(),
+                      options.timeout);
   collectives->watchBy([this] { return isBusy(); });
   collectives->placeBy([this] { return placeText(); });
   if (communicates && !collectives->join(options.sharesDevices ? DeviceFacts() : facts)) {
     return false;
   }
-  return std::all_of(
-             program.collectives.begin(), program.collectives.end(),
-             [&](const Collective &collective) { return collectives->prepare(collective); }) &&
+  return std::all_of(program.collectives.begin(), program.collectives.end(),
+                     [&](const Collective &collective) {
+                       return collectives->prepare(collective, program.groupOf(rank(), collective));
+                     }) &&
          (!communicates || collectives->registerMemory(arena, program.arenaBytes));
 }
 

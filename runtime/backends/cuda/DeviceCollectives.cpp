@@ -45,10 +45,10 @@ uint64_t product(std::span<const int64_t> sizes) {
 } // namespace
 
 DeviceCollectives::DeviceCollectives(const DriverTable &library, int64_t number, Handle device,
-                                     Communicator &link, std::vector<Axis> mesh,
+                                     Communicator &link, int64_t ranks,
                                      std::chrono::nanoseconds timeout)
-    : library(library), number(number), device(device), link(link), mesh(std::move(mesh)),
-      timeout(timeout) {}
+    : library(library), number(number), device(device), link(link), ranks(ranks), timeout(timeout) {
+}
 
 DeviceCollectives::~DeviceCollectives() {
   if (isEnded || made.empty()) {
@@ -96,14 +96,10 @@ bool DeviceCollectives::poll(const Ask &ask, const Look &look, const char *advic
 //===----------------------------------------------------------------------===//
 
 bool DeviceCollectives::meet(uint32_t instruction, const std::string &what) {
-  std::vector<uint32_t> all(mesh.size());
-  std::iota(all.begin(), all.end(), 0);
   int32_t mine = 0, greatest = 0;
-  return link.run(
-      link.prepare(
-          {CollectiveKind::AllReduce, ReductionKind::Max, ElementType::I32, all, {1}, 0, 0},
-          {"devices", instruction, what}),
-      &mine, &greatest);
+  Collective maximum = {.reduction = ReductionKind::Max, .type = ElementType::I32, .shape = {1}};
+  return link.run(link.prepare(maximum, allRanks(ranks), {"devices", instruction, what}), &mine,
+                  &greatest);
 }
 
 bool DeviceCollectives::settle(const Shared &communicator, const char *advice) const {
@@ -122,14 +118,6 @@ bool DeviceCollectives::settle(const Shared &communicator, const char *advice) c
 }
 
 bool DeviceCollectives::join(const DeviceFacts &facts) {
-  std::vector<uint32_t> all;
-  int64_t ranks = 1;
-  for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
-    ranks *= mesh[axis].size;
-    if (mesh[axis].size > 1) {
-      all.push_back(axis);
-    }
-  }
   struct Member {
     WorldId id = {};
     uint8_t identity[sizeof facts.identity] = {};
@@ -142,14 +130,11 @@ bool DeviceCollectives::join(const DeviceFacts &facts) {
   }
   std::copy(std::begin(facts.identity), std::end(facts.identity), self.identity);
   std::vector<Member> members(static_cast<size_t>(ranks));
-  Collective gather = {CollectiveKind::AllGather,
-                       ReductionKind::Sum,
-                       ElementType::I64,
-                       all,
-                       {int64_t(kWords)},
-                       0,
-                       0};
-  if (!link.run(link.prepare(gather, {"devices", 0, "join one world"}), &self, members.data())) {
+  RankGroup all = allRanks(ranks);
+  Collective gather = {
+      .kind = CollectiveKind::AllGather, .type = ElementType::I64, .shape = {int64_t(kWords)}};
+  if (!link.run(link.prepare(gather, all, {"devices", 0, "join one world"}), &self,
+                members.data())) {
     return false;
   }
   auto isSame = [&](const Member &other) {
@@ -162,15 +147,15 @@ bool DeviceCollectives::join(const DeviceFacts &facts) {
     return link.fail(concat("ranks ", first, " and ", link.rank(),
                             " are given one device, expected one for each"));
   }
-  Shared &world = communicators[all];
-  world.ranks = groupOf(0, all, mesh);
+  Shared &world = communicators[all.ranks];
+  world.ranks = all.ranks;
   made.push_back(&world);
   return check(library.join(device, &members[0].id, ranks, link.rank(), &world.communicator)) &&
          settle(world);
 }
 
-const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<uint32_t> &axes) {
-  auto found = communicators.find(axes);
+const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<int64_t> &ranks) {
+  auto found = communicators.find(ranks);
   if (found != communicators.end()) {
     return &found->second;
   }
@@ -179,8 +164,8 @@ const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<uint3
     return nullptr;
   }
   const Shared &world = *made.front();
-  Shared &shared = communicators[axes];
-  shared.ranks = groupOf(link.rank(), axes, mesh);
+  Shared &shared = communicators[ranks];
+  shared.ranks = ranks;
   auto self = std::find(shared.ranks.begin(), shared.ranks.end(), link.rank());
   int64_t color = *std::min_element(shared.ranks.begin(), shared.ranks.end());
   if (!check(library.split(device, world.communicator, color, self - shared.ranks.begin(),
@@ -310,28 +295,23 @@ void DeviceCollectives::appendShards(const Collective &collective, uint64_t own,
   }
 }
 
-bool DeviceCollectives::prepare(const Collective &collective) {
+bool DeviceCollectives::prepare(const Collective &collective, const RankGroup &group) {
   Prepared &made = prepared.emplace_back();
   made.reduction = collective.reduction;
   made.type = collective.type;
   made.bytes = product(collective.shape) * sizeOf(collective.type);
-  std::vector<uint32_t> axes;
-  std::copy_if(collective.axes.begin(), collective.axes.end(), std::back_inserter(axes),
-               [&](uint32_t axis) { return mesh[axis].size > 1; });
-  if (axes.empty() || made.bytes == 0) {
+  if (group.ranks.size() == 1 || made.bytes == 0) {
     return true;
   }
-  const Shared *shared = find(axes);
+  const Shared *shared = find(group.ranks);
   if (!shared) {
     return false;
   }
   made.communicator = shared->communicator;
-  auto self = std::find(shared->ranks.begin(), shared->ranks.end(), link.rank());
-  auto own = uint64_t(self - shared->ranks.begin());
   if (collective.kind == CollectiveKind::Permute || collective.kind == CollectiveKind::AllToAll) {
-    appendShards(collective, own, shared->ranks.size(), made.steps);
+    appendShards(collective, group.indexOf(link.rank()), group.ranks.size(), made.steps);
   } else {
-    appendWhole(collective, shared->ranks.size(), made.steps);
+    appendWhole(collective, group.ranks.size(), made.steps);
   }
   return true;
 }

@@ -39,7 +39,7 @@ public:
   /// `device` is this rank's open device, number `number`. Waits up to `timeout` for other ranks
   /// when communicators are made. All arguments must outlive this.
   DeviceCollectives(const DriverTable &library, int64_t number, Handle device, Communicator &link,
-                    std::vector<Axis> mesh, std::chrono::nanoseconds timeout);
+                    int64_t ranks, std::chrono::nanoseconds timeout);
   /// Aborts the communicators, unless `end` has ended them. An abort that takes long continues
   /// after the destructor, so the device must stay open.
   ~DeviceCollectives();
@@ -55,8 +55,9 @@ public:
   /// Makes the world communicator. All ranks call it first. Fails if `facts` show that two ranks
   /// use one device; facts without an identity are not checked.
   bool join(const DeviceFacts &facts = {});
-  /// Prepares the next collective; they are numbered from 0. May make a communicator.
-  bool prepare(const Collective &collective);
+  /// Prepares the next collective, among the ranks of `group`; they are numbered from 0. May make a
+  /// communicator.
+  bool prepare(const Collective &collective, const RankGroup &group);
   /// Registers memory of `allocateShared`, so that communicators use it without copies. Call it
   /// once all communicators are made. If the library refuses, it copies, and rank 0 prints a note.
   bool registerMemory(Address at, uint64_t bytes);
@@ -107,8 +108,8 @@ private:
   bool settle(const Shared &communicator, const char *advice = "") const;
   /// Returns true if no communicator has failed.
   bool areWell() const;
-  /// Returns the communicator of this rank's group over `axes`, with ranks in group order.
-  const Shared *find(const std::vector<uint32_t> &axes);
+  /// Returns the communicator of `ranks`, in this order.
+  const Shared *find(const std::vector<int64_t> &ranks);
   bool registerWith(const Shared &communicator, Address at, uint64_t bytes);
   bool call(const Prepared &prepared, const Step &step, Handle stream, Address operand,
             Address result) const;
@@ -121,12 +122,12 @@ private:
   const int64_t number;
   const Handle device;
   Communicator &link;
-  const std::vector<Axis> mesh;
+  const int64_t ranks;
   const std::chrono::nanoseconds timeout;
   std::function<bool()> isBusy = [] { return false; };
   std::function<std::string()> place = [] { return std::string(); };
-  /// By axes of more than one coordinate. The world's key is all such axes, in order.
-  std::map<std::vector<uint32_t>, Shared> communicators;
+  /// By ranks, in group order.
+  std::map<std::vector<int64_t>, Shared> communicators;
   /// The order in which they were made.
   std::vector<const Shared *> made;
   std::vector<Handle> registered;

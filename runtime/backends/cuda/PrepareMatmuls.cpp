@@ -51,7 +51,7 @@ private:
   bool share();
   bool follow();
   /// Runs a collective of all ranks.
-  bool run(Collective collective, const char *what, const void *operand, void *result);
+  bool run(const Collective &collective, const char *what, const void *operand, void *result);
 
   const MatmulSetup &setup;
   std::vector<DriverTable::Handle> &matmuls;
@@ -73,10 +73,10 @@ bool Preparation::nameKind() {
   return true;
 }
 
-bool Preparation::run(Collective collective, const char *what, const void *operand, void *result) {
-  collective.axes.resize(setup.program.mesh.size());
-  std::iota(collective.axes.begin(), collective.axes.end(), 0);
-  return setup.communicator.run(setup.communicator.prepare(collective, {"control", 0, what}),
+bool Preparation::run(const Collective &collective, const char *what, const void *operand,
+                      void *result) {
+  RankGroup all = allRanks(setup.program.rankCount());
+  return setup.communicator.run(setup.communicator.prepare(collective, all, {"control", 0, what}),
                                 operand, result);
 }
 
@@ -88,7 +88,7 @@ bool Preparation::findLeader() {
   }
   auto own = int64_t(streamOf(kind));
   std::vector<int64_t> all(ranks);
-  if (!run({.kind = CollectiveKind::AllGather, .type = ElementType::I64, .axes = {}, .shape = {1}},
+  if (!run({.kind = CollectiveKind::AllGather, .type = ElementType::I64, .shape = {1}},
            "which ranks have devices of one kind", &own, all.data())) {
     return false;
   }
@@ -148,8 +148,8 @@ bool Preparation::share() {
   if (isLeader()) {
     std::memcpy(own.data() + ownKind * each, ways.data(), each * sizeof(int32_t));
   }
-  if (!run({.type = ElementType::I32, .axes = {}, .shape = {int64_t(own.size())}},
-           "how matmuls are computed", own.data(), all.data())) {
+  if (!run({.type = ElementType::I32, .shape = {int64_t(own.size())}}, "how matmuls are computed",
+           own.data(), all.data())) {
     return false;
   }
   std::memcpy(ways.data(), all.data() + ownKind * each, each * sizeof(int32_t));

@@ -26,12 +26,12 @@ constexpr int kSpins = 2000;
 /// The shared state of one run's threads. They own it together: a rank that is abandoned
 /// after a failure keeps it alive.
 struct Run {
-  Run(const std::vector<Axis> &mesh, int64_t ranks, std::chrono::nanoseconds timeout)
-      : mesh(mesh),
+  Run(int64_t ranks, std::chrono::nanoseconds timeout)
+      : ranks(ranks),
         state(ranks, timeout, ranks <= int64_t(std::thread::hardware_concurrency()) ? kSpins : 0),
         operations(size_t(ranks)) {}
 
-  const std::vector<Axis> mesh;
+  const int64_t ranks;
   RunState state;
   std::mutex mutex;
   /// The rendezvous by the group's ranks, in group order. Guarded by `mutex`.
@@ -49,15 +49,14 @@ public:
 
   int64_t rank() const override { return self; }
 
-  Handle prepare(const Collective &collective, const CallSite &site) override {
-    std::vector<int64_t> ranks = groupOf(self, collective.axes, shared.mesh);
-    size_t member = size_t(std::find(ranks.begin(), ranks.end(), self) - ranks.begin());
-    Rendezvous *group = nullptr;
-    if (ranks.size() > 1) {
+  Handle prepare(const Collective &collective, const RankGroup &group,
+                 const CallSite &site) override {
+    Rendezvous *meeting = nullptr;
+    if (group.ranks.size() > 1) {
       std::lock_guard lock(shared.mutex);
-      group = &shared.groups.try_emplace(ranks, ranks, shared.state).first->second;
+      meeting = &shared.groups.try_emplace(group.ranks, group.ranks, shared.state).first->second;
     }
-    operations.emplace_back(collective, site, group, member);
+    operations.emplace_back(collective, site, meeting, group.indexOf(self));
     issued.reserve(operations.size());
     return Handle(operations.size() - 1);
   }
@@ -106,11 +105,10 @@ private:
   };
 
   Handle prepareCollecting() {
-    std::vector<uint32_t> allAxes(shared.mesh.size());
-    std::iota(allAxes.begin(), allAxes.end(), 0);
     Collective nothing = {
-        CollectiveKind::AllGather, ReductionKind::Sum, ElementType::I32, allAxes, {0}, 0, 0};
-    return prepare(nothing, {"control", 1, "rank 0 collects what ranks have for files"});
+        .kind = CollectiveKind::AllGather, .type = ElementType::I32, .shape = {0}};
+    return prepare(nothing, allRanks(shared.ranks),
+                   {"control", 1, "rank 0 collects what ranks have for files"});
   }
 
   /// Calls `work`; meanwhile reports of other ranks say that the rank is in `operation`.
@@ -133,29 +131,22 @@ private:
 
 class LocalBackend : public Backend {
 public:
-  LocalBackend(std::vector<Axis> mesh, const LocalOptions &options)
-      : mesh(std::move(mesh)), options(options) {}
+  LocalBackend(int64_t ranks, const LocalOptions &options) : ranks(ranks), options(options) {}
 
-  int64_t rankCount() const override {
-    int64_t count = 1;
-    for (const Axis &axis : mesh) {
-      count *= axis.size;
-    }
-    return count;
-  }
+  int64_t rankCount() const override { return ranks; }
 
-  RankRange ranksHere() const override { return {0, rankCount()}; }
+  RankRange ranksHere() const override { return {0, ranks}; }
 
-  int64_t ranksOnHost() const override { return rankCount(); }
+  int64_t ranksOnHost() const override { return ranks; }
 
   bool reportsErrors() override { return true; }
 
   Result<std::string> agree(const Result<std::string> &own) override { return own; }
 
   RunResult run(const std::function<void(Communicator &)> &body) override {
-    auto shared = std::make_shared<Run>(mesh, rankCount(), options.timeout);
+    auto shared = std::make_shared<Run>(ranks, options.timeout);
     std::vector<std::thread> threads;
-    for (int64_t rank = 0; rank < rankCount(); ++rank) {
+    for (int64_t rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([shared, body, rank] {
         LocalCommunicator communicator(*shared, rank);
         body(communicator);
@@ -174,13 +165,12 @@ public:
   }
 
 private:
-  const std::vector<Axis> mesh;
+  const int64_t ranks;
   const LocalOptions options;
 };
 
 } // namespace
 
-std::unique_ptr<Backend> weft::rt::makeLocalBackend(std::vector<Axis> mesh,
-                                                    const LocalOptions &options) {
-  return std::make_unique<LocalBackend>(std::move(mesh), options);
+std::unique_ptr<Backend> weft::rt::makeLocalBackend(int64_t ranks, const LocalOptions &options) {
+  return std::make_unique<LocalBackend>(ranks, options);
 }

@@ -27,7 +27,7 @@ struct LocalOptions {
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
 };
 
-std::unique_ptr<Backend> makeLocalBackend(std::vector<Axis> mesh, const LocalOptions &options);
+std::unique_ptr<Backend> makeLocalBackend(int64_t ranks, const LocalOptions &options);
 
 } // namespace weft::rt
 

@@ -58,7 +58,7 @@ CollectiveExchange::~CollectiveExchange() {
 std::vector<int64_t> CollectiveExchange::missing() const {
   std::vector<int64_t> ranks;
   for (size_t i = 0; i < requests.size(); ++i) {
-    int64_t rank = issued.operation->ranks[pendings[i].member];
+    int64_t rank = issued.operation->group.ranks[pendings[i].member];
     bool isMissing = requests[i] != post.library.idle &&
                      (stage != Stage::Greeting || pendings[i].kind == Pending::Kind::Greeting);
     if (isMissing && !std::ranges::count(ranks, rank)) {
@@ -70,21 +70,21 @@ std::vector<int64_t> CollectiveExchange::missing() const {
 
 void CollectiveExchange::send(size_t member, const char *bytes, size_t count, bool isGreeting) {
   const Operation &operation = *issued.operation;
-  int32_t tag = int32_t(2 * operation.group + !isGreeting);
+  int32_t tag = int32_t(2 * operation.group.number + !isGreeting);
   pendings.push_back({member, Pending::Kind::Send, count});
   requests.push_back(post.library.idle);
   ++open;
-  post.check(
-      post.library.send(post.world, bytes, count, operation.ranks[member], tag, &requests.back()));
+  post.check(post.library.send(post.world, bytes, count, operation.group.ranks[member], tag,
+                               &requests.back()));
 }
 
 void CollectiveExchange::receive(size_t member, char *bytes, size_t count, Pending::Kind kind) {
   const Operation &operation = *issued.operation;
-  int32_t tag = int32_t(2 * operation.group + (kind != Pending::Kind::Greeting));
+  int32_t tag = int32_t(2 * operation.group.number + (kind != Pending::Kind::Greeting));
   pendings.push_back({member, kind, count});
   requests.push_back(post.library.idle);
   ++open;
-  post.check(post.library.receive(post.world, bytes, count, operation.ranks[member], tag,
+  post.check(post.library.receive(post.world, bytes, count, operation.group.ranks[member], tag,
                                   &requests.back()));
 }
 
@@ -121,7 +121,7 @@ bool CollectiveExchange::isInline() const {
 void CollectiveExchange::begin(const Issued &next) {
   issued = next;
   const Operation &operation = *issued.operation;
-  size_t bytes = sizeOf(operation.collective.type), members = operation.ranks.size();
+  size_t bytes = sizeOf(operation.collective.type), members = operation.group.ranks.size();
   requests.clear();
   pendings.clear();
   open = 0;
@@ -158,7 +158,7 @@ void CollectiveExchange::begin(const Issued &next) {
 /// Fails the run unless `member` has begun the same collective.
 void CollectiveExchange::checkGreeting(size_t member, size_t bytes) {
   const Operation &operation = *issued.operation;
-  int64_t rank = operation.ranks[member];
+  int64_t rank = operation.group.ranks[member];
   std::optional<CollectiveGreeting> greeting =
       CollectiveGreeting::decode({greetingFrom(member), bytes});
   if (!greeting) {
@@ -183,7 +183,7 @@ void CollectiveExchange::checkGreeting(size_t member, size_t bytes) {
 void CollectiveExchange::checkElements(const Pending &pending, size_t bytes) {
   if (bytes != pending.bytes) {
     const Operation &operation = *issued.operation;
-    post.detector.fail(concat("rank ", operation.ranks[pending.member], " has sent ", bytes,
+    post.detector.fail(concat("rank ", operation.group.ranks[pending.member], " has sent ", bytes,
                               " bytes to rank ", post.self, ", expected ", pending.bytes, ", in ",
                               operation.text));
   }
@@ -204,7 +204,7 @@ void CollectiveExchange::endStage() {
   if (exchange.reduces) {
     reduce(exchange, exchange.comes[operation.me].count);
   } else {
-    for (size_t member = 0; member < operation.ranks.size(); ++member) {
+    for (size_t member = 0; member < operation.group.ranks.size(); ++member) {
       const Exchange::Part &part = exchange.comes[member];
       if (member != operation.me) {
         exchange.to.unpack(sources[member], 0, part.count,
@@ -229,13 +229,13 @@ void CollectiveExchange::beginExchange(size_t index) {
 int64_t CollectiveExchange::roundLength(const Exchange &exchange) const {
   const Operation &operation = *issued.operation;
   auto bytes = int64_t(sizeOf(operation.collective.type));
-  auto members = int64_t(operation.ranks.size());
+  auto members = int64_t(operation.group.ranks.size());
   return exchange.isDirect() ? int64_t(kMostBytes) / bytes
                              : std::max<int64_t>(int64_t(kRoom) / members / 64 * 64 / bytes, 1);
 }
 
 char *CollectiveExchange::arrivalFrom(size_t member) {
-  return arrivals.get() + member * (kRoom / issued.operation->ranks.size() / 64 * 64);
+  return arrivals.get() + member * (kRoom / issued.operation->group.ranks.size() / 64 * 64);
 }
 
 void CollectiveExchange::beginRound() {
@@ -249,7 +249,7 @@ void CollectiveExchange::beginRound() {
   requests.clear();
   pendings.clear();
   open = 0;
-  for (size_t member = 0; member < operation.ranks.size(); ++member) {
+  for (size_t member = 0; member < operation.group.ranks.size(); ++member) {
     const Exchange::Part &comes = exchange.comes[member], &sends = exchange.sends[member];
     int64_t coming = clampCount(comes.count, first, length);
     int64_t sending = clampCount(sends.count, first, length);
@@ -283,7 +283,7 @@ void CollectiveExchange::endRound() {
   if (exchange.reduces) {
     reduce(exchange, clampCount(exchange.comes[operation.me].count, first, length));
   } else if (!exchange.to.isDense()) {
-    for (size_t member = 0; member < operation.ranks.size(); ++member) {
+    for (size_t member = 0; member < operation.group.ranks.size(); ++member) {
       const Exchange::Part &part = exchange.comes[member];
       if (member != operation.me) {
         exchange.to.unpack(sources[member], first, clampCount(part.count, first, length),
@@ -336,7 +336,7 @@ void CollectiveExchange::reduce(const Exchange &exchange, int64_t count) {
   for (int64_t at = 0; at < count; at += chunk) {
     int64_t length = std::min(chunk, count - at);
     beginReduction(type, sum, sources[0] + at * bytes, length);
-    for (size_t member = 1; member < operation.ranks.size(); ++member) {
+    for (size_t member = 1; member < operation.group.ranks.size(); ++member) {
       reduceInto(type, operation.collective.reduction, sum, sources[member] + at * bytes, length);
     }
     endReduction(type, target + at * bytes, sum, length);

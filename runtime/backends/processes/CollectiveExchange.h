@@ -9,8 +9,7 @@
 // and carries the elements themselves if they are few. If two members have begun different
 // collectives, the run fails at once and names both.
 //
-// Messages of a group of ranks have the group's number as their tag: the set of mesh axes
-// over which its members differ, as bits, so that the same ranks always use the same tag.
+// Messages of a group of ranks have the group's number as their tag.
 //
 // Running a collective allocates nothing. Elements that do not fit into `kRoom` at once are
 // exchanged in rounds.
@@ -48,10 +47,9 @@ struct Operation {
   /// The call as `describeCall` writes it, and its hash.
   std::string text;
   uint64_t fingerprint = 0;
-  /// The ranks in group order, and the index of this rank among them.
-  std::vector<int64_t> ranks;
+  RankGroup group;
+  /// The index of this rank in the group.
   size_t me = 0;
-  int64_t group = 0;
   std::vector<Exchange> exchanges;
 };
 

@@ -28,22 +28,11 @@ constexpr std::chrono::milliseconds kAwake(2);
 
 constexpr int32_t kCollectTag = kTags - 1;
 
-size_t rankCount(const std::vector<Axis> &mesh) {
-  size_t count = 1;
-  for (const Axis &axis : mesh) {
-    count *= size_t(axis.size);
-  }
-  return count;
-}
-
 /// Returns a hash (FNV-1a) of all fields that `isSameCall` compares.
 uint64_t fingerprintOf(const Collective &collective, const CallSite &site) {
   std::string text = concat(int(collective.kind), " ", int(collective.reduction), " ",
                             int(collective.type), " ", collective.dim, " ", collective.dim2, " ",
                             site.section, " ", site.instruction, " ", shapeText(collective.shape));
-  for (uint32_t axis : collective.axes) {
-    text += concat(" a", axis);
-  }
   for (uint32_t source : collective.sources) {
     text += concat(" s", source);
   }
@@ -56,35 +45,28 @@ uint64_t fingerprintOf(const Collective &collective, const CallSite &site) {
 
 } // namespace
 
-Engine::Engine(const TransportTable &library, uint64_t world, std::vector<Axis> mesh, int64_t rank,
+Engine::Engine(const TransportTable &library, uint64_t world, int64_t ranks, int64_t rank,
                FailureDetector &detector, std::chrono::nanoseconds timeout)
-    : post{library, world, rank, detector}, mesh(std::move(mesh)), timeout(timeout),
-      exchange(post, rankCount(this->mesh)) {
-  std::vector<uint32_t> allAxes(this->mesh.size());
-  std::iota(allAxes.begin(), allAxes.end(), 0);
-  Collective nothing = {
-      CollectiveKind::AllGather, ReductionKind::Sum, ElementType::I32, allAxes, {0}, 0, 0};
-  collecting = prepare(nothing, {"control", 1, "rank 0 collects what ranks have for files"});
+    : post{library, world, rank, detector}, timeout(timeout), exchange(post, size_t(ranks)) {
+  Collective nothing = {.kind = CollectiveKind::AllGather, .type = ElementType::I32, .shape = {0}};
+  collecting = prepare(nothing, allRanks(ranks),
+                       {"control", 1, "rank 0 collects what ranks have for files"});
 }
 
-Communicator::Handle Engine::prepare(const Collective &collective, const CallSite &site) {
+Communicator::Handle Engine::prepare(const Collective &collective, const RankGroup &group,
+                                     const CallSite &site) {
   Operation operation;
   operation.collective = collective;
   operation.site = site;
   operation.text = describeCall(collective, site);
   operation.fingerprint = fingerprintOf(collective, site);
-  operation.ranks = groupOf(post.self, collective.axes, mesh);
-  operation.me = size_t(std::ranges::find(operation.ranks, post.self) - operation.ranks.begin());
-  for (uint32_t axis : collective.axes) {
-    // Axes of size 1 do not change the group.
-    operation.group |= int64_t(mesh[axis].size > 1) << axis;
-  }
-  if (operation.ranks.size() > 1) {
-    operation.exchanges =
-        routeOf(collective, int64_t(operation.ranks.size()), int64_t(operation.me));
+  operation.group = group;
+  operation.me = group.indexOf(post.self);
+  if (group.ranks.size() > 1) {
+    operation.exchanges = routeOf(collective, int64_t(group.ranks.size()), int64_t(operation.me));
   }
   std::lock_guard lock(mutex);
-  begunCounts.try_emplace(operation.group, 0);
+  begunCounts.try_emplace(group.number, 0);
   operations.push_back(std::move(operation));
   queue.reserve(operations.size());
   return Communicator::Handle(operations.size() - 1);
@@ -170,8 +152,8 @@ void Engine::report(bool isTooLong) {
     std::string time = concat(" waited ", std::chrono::duration<double>(timeout).count(), " s in ");
     waiting = {concat("rank ", post.self, isTooLong ? time : " waits in ", operation.text),
                isTooLong,
-               operation.group,
-               begunCounts[operation.group],
+               operation.group.number,
+               begunCounts[operation.group.number],
                exchange.missing(),
                std::chrono::duration_cast<std::chrono::milliseconds>(timeout)};
   }
@@ -200,7 +182,7 @@ bool Engine::advance() {
   bool moved = false;
   while (!queue.empty() && !post.detector.stopped()) {
     if (exchange.isOver()) {
-      ++begunCounts[queue.front().operation->group];
+      ++begunCounts[queue.front().operation->group.number];
       exchange.begin(queue.front());
     } else if (!exchange.advance()) {
       break;
@@ -247,8 +229,8 @@ bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t requ
           {concat("rank ", post.self, " waited ", std::chrono::duration<double>(timeout).count(),
                   " s in ", operation.text),
            true,
-           operation.group,
-           begunCounts[operation.group],
+           operation.group.number,
+           begunCounts[operation.group.number],
            {partner},
            std::chrono::duration_cast<std::chrono::milliseconds>(timeout)});
     }
@@ -293,7 +275,7 @@ bool Engine::collect(std::span<const char> own, const Communicator::Receiver &ta
          transferAll(operation, 0, const_cast<char *>(own.data()), count);
   } else {
     take(0, own);
-    for (int64_t rank = 1; ok && rank < int64_t(operation.ranks.size()); ++rank) {
+    for (int64_t rank = 1; ok && rank < int64_t(operation.group.ranks.size()); ++rank) {
       ok = transferAll(operation, rank, reinterpret_cast<char *>(&count), sizeof count);
       // Memory that is not written takes none: a wrong count does no harm.
       std::unique_ptr<char[]> bytes(ok ? new (std::nothrow) char[count] : nullptr);

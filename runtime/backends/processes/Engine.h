@@ -28,11 +28,12 @@ class Engine {
 public:
   using Clock = FailureDetector::Clock;
 
-  Engine(const TransportTable &library, uint64_t world, std::vector<Axis> mesh, int64_t rank,
+  Engine(const TransportTable &library, uint64_t world, int64_t ranks, int64_t rank,
          FailureDetector &detector, std::chrono::nanoseconds timeout);
 
   // See Communicator. Only the rank's thread may call these.
-  Communicator::Handle prepare(const Collective &collective, const CallSite &site);
+  Communicator::Handle prepare(const Collective &collective, const RankGroup &group,
+                               const CallSite &site);
   bool issue(Communicator::Handle handle, const void *operand, void *result);
   bool wait(Communicator::Handle handle);
   bool collect(std::span<const char> own, const Communicator::Receiver &take);
@@ -57,7 +58,6 @@ private:
   static void pauseFor(Clock::duration idle);
 
   const Post post;
-  const std::vector<Axis> mesh;
   const std::chrono::nanoseconds timeout;
   double waited = 0;
   /// True while the rank's thread waits and thus advances the queue itself.

@@ -33,8 +33,9 @@ public:
       : engine(engine), detector(detector), self(self) {}
 
   int64_t rank() const override { return self; }
-  Handle prepare(const Collective &collective, const CallSite &site) override {
-    return engine.prepare(collective, site);
+  Handle prepare(const Collective &collective, const RankGroup &group,
+                 const CallSite &site) override {
+    return engine.prepare(collective, group, site);
   }
   bool issue(Handle handle, const void *operand, void *result) override {
     bool ok = engine.issue(handle, operand, result);
@@ -69,10 +70,10 @@ private:
 
 /// The state that the rank's thread uses; the thread may outlive the run if it hangs.
 struct Part {
-  Part(const TransportTable &library, uint64_t group, const std::vector<Axis> &mesh, int64_t rank,
+  Part(const TransportTable &library, uint64_t group, int64_t ranks, int64_t rank,
        std::shared_ptr<FailureDetector> detector, const MpiOptions &options)
       : detector(std::move(detector)),
-        engine(library, group, mesh, rank, *this->detector, options.timeout) {}
+        engine(library, group, ranks, rank, *this->detector, options.timeout) {}
 
   const std::shared_ptr<FailureDetector> detector;
   Engine engine;
@@ -81,8 +82,8 @@ struct Part {
 
 class MpiBackend : public Backend {
 public:
-  MpiBackend(World &world, uint64_t group, std::vector<Axis> mesh, const MpiOptions &options)
-      : world(world), group(group), mesh(std::move(mesh)), options(options) {}
+  MpiBackend(World &world, uint64_t group, int64_t ranks, const MpiOptions &options)
+      : world(world), group(group), ranks(ranks), options(options) {}
 
   ~MpiBackend() override {
     if (detector && detector->isBroken()) {
@@ -123,13 +124,7 @@ public:
     return {};
   }
 
-  int64_t rankCount() const override {
-    int64_t count = 1;
-    for (const Axis &axis : mesh) {
-      count *= axis.size;
-    }
-    return count;
-  }
+  int64_t rankCount() const override { return ranks; }
   RankRange ranksHere() const override { return {world.rank(), 1}; }
   int64_t ranksOnHost() const override { return onHost; }
   bool reportsErrors() override { return detector->reportsErrors(); }
@@ -139,7 +134,7 @@ public:
 
   RunResult run(const std::function<void(Communicator &)> &body) override {
     auto part =
-        std::make_shared<Part>(world.library(), group, mesh, world.rank(), detector, options);
+        std::make_shared<Part>(world.library(), group, ranks, world.rank(), detector, options);
     std::thread thread([part, body, rank = world.rank()] {
       MpiCommunicator communicator(part->engine, *part->detector, rank);
       body(communicator);
@@ -180,7 +175,7 @@ private:
 
   World &world;
   uint64_t group;
-  const std::vector<Axis> mesh;
+  const int64_t ranks;
   const MpiOptions options;
   int64_t onHost = 0;
   std::unique_ptr<ControlChannel> controlChannel = std::make_unique<ControlChannel>();
@@ -190,20 +185,13 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<Backend>> weft::rt::makeMpiBackend(World &world, std::vector<Axis> mesh,
+Result<std::unique_ptr<Backend>> weft::rt::makeMpiBackend(World &world, int64_t ranks,
                                                           const MpiOptions &options, bool mayIdle) {
-  int64_t ranks = 1, bits = 0;
-  for (const Axis &axis : mesh) {
-    ranks *= axis.size;
-  }
-  bits = int64_t(mesh.size());
+  static_assert(2 * kGroupNumbers < kTags);
   if (world.size() != ranks && !(mayIdle && world.size() > ranks)) {
     return atFirst(world, makeError(world.size(),
                                     " processes were started, but the plan of this program is for ",
                                     ranks, ranks == 1 ? " rank" : " ranks"));
-  }
-  if ((int64_t(2) << bits) >= kTags) {
-    return makeError("--backend mpi takes a mesh of at most 13 axes, got ", bits);
   }
   uint64_t group = 0;
   if (const char *reason = world.library().makeGroup(ranks, &group)) {
@@ -212,7 +200,7 @@ Result<std::unique_ptr<Backend>> weft::rt::makeMpiBackend(World &world, std::vec
   if (world.rank() >= ranks) {
     return std::unique_ptr<Backend>();
   }
-  auto backend = std::make_unique<MpiBackend>(world, group, std::move(mesh), options);
+  auto backend = std::make_unique<MpiBackend>(world, group, ranks, options);
   if (Status status = backend->start(); !status) {
     return status.error();
   }

@@ -34,7 +34,7 @@ struct MpiOptions {
 /// all processes if there are not as many as the mesh has ranks, or if their programs differ; only
 /// at rank 0 is this error not empty. With `mayIdle` there may be more processes: the surplus ones
 /// get null. `world` must outlive the backend.
-Result<std::unique_ptr<Backend>> makeMpiBackend(mpi::World &world, std::vector<Axis> mesh,
+Result<std::unique_ptr<Backend>> makeMpiBackend(mpi::World &world, int64_t ranks,
                                                 const MpiOptions &options, bool mayIdle = false);
 
 } // namespace weft::rt

@@ -75,9 +75,10 @@ public:
 
   virtual int64_t rank() const = 0;
 
-  /// Prepares `collective` for any number of runs. May allocate. Does not wait for partners, which
-  /// prepare it themselves.
-  virtual Handle prepare(const Collective &collective, const CallSite &site) = 0;
+  /// Prepares `collective` among the ranks of `group`, of which this is one, for any number of
+  /// runs. May allocate. Does not wait for partners, which prepare it themselves.
+  virtual Handle prepare(const Collective &collective, const RankGroup &group,
+                         const CallSite &site) = 0;
 
   /// Starts this rank's part in a prepared collective. `operand` and `result` must not overlap,
   /// except that an all-reduce may get one buffer as both; they belong to the communicator until

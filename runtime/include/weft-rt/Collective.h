@@ -92,8 +92,8 @@ struct Collective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   ReductionKind reduction = ReductionKind::Sum;
   ElementType type = ElementType::F32;
-  std::vector<uint32_t> axes;
-  std::vector<int64_t> shape;
+  std::vector<uint32_t> axes = {};
+  std::vector<int64_t> shape = {};
   uint32_t dim = 0, dim2 = 0;
   /// For a permute: the source of each rank of the group, as numbers in the group; else empty.
   std::vector<uint32_t> sources = {};

@@ -29,6 +29,7 @@
 #include "weft-rt/Attention.h"
 #include "weft-rt/Collective.h"
 #include "weft-rt/ElementType.h"
+#include "weft-rt/RankGroup.h"
 #include "weft-rt/Status.h"
 
 #include <cstddef>
@@ -53,12 +54,6 @@ enum class BufferClass : uint8_t {
   Workspace,
 };
 const char *nameOf(BufferClass kind);
-
-/// One mesh axis.
-struct Axis {
-  std::string name;
-  int64_t size = 1;
-};
 
 /// Every buffer starts at a multiple of this many bytes.
 inline constexpr uint64_t kAlignment = 64;
@@ -437,8 +432,8 @@ struct Program {
   bool communicates() const;
   /// Returns the coordinates of `rank`, one for each mesh axis.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
-  /// Returns the ranks of the group of `rank` over `axes`, in group order.
-  std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes) const;
+  /// Returns the ranks with which `rank` runs the collective.
+  RankGroup groupOf(int64_t rank, const Collective &collective) const;
 
 private:
   std::vector<Instruction> &onlyBody(std::vector<Action> &section, const char *name);
@@ -447,10 +442,6 @@ private:
 /// Returns the bytes that one input takes besides the arena; 0 for small inputs, which go directly
 /// to the arena.
 uint64_t stagedBytes(const Buffer &input);
-
-/// Returns the ranks of `mesh` that differ from `rank` only on `axes`, in group order.
-std::vector<int64_t> groupOf(int64_t rank, std::span<const uint32_t> axes,
-                             std::span<const Axis> mesh);
 
 /// Returns the class of an instruction for reports: "matmul", the kind of a collective, "observe",
 /// "optimizer" if it writes a parameter or an optimizer state, else the kernel's kind.

@@ -54,7 +54,7 @@ public:
 
   RunResult run(const std::function<void(Executor &)> &body) {
     NoObserver observer;
-    return makeLocalBackend(program.mesh, {})->run([&](Communicator &communicator) {
+    return makeLocalBackend(program.rankCount(), {})->run([&](Communicator &communicator) {
       Executor &executor = *executors[size_t(communicator.rank())];
       if (executor.prepare(communicator, observer)) {
         body(executor);

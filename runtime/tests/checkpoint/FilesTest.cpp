@@ -280,7 +280,7 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
   EXPECT_EQ(errorOf(checkpoint.open(path, program)), "");
   note = checkpoint.note();
   std::vector<double> values(256);
-  makeLocalBackend(program.mesh, {})->run([&](Communicator &link) {
+  makeLocalBackend(program.rankCount(), {})->run([&](Communicator &link) {
     HostExecutor executor(program, kToyKernels, link.rank());
     Deaf observer;
     EXPECT_TRUE(executor.prepare(link, observer));

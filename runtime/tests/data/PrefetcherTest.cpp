@@ -62,12 +62,13 @@ protected:
 
   /// Runs `body` on every rank, with an executor that is prepared.
   void onEveryRank(const std::function<void(Executor &)> &body) {
-    RunResult result = makeLocalBackend(program.mesh, {})->run([&](Communicator &communicator) {
-      Silent observer;
-      HostExecutor executor(program, kToyKernels, communicator.rank());
-      ASSERT_TRUE(executor.prepare(communicator, observer));
-      body(executor);
-    });
+    RunResult result =
+        makeLocalBackend(program.rankCount(), {})->run([&](Communicator &communicator) {
+          Silent observer;
+          HostExecutor executor(program, kToyKernels, communicator.rank());
+          ASSERT_TRUE(executor.prepare(communicator, observer));
+          body(executor);
+        });
     EXPECT_FALSE(result.failure);
   }
 

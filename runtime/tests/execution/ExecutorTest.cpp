@@ -84,7 +84,7 @@ public:
   }
 
   RunResult run(const std::function<void(Executor &)> &body) {
-    return makeLocalBackend(program.mesh, {})->run([&](Communicator &communicator) {
+    return makeLocalBackend(program.rankCount(), {})->run([&](Communicator &communicator) {
       Executor &executor = *executors[size_t(communicator.rank())];
       if (executor.prepare(communicator, recorder)) {
         fillInputs(executor);
@@ -296,9 +296,10 @@ TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
   program.arenaBytes = uint64_t(1) << 60;
   Recorder recorder(program);
   HostExecutor executor(program, kToyKernels, 0);
-  RunResult result = makeLocalBackend(program.mesh, {})->run([&](Communicator &communicator) {
-    EXPECT_FALSE(executor.prepare(communicator, recorder));
-  });
+  RunResult result =
+      makeLocalBackend(program.rankCount(), {})->run([&](Communicator &communicator) {
+        EXPECT_FALSE(executor.prepare(communicator, recorder));
+      });
   ASSERT_TRUE(result.failure);
   EXPECT_EQ(result.failure->message, "rank 0 cannot allocate its arena of 1.00 EiB");
 }
@@ -369,7 +370,7 @@ TEST(Abandoned, ARankThatDoesNotReturnIsReported) {
   // Shared with the abandoned thread.
   auto release = std::make_shared<std::atomic<bool>>(false),
        gone = std::make_shared<std::atomic<bool>>(false);
-  RunResult result = makeLocalBackend({{"all", 2}}, options)->run([=](Communicator &communicator) {
+  RunResult result = makeLocalBackend(2, options)->run([=](Communicator &communicator) {
     if (communicator.rank() == 0) {
       communicator.fail("no more");
       return;

@@ -41,7 +41,7 @@ struct Link : Communicator {
   Link(int64_t self, Shared &shared) : self(self), shared(shared) {}
 
   int64_t rank() const override { return self; }
-  Handle prepare(const Collective &, const CallSite &) override { return 0; }
+  Handle prepare(const Collective &, const RankGroup &, const CallSite &) override { return 0; }
   bool issue(Handle, const void *, void *) override { return true; }
   bool wait(Handle) override { return true; }
   bool collect(std::span<const char>, const Receiver &) override { return true; }

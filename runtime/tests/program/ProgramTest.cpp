@@ -99,10 +99,26 @@ TEST(Ranks, AreRowMajorOverTheMesh) {
   EXPECT_EQ(program.rankCount(), 24);
   EXPECT_THAT(program.coordinatesOf(23), ElementsAre(1, 2, 3));
   EXPECT_THAT(program.coordinatesOf(6), ElementsAre(0, 1, 2));
-  const uint32_t b[] = {1}, ca[] = {2, 0};
-  EXPECT_THAT(program.groupOf(6, b), ElementsAre(2, 6, 10));
-  EXPECT_THAT(program.groupOf(6, ca), ElementsAre(4, 16, 5, 17, 6, 18, 7, 19));
-  EXPECT_THAT(program.groupOf(6, {}), ElementsAre(6));
+  auto ranksOver = [&](std::vector<uint32_t> axes) {
+    return program.groupOf(6, {.axes = std::move(axes)}).ranks;
+  };
+  EXPECT_THAT(ranksOver({1}), ElementsAre(2, 6, 10));
+  EXPECT_THAT(ranksOver({2, 0}), ElementsAre(4, 16, 5, 17, 6, 18, 7, 19));
+  EXPECT_THAT(ranksOver({}), ElementsAre(6));
+}
+
+TEST(Ranks, OfAGroupHaveANumberByWhichAxesTheyDifferIn) {
+  std::vector<Axis> mesh = {{"a", 2}, {"b", 1}, {"c", 4}};
+  auto numberOver = [&](const std::vector<uint32_t> &axes) {
+    return groupOver(axes, 5, mesh).number;
+  };
+  EXPECT_EQ(numberOver({0}), 1u);
+  EXPECT_EQ(numberOver({2}), 4u);
+  EXPECT_EQ(numberOver({2, 0}), numberOver({0, 1, 2}));
+  EXPECT_EQ(numberOver({1}), 0u) << "a rank alone";
+  EXPECT_EQ(groupOver(std::vector<uint32_t>{2}, 5, mesh).indexOf(5), 1u);
+  EXPECT_THAT(allRanks(3).ranks, ElementsAre(0, 1, 2));
+  EXPECT_GE(allRanks(3).number, kAxisGroups);
 }
 
 TEST(Layouts, CutDimensionsMajorToMinor) {

@@ -421,12 +421,12 @@ TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
 /// Lets both ranks join by the table `changed`; returns the error of the run.
 std::string
 joinBy(const DriverTable &changed, const std::function<bool()> &isBusy = [] { return false; }) {
-  auto backend = makeLocalBackend({{"all", 2}}, {});
+  auto backend = makeLocalBackend(2, {});
   RunResult run = backend->run([&](Communicator &link) {
     Handle device = 0;
     DeviceFacts facts;
     Bench::ok(changed.open(link.rank(), &device, &facts));
-    DeviceCollectives collectives(changed, link.rank(), device, link, {{"all", 2}},
+    DeviceCollectives collectives(changed, link.rank(), device, link, 2,
                                   std::chrono::milliseconds(50));
     collectives.watchBy(isBusy);
     (void)collectives.join(); // One may have joined before the other fails.

@@ -84,7 +84,7 @@ struct FirstRank {
   ControlChannel channel;
   FailureDetector detector{
       channel, 0, {"process 1 on 'a'", "process 2 on 'a'"}, "test", std::chrono::seconds(0)};
-  Engine engine{kTable, 1, {{"dp", 2}}, 0, detector, std::chrono::seconds(60)};
+  Engine engine{kTable, 1, 2, 0, detector, std::chrono::seconds(60)};
 
   explicit FirstRank(decltype(Partner::replies) replies) {
     partner = Partner();
@@ -121,9 +121,8 @@ auto text(const char *words) {
 bool reduce(FirstRank &rank, int64_t count) {
   std::vector<float> operand(size_t(count), 1), result = operand;
   Collective collective;
-  collective.axes = {0};
   collective.shape = {count};
-  Communicator::Handle handle = rank.engine.prepare(collective, {"step", 5, "loss"});
+  Communicator::Handle handle = rank.engine.prepare(collective, allRanks(2), {"step", 5, "loss"});
   return rank.engine.issue(handle, operand.data(), result.data()) && rank.engine.wait(handle) &&
          result == std::vector<float>(size_t(count), 2);
 }
