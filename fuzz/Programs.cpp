@@ -33,13 +33,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   append(streamOf(payload)); // The same hash.
   bytes.insert(bytes.end(), payload.begin(), payload.end());
 
-  Result<Program> program = deserialize(bytes);
-  if (!program) {
-    require(!program.error().message.empty(), "an error says something");
+  Result<Programs> programs = deserialize(bytes);
+  if (!programs) {
+    require(!programs.error().message.empty(), "an error says something");
     return 0;
   }
-  require(serialize(*program) == bytes, "a program that was read is written as it was");
-  toText(*program);
-  memoryReport(*program);
+  require(serialize(*programs) == bytes, "programs that were read are written as they were");
+  for (const Program &program : *programs) {
+    toText(program);
+    memoryReport(program);
+  }
   return 0;
 }

@@ -37,12 +37,12 @@ llvm::Expected<rt::Program> weft::readProgramOf(llvm::StringRef path) {
     if (length > rest.size() - kHeaderBytes) {
       continue;
     }
-    rt::Result<rt::Program> program =
+    rt::Result<rt::Programs> programs =
         rt::deserialize({rest.data(), kHeaderBytes + static_cast<size_t>(length)});
-    if (program) {
-      return std::move(*program);
+    if (programs) {
+      return std::move(programs->front());
     }
-    reason = program.error().message;
+    reason = programs.error().message;
   }
   return makeError("cannot read '" + path + "': " + reason);
 }

@@ -24,8 +24,10 @@ std::string weft::rt::describeCall(const Collective &collective, const CallSite 
 bool weft::rt::isSameCall(const Collective &a, const CallSite &siteA, const Collective &b,
                           const CallSite &siteB) {
   return a.kind == b.kind && a.reduction == b.reduction && a.type == b.type && a.shape == b.shape &&
-         a.dim == b.dim && a.dim2 == b.dim2 && a.sources == b.sources &&
-         siteA.instruction == siteB.instruction && std::strcmp(siteA.section, siteB.section) == 0;
+         a.dim == b.dim && a.dim2 == b.dim2 && a.sources == b.sources && a.classes == b.classes &&
+         a.number == b.number &&
+         (a.isAcrossClasses() || (siteA.instruction == siteB.instruction &&
+                                  std::strcmp(siteA.section, siteB.section) == 0));
 }
 
 std::string weft::rt::differentCallsText(int64_t first, const std::string &firstCall,

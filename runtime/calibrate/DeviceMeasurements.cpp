@@ -143,7 +143,7 @@ private:
   Status onRanks(double secondsPerCase, const Body &body) {
     Shared shared(plan.ranks);
     RunResult result = makeLocalBackend(plan.ranks, {})->run([&](Communicator &link) {
-      Sampler sampler(link, plan.ranks, 1, secondsPerCase, shared);
+      Sampler sampler(link, plan.ranks, allRanks(plan.ranks), 1, secondsPerCase, shared);
       MeasuredDevice device(library, link);
       (void)(device.open() && body(sampler, device) && device.close()); // The result says the rest.
     });
@@ -324,7 +324,7 @@ private:
     }
     uint64_t before = device.countFree();
     cuda::DeviceCollectives collectives(library, link.rank(), device.device, link, plan.ranks,
-                                        kTimeout);
+                                        allRanks(plan.ranks), kTimeout);
     if (!collectives.join()) {
       return false;
     }
@@ -394,7 +394,7 @@ weft::rt::calibrate::measureDevices(Plan &plan,
   Program program; // Of which a simulator needs to know how many ranks it has.
   program.mesh = {{"devices", std::max<int64_t>(plan.ranks, 1)}};
   if (library->standFor) {
-    library->standFor(&program, nullptr);
+    library->standFor(&program, 1, nullptr);
   }
   int64_t count = 0;
   if (cuda::DriverTable::Result reason = library->countDevices(&count)) {

@@ -10,6 +10,7 @@
 #include "checkpoint/FiniteTensors.h"
 #include "checkpoint/OptimizerState.h"
 #include "execution/CollectedBytes.h"
+#include "program/OwnedTensors.h"
 #include "program/Shards.h"
 #include "support/CheckedMath.h"
 #include "support/Elements.h"
@@ -55,26 +56,29 @@ Result<bool> weft::rt::saveTensors(const std::string &path,
 
 /// Assembles the parts of a tensor in `whole`, on rank 0. `own` is empty if another rank sends the
 /// same part.
-static bool collectTensor(const Program &program, Communicator &link, const TensorLayout &layout,
+static bool collectTensor(const TensorInParts &tensor, Communicator &link,
                           std::span<const char> own, std::span<char> whole) {
+  const TensorLayout &layout = *tensor.layout;
+  const Program &program = *tensor.owner;
   size_t partBytes = elementCount(localShape(layout, program.mesh)) * sizeOf(layout.type);
   return link.collect(own, [&](int64_t rank, std::span<const char> bytes) {
-    if (!bytes.empty() && hasSize(link, rank, bytes, partBytes)) {
+    if (!bytes.empty() && program.ranks().has(rank) && hasSize(link, rank, bytes, partBytes)) {
       gatherShard(layout, program.mesh, program.coordinatesOf(rank), bytes.data(), whole.data());
     }
   });
 }
 
-bool weft::rt::saveParts(const std::string &path, const Program &program, const Executor &executor,
+bool weft::rt::saveParts(const std::string &path, const Executor &executor,
                          const std::vector<TensorInParts> &tensors,
                          const std::function<BufferView(size_t)> &part, int64_t step) {
   auto collect = [&](size_t i, std::span<char> whole) {
     const TensorLayout &layout = *tensors[i].layout;
     std::optional<BufferView> own;
-    if (holdsFirstCopy(layout, executor.coordinates())) {
+    if (tensors[i].owner->ranks().has(executor.rank()) &&
+        holdsFirstCopy(layout, executor.coordinates())) {
       own.emplace(part(i));
     }
-    if (!collectTensor(program, executor.communicator(), layout,
+    if (!collectTensor(tensors[i], executor.communicator(),
                        own ? own->bytes() : std::span<const char>(), whole)) {
       return false;
     }
@@ -99,46 +103,44 @@ bool weft::rt::saveParts(const std::string &path, const Program &program, const 
     headers.push_back({tensor.name, tensor.layout->type, tensor.layout->globalShape});
   }
   std::map<std::string, std::string> metadata = {
-      {"format", "weft"}, {"step", std::to_string(step)}, {"plan", program.planHash}};
+      {"format", "weft"}, {"step", std::to_string(step)}, {"plan", executor.planHash()}};
   Result<bool> isSaved = saveTensors(path, headers, metadata, collect);
   // If `collect` returned false, the communicator knows the reason.
   return isSaved ? *isSaved : executor.communicator().fail(isSaved.error().message);
 }
 
-bool weft::rt::saveCheckpoint(const std::string &path, const Program &program,
+bool weft::rt::saveCheckpoint(const std::string &path, std::span<const Program> programs,
                               const Executor &executor, int64_t step) {
   std::vector<TensorInParts> tensors;
   std::vector<uint32_t> buffers;
-  for (const auto *list : {&program.parameters, &program.optimizerState}) {
-    for (const NamedTensor &tensor : *list) {
-      tensors.push_back({tensor.name, &tensor.layout, true});
-      buffers.push_back(tensor.buffer);
-    }
+  for (auto [tensor, owner] : savedTensorsOf(programs)) {
+    tensors.push_back({tensor->name, &tensor->layout, owner, true});
+    buffers.push_back(tensor->buffer);
   }
   auto part = [&](size_t i) { return executor.view(buffers[i]); };
-  return saveParts(path, program, executor, tensors, part, step);
+  return saveParts(path, executor, tensors, part, step);
 }
 
-Status Checkpoint::open(const std::string &path, const Program &program) {
+Status Checkpoint::open(const std::string &path, std::span<const Program> programs) {
   this->path = path;
   if (Status status = file.open(path); !status) {
     return status;
   }
-  for (const NamedTensor &parameter : program.parameters) {
-    if (!file.tensors.count(parameter.name)) {
-      return makeError("'", path, "' lacks the parameter '", parameter.name, "'");
+  for (auto [parameter, owner] : parametersOf(programs)) {
+    if (!file.tensors.count(parameter->name)) {
+      return makeError("'", path, "' lacks the parameter '", parameter->name, "'");
     }
-    if (Status status = checkTensor(parameter); !status) {
+    if (Status status = checkTensor(*parameter); !status) {
       return status;
     }
   }
-  if (Status status = checkNames(program); !status) {
+  if (Status status = checkNames(programs); !status) {
     return status;
   }
-  if (Status status = checkState(program); !status) {
+  if (Status status = checkState(programs); !status) {
     return status;
   }
-  if (Status status = readStep(program); !status) {
+  if (Status status = readStep(programs); !status) {
     return status;
   }
   if (rounded > 0) {
@@ -181,14 +183,14 @@ Status Checkpoint::checkTensor(const NamedTensor &tensor) {
   return {};
 }
 
-Status Checkpoint::checkNames(const Program &program) {
+Status Checkpoint::checkNames(std::span<const Program> programs) {
   std::set<std::string> known, parameters;
-  for (const NamedTensor &tensor : program.parameters) {
-    parameters.insert(tensor.name);
+  for (auto [tensor, owner] : parametersOf(programs)) {
+    parameters.insert(tensor->name);
   }
   known = parameters;
-  for (const NamedTensor &tensor : program.optimizerState) {
-    known.insert(tensor.name);
+  for (auto [tensor, owner] : optimizerStateOf(programs)) {
+    known.insert(tensor->name);
   }
   size_t passedOver = 0;
   for (const auto &[name, tensor] : file.tensors) {
@@ -210,13 +212,13 @@ Status Checkpoint::checkNames(const Program &program) {
   return {};
 }
 
-Status Checkpoint::checkState(const Program &program) {
+Status Checkpoint::checkState(std::span<const Program> programs) {
   const NamedTensor *present = nullptr, *absent = nullptr;
-  for (const NamedTensor &state : program.optimizerState) {
-    bool there = file.tensors.count(state.name) != 0;
-    (there ? present : absent) = &state;
+  for (auto [state, owner] : optimizerStateOf(programs)) {
+    bool there = file.tensors.count(state->name) != 0;
+    (there ? present : absent) = state;
     if (there) {
-      if (Status status = checkTensor(state); !status) {
+      if (Status status = checkTensor(*state); !status) {
         return status;
       }
     }
@@ -232,13 +234,13 @@ Status Checkpoint::checkState(const Program &program) {
   return {};
 }
 
-Status Checkpoint::readStep(const Program &program) {
+Status Checkpoint::readStep(std::span<const Program> programs) {
   auto found = file.metadata.find("step");
   if (!hasState) {
     return {};
   }
   if (found == file.metadata.end()) {
-    if (!program.optimizerState.empty()) {
+    if (!optimizerStateOf(programs).empty()) {
       return makeError("'", path,
                        "' has optimizer state but no metadata 'step', expected the number "
                        "of steps that it has seen");

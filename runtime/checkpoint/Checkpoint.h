@@ -33,24 +33,26 @@ Result<bool> saveTensors(const std::string &path, const std::vector<TensorHeader
 struct TensorInParts {
   std::string name;
   const TensorLayout *layout = nullptr;
+  /// Of the rank class whose ranks have the parts.
+  const Program *owner = nullptr;
   /// Whether a value that is not finite is a failure.
   bool mustBeFinite = false;
 };
 
 /// Writes whole tensors to a file, with the metadata "format", "step" and "plan". All ranks must
 /// call it at the same point with the same tensors; rank 0 writes. `part(i)` returns the rank's
-/// part of tensor i; it is called once for each tensor of which the rank `holdsFirstCopy`. On
+/// part of tensor i; it is called once for each tensor of which the rank owns the first copy. On
 /// failure tells the communicator and returns false.
-bool saveParts(const std::string &path, const Program &program, const Executor &executor,
+bool saveParts(const std::string &path, const Executor &executor,
                const std::vector<TensorInParts> &tensors,
                const std::function<BufferView(size_t)> &part, int64_t step);
 
 /// Saves parameters and optimizer state with `saveParts`. A value that is not finite is a failure,
 /// of exit status NotFinite.
-bool saveCheckpoint(const std::string &path, const Program &program, const Executor &executor,
-                    int64_t step);
+bool saveCheckpoint(const std::string &path, std::span<const Program> programs,
+                    const Executor &executor, int64_t step);
 
-/// A file to start a run from, checked against the program.
+/// A file to start a run from, checked against the programs of all rank classes.
 class Checkpoint {
 public:
   /// Opens and checks the file. Fails if it is invalid, lacks a parameter, has a tensor unknown to
@@ -59,7 +61,7 @@ public:
   /// error. Optimizer state must be complete or absent; state of another optimizer is ignored.
   /// Optimizer state without the metadata "step" is an error, because its running means would be
   /// corrected for the wrong number of steps.
-  Status open(const std::string &path, const Program &program);
+  Status open(const std::string &path, std::span<const Program> programs);
 
   /// Returns the step to continue with: that of the file if it has all optimizer state, else 0.
   int64_t firstStep() const { return step; }
@@ -74,9 +76,9 @@ public:
 private:
   Status checkTensor(const NamedTensor &tensor);
   void loadTensor(const NamedTensor &tensor, const Program &program, Executor &executor) const;
-  Status checkNames(const Program &program);
-  Status checkState(const Program &program);
-  Status readStep(const Program &program);
+  Status checkNames(std::span<const Program> programs);
+  Status checkState(std::span<const Program> programs);
+  Status readStep(std::span<const Program> programs);
 
   SafetensorsFile file;
   std::string path, remark;

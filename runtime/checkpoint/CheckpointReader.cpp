@@ -8,6 +8,7 @@
 #include "checkpoint/CheckpointReader.h"
 
 #include "checkpoint/FiniteTensors.h"
+#include "program/OwnedTensors.h"
 #include "support/Elements.h"
 #include "support/Text.h"
 
@@ -137,15 +138,13 @@ Status CheckpointReader::checkFits(const NamedTensor &tensor) const {
   return {};
 }
 
-Status CheckpointReader::checkFits(const Program &program) const {
+Status CheckpointReader::checkFits(std::span<const Program> programs) const {
   std::map<std::string, size_t> others = numbers;
-  for (const auto *list : {&program.parameters, &program.optimizerState}) {
-    for (const NamedTensor &tensor : *list) {
-      if (Status status = checkFits(tensor); !status) {
-        return status;
-      }
-      others.erase(tensor.name);
+  for (auto [tensor, owner] : savedTensorsOf(programs)) {
+    if (Status status = checkFits(*tensor); !status) {
+      return status;
     }
+    others.erase(tensor->name);
   }
   if (!others.empty()) {
     return makeError("'", path, "' has the tensor '", others.begin()->first,

@@ -31,7 +31,7 @@ public:
 
   /// Fails if names, types or shapes of the tensors differ from those of the program. The division
   /// into shards may differ.
-  Status checkFits(const Program &program) const;
+  Status checkFits(std::span<const Program> programs) const;
 
   /// Assembles the rank's parts of all tensors in its buffers, however the checkpoint divides them;
   /// called by the rank's thread. Reads only the regions that the rank needs.

@@ -12,37 +12,29 @@
 #include "support/Safetensors.h"
 
 #include <algorithm>
-#include <numeric>
 
 using namespace weft::rt;
 
-template <typename Visit> static void forEachTensor(const Program &program, const Visit &visit) {
-  for (const auto *list : {&program.parameters, &program.optimizerState}) {
-    for (const NamedTensor &tensor : *list) {
-      visit(tensor);
-    }
-  }
-}
-
-CheckpointWriter::CheckpointWriter(const Program &program, const RunIdentity &run,
+CheckpointWriter::CheckpointWriter(std::span<const Program> programs, const RunIdentity &run,
                                    CheckpointFolder &folder, Executor &executor, uint64_t portion)
-    : program(program), run(run), folder(folder), executor(executor), link(executor.communicator()),
-      portion(portion), receipts(size_t(program.rankCount())) {
+    : programs(programs), program(programOf(programs, executor.rank())),
+      tensors(savedTensorsOf(programs)), run(run), folder(folder), executor(executor),
+      link(executor.communicator()), portion(portion), receipts(size_t(program.rankCount())) {
   for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
-    std::vector<int64_t> coordinates = program.coordinatesOf(rank);
     uint64_t bytes = 0;
-    forEachTensor(program, [&](const NamedTensor &tensor) {
-      if (!saves(tensor.layout, coordinates)) {
-        return;
+    for (const OwnedTensor &saved : tensors) {
+      std::optional<Region> part = partOf(saved, rank);
+      if (!part) {
+        continue;
       }
-      Region region = dataRegion(tensor.layout, program.mesh, coordinates);
-      uint64_t size = elementCount(region.shape) * sizeOf(tensor.layout.type);
+      const TensorLayout &layout = saved.tensor->layout;
+      uint64_t size = elementCount(part->shape) * sizeOf(layout.type);
       bytes += size;
       if (rank == executor.rank()) {
         contents.push_back(
-            {&tensor, size, std::vector<char>(tensor.layout.paddedShape.empty() ? 0 : size)});
+            {saved.tensor, size, std::vector<char>(layout.paddedShape.empty() ? 0 : size)});
       }
-    });
+    }
     longest = std::max(longest, bytes);
   }
   RankGroup all = allRanks(program.rankCount());
@@ -64,11 +56,16 @@ bool CheckpointWriter::write(int64_t step) {
          (!leads || link.check(seal(step))) && meet();
 }
 
-bool CheckpointWriter::saves(const TensorLayout &layout,
-                             std::span<const int64_t> coordinates) const {
-  bool isPadding = !layout.paddedShape.empty() &&
-                   elementCount(dataRegion(layout, program.mesh, coordinates).shape) == 0;
-  return holdsFirstCopy(layout, coordinates) && !isPadding;
+std::optional<Region> CheckpointWriter::partOf(const OwnedTensor &saved, int64_t rank) {
+  const auto &[tensor, owner] = saved;
+  if (!owner->ranks().has(rank)) {
+    return std::nullopt;
+  }
+  const TensorLayout &layout = tensor->layout;
+  std::vector<int64_t> coordinates = owner->coordinatesOf(rank);
+  Region part = dataRegion(layout, owner->mesh, coordinates);
+  bool isPadding = !layout.paddedShape.empty() && elementCount(part.shape) == 0;
+  return holdsFirstCopy(layout, coordinates) && !isPadding ? std::optional(part) : std::nullopt;
 }
 
 void CheckpointWriter::pack() {
@@ -200,18 +197,17 @@ Manifest CheckpointWriter::makeManifest(int64_t step) const {
           {shardFile(int64_t(rank)), uint64_t(bytes), {uint64_t(high), uint64_t(low)}});
     }
   }
-  forEachTensor(program, [&](const NamedTensor &tensor) {
-    const TensorLayout &layout = tensor.layout;
-    SavedTensor saved = {tensor.name, safetensorsName(layout.type), layout.globalShape, {}};
-    for (int64_t rank = 0; rank < program.rankCount(); ++rank) {
-      std::vector<int64_t> coordinates = program.coordinatesOf(rank);
-      if (saves(layout, coordinates)) {
-        saved.parts.push_back(
-            {dataRegion(layout, program.mesh, coordinates), shards[size_t(rank)]});
+  for (const OwnedTensor &each : tensors) {
+    const auto &[name, layout, buffer] = *each.tensor;
+    SavedTensor saved = {name, safetensorsName(layout.type), layout.globalShape, {}};
+    RankRange owners = each.owner->ranks();
+    for (int64_t rank = owners.first; owners.has(rank); ++rank) {
+      if (std::optional<Region> part = partOf(each, rank)) {
+        saved.parts.push_back({*part, shards[size_t(rank)]});
       }
     }
     manifest.tensors.push_back(std::move(saved));
-  });
+  }
   return manifest;
 }
 

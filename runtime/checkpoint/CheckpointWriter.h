@@ -17,6 +17,8 @@
 #include "checkpoint/CheckpointFolder.h"
 #include "checkpoint/Manifest.h"
 #include "execution/Executor.h"
+#include "program/OwnedTensors.h"
+#include "program/Shards.h"
 #include "support/OutputFile.h"
 
 #include <array>
@@ -32,8 +34,8 @@ public:
 
   /// Prepares collectives, so all ranks must construct their writers at the same point. Only rank 0
   /// changes `folder`. All arguments must outlive this object.
-  CheckpointWriter(const Program &program, const RunIdentity &run, CheckpointFolder &folder,
-                   Executor &executor, uint64_t portion = kPortion);
+  CheckpointWriter(std::span<const Program> programs, const RunIdentity &run,
+                   CheckpointFolder &folder, Executor &executor, uint64_t portion = kPortion);
 
   /// Writes the checkpoint of `step` together with all other ranks. Once it returns true, the
   /// checkpoint is complete, on disk, and has its name. A value that is not finite is a failure, of
@@ -56,8 +58,8 @@ private:
   using Receipt = std::array<int64_t, 4>;
 
   bool meet();
-  /// Returns true if the rank at `coordinates` writes its part.
-  bool saves(const TensorLayout &layout, std::span<const int64_t> coordinates) const;
+  /// Returns the part of a tensor that `rank` writes; none if another rank writes the same part.
+  static std::optional<Region> partOf(const OwnedTensor &saved, int64_t rank);
   /// Updates the unpadded copies of padded tensors.
   void pack();
   Status writeShard(int64_t step);
@@ -69,7 +71,11 @@ private:
   Manifest makeManifest(int64_t step) const;
   Status seal(int64_t step);
 
+  const std::span<const Program> programs;
+  /// That of this rank's class.
   const Program &program;
+  /// Of all classes.
+  const std::vector<OwnedTensor> tensors;
   const RunIdentity &run;
   CheckpointFolder &folder;
   Executor &executor;

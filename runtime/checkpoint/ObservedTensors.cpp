@@ -19,9 +19,11 @@ bool ObservedTensors::isMeant(const Observation &observation) const {
   return observation.name.starts_with(prefix);
 }
 
-bool ObservedTensors::isAny(const Program &program) const {
-  return std::any_of(program.observations.begin(), program.observations.end(),
-                     [&](const Observation &observation) { return isMeant(observation); });
+bool ObservedTensors::isAny(std::span<const Program> programs) const {
+  return std::ranges::any_of(programs, [&](const Program &program) {
+    return std::ranges::any_of(
+        program.observations, [&](const Observation &observation) { return isMeant(observation); });
+  });
 }
 
 void ObservedTensors::take(const Program &program, uint32_t observation,
@@ -36,19 +38,21 @@ void ObservedTensors::take(const Program &program, uint32_t observation,
   values[observation].assign(begin, begin + bytes);
 }
 
-bool ObservedTensors::save(const std::string &path, const Program &program,
+bool ObservedTensors::save(const std::string &path, std::span<const Program> programs,
                            const Executor &executor, int64_t step) const {
   std::vector<TensorInParts> tensors;
   std::vector<size_t> numbers;
-  for (size_t i = 0; i < program.observations.size(); ++i) {
-    const Observation &observation = program.observations[i];
-    if (isMeant(observation)) {
-      tensors.push_back({observation.name, &observation.layout});
-      numbers.push_back(i);
+  for (const Program &program : programs) {
+    for (size_t i = 0; i < program.observations.size(); ++i) {
+      const Observation &observation = program.observations[i];
+      if (isMeant(observation)) {
+        tensors.push_back({observation.name, &observation.layout, &program});
+        numbers.push_back(i);
+      }
     }
   }
   auto part = [&](size_t i) {
     return BufferView(values.empty() ? std::span<const char>() : values[numbers[i]]);
   };
-  return saveParts(path, program, executor, tensors, part, step);
+  return saveParts(path, executor, tensors, part, step);
 }

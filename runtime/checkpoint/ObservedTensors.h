@@ -19,7 +19,7 @@ public:
   explicit ObservedTensors(std::string prefix) : prefix(std::move(prefix)) {}
 
   /// Returns true if the program has such observations.
-  bool isAny(const Program &program) const;
+  bool isAny(std::span<const Program> programs) const;
 
   /// Copies the rank's shard if the rank is the first of those that hold it. Ignores observations
   /// with other names.
@@ -28,7 +28,7 @@ public:
 
   /// Writes all kept observations under their names, together with all other ranks; see
   /// `saveParts`.
-  bool save(const std::string &path, const Program &program, const Executor &executor,
+  bool save(const std::string &path, std::span<const Program> programs, const Executor &executor,
             int64_t step) const;
 
 private:

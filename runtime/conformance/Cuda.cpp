@@ -38,7 +38,8 @@ public:
     DeviceFacts facts;
     isGood = check(library.open(link.rank(), &device, &facts)) &&
              check(library.makeStream(device, &stream)) && check(library.makeEvent(device, &event));
-    collectives.emplace(library, link.rank(), device, link, ranks, std::chrono::seconds(60));
+    collectives.emplace(library, link.rank(), device, link, ranks, allRanks(ranks),
+                        std::chrono::seconds(60));
     isGood = isGood && (ranks == 1 || collectives->join());
   }
 
@@ -154,7 +155,7 @@ const DriverTable *findLibrary(int64_t &devices) {
     Result<const DriverTable *> loaded = loadLibrary();
     if (loaded && (*loaded)->standFor) {
       eight.mesh = {{"all", 8}};
-      (*loaded)->standFor(&eight, nullptr);
+      (*loaded)->standFor(&eight, 1, nullptr);
     }
     return loaded;
   }();

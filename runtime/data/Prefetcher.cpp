@@ -15,11 +15,11 @@
 
 using namespace weft::rt;
 
-Prefetcher::Prefetcher(const Program &program, RankRange ranks, Seconds timeout)
-    : program(program), ranks(ranks), timeout(timeout), inputsOfRank(size_t(ranks.count)),
+Prefetcher::Prefetcher(std::span<const Program> programs, RankRange ranks, Seconds timeout)
+    : programs(programs), ranks(ranks), timeout(timeout), inputsOfRank(size_t(ranks.count)),
       taken(inputsOfRank.size()) {
   for (int64_t rank = ranks.first; ranks.has(rank); ++rank) {
-    for (const NamedTensor &input : program.inputs) {
+    for (const NamedTensor &input : programOf(programs, rank).inputs) {
       if (dataField(input.name)) {
         addInput(rank, input);
       }
@@ -47,6 +47,7 @@ static void joinMicroBatches(InputShard &shard, int64_t size) {
 }
 
 void Prefetcher::addInput(int64_t rank, const NamedTensor &input) {
+  const Program &program = programOf(programs, rank);
   std::vector<int64_t> coordinates = program.coordinatesOf(rank);
   Region held = localRegion(input.layout, program.mesh, coordinates);
   Shard shard = {{*dataField(input.name), input.layout.type, held.shape, held.offset,
@@ -113,7 +114,7 @@ bool Prefetcher::waitForSlot(int64_t batch) {
 
 Status Prefetcher::fill(const BatchChoice &batch, size_t slot) {
   for (Shard &shard : shards) {
-    if (Status status = batch.sampler->fill(batch.number, program.globalBatch, shard.input,
+    if (Status status = batch.sampler->fill(batch.number, programs.front().globalBatch, shard.input,
                                             shard.bytes[slot].data());
         !status) {
       return status;

@@ -35,9 +35,9 @@ public:
 
   using Seconds = std::chrono::duration<double>;
 
-  /// Serves the ranks of this process. `program` must outlive this object. A rank waits at most
+  /// Serves the ranks of this process. `programs` must outlive this object. A rank waits at most
   /// `timeout` for its data.
-  Prefetcher(const Program &program, RankRange ranks, Seconds timeout);
+  Prefetcher(std::span<const Program> programs, RankRange ranks, Seconds timeout);
   /// Waits for the end of the thread.
   ~Prefetcher();
 
@@ -79,7 +79,7 @@ private:
   bool waitForSlot(int64_t batch);
   Status fill(const BatchChoice &batch, size_t slot);
 
-  const Program &program;
+  const std::span<const Program> programs;
   const RankRange ranks;
   const Seconds timeout;
   /// Written before the thread starts, except for the bytes: a slot belongs to the thread until its

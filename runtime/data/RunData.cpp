@@ -14,19 +14,20 @@
 
 using namespace weft::rt;
 
-Status RunData::open(const Program &program, const DataOptions &options, int64_t firstStep,
-                     int64_t endStep) {
-  this->program = &program;
+Status RunData::open(std::span<const Program> programs, const DataOptions &options,
+                     int64_t firstStep, int64_t endStep) {
+  this->programs = programs;
   first = firstStep;
   end = endStep;
   every = options.validationEvery.value_or(0);
   bool splits = options.validationSplit > 0, validates = splits || !options.validationData.empty();
-  if (validates && program.evaluate.empty()) {
+  if (validates && programs.front().evaluate.empty()) {
     return makeError("this program cannot validate: it was compiled without @evaluate");
   }
-  bool readsData =
-      std::any_of(program.inputs.begin(), program.inputs.end(),
-                  [](const NamedTensor &input) { return dataField(input.name).has_value(); });
+  bool readsData = std::ranges::any_of(programs, [](const Program &program) {
+    return std::ranges::any_of(
+        program.inputs, [](const NamedTensor &input) { return dataField(input.name).has_value(); });
+  });
   if (!readsData) {
     return {};
   }
@@ -41,18 +42,28 @@ Status RunData::open(const Program &program, const DataOptions &options, int64_t
   return splits ? splitOff(options) : openValidation(options);
 }
 
+/// Returns the layout of the input of images; null if the run reads tokens.
+const TensorLayout *RunData::findImages() const {
+  for (const Program &program : programs) {
+    for (const NamedTensor &input : program.inputs) {
+      if (dataField(input.name) == DataField::Images) {
+        return &input.layout;
+      }
+    }
+  }
+  return nullptr;
+}
+
 Result<std::unique_ptr<SampleSource>> RunData::openFile(const std::string &path,
                                                         const DataOptions &options) const {
-  for (const NamedTensor &input : program->inputs) {
-    if (dataField(input.name) != DataField::Images) {
-      continue;
-    }
+  const Program *program = &programs.front();
+  if (const TensorLayout *layout = findImages()) {
     if (options.dataFormat) {
       return makeError("--data-format has no effect: the program reads images, which are in a "
                        "safetensors file");
     }
     auto images = std::make_unique<ImageFile>();
-    std::span<const int64_t> shape = input.layout.globalShape;
+    std::span<const int64_t> shape = layout->globalShape;
     size_t batchDims = program->microBatches > 1 ? 2 : 1;
     if (Status status = images->open(path, shape.subspan(batchDims), program->vocabulary);
         !status) {
@@ -71,7 +82,7 @@ Result<std::unique_ptr<SampleSource>> RunData::openFile(const std::string &path,
 
 Status RunData::openTraining(const DataOptions &options) {
   if (options.data.empty()) {
-    bool readsTokens = program->sequenceLength > 0;
+    bool readsTokens = programs.front().sequenceLength > 0;
     return makeError("--data is missing: the program reads ", readsTokens ? "tokens" : "images",
                      " from a file");
   }
@@ -108,7 +119,7 @@ Status RunData::openValidation(const DataOptions &options) {
 }
 
 Status RunData::countBatches(const DataOptions &options, const std::string &source) {
-  int64_t batch = program->globalBatch, whole = int64_t(validation.sampleCount()) / batch;
+  int64_t batch = programs.front().globalBatch, whole = int64_t(validation.sampleCount()) / batch;
   if (whole == 0) {
     return makeError("one batch takes ", batch, " samples, there are ", validation.sampleCount(),
                      " to validate on");

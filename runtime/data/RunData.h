@@ -27,7 +27,7 @@ public:
 
   /// Opens the data for the steps `firstStep` to `endStep - 1`. Fails if the data that `options`
   /// name is missing, invalid or too short.
-  Status open(const Program &program, const DataOptions &options, int64_t firstStep,
+  Status open(std::span<const Program> programs, const DataOptions &options, int64_t firstStep,
               int64_t endStep);
 
   /// Returns true if a validation follows once `step` steps are done: at the end, and as often as
@@ -52,6 +52,7 @@ public:
   const std::string &note() const { return remark; }
 
 private:
+  const TensorLayout *findImages() const;
   Result<std::unique_ptr<SampleSource>> openFile(const std::string &path,
                                                  const DataOptions &options) const;
   Status openTraining(const DataOptions &options);
@@ -59,7 +60,7 @@ private:
   Status splitOff(const DataOptions &options);
   Status countBatches(const DataOptions &options, const std::string &source);
 
-  const Program *program = nullptr;
+  std::span<const Program> programs;
   std::unique_ptr<SampleSource> data, validationData;
   Sampler training, validation;
   int64_t first = 0, end = 0, every = 0, batches = 0;

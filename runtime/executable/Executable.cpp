@@ -36,11 +36,11 @@ static ExitCode printAndEnd(const std::string &text) {
   return ExitCode::Error;
 }
 
-ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
-                         const FindExecutors &find) {
+ExitCode weft::rt::train(std::span<const Program> programs, const KernelCode *kernels,
+                         const Options &options, const FindExecutors &find) {
   // Comes before processes connect, because that has a deadline if this hangs.
   Result<MakeExecutor> makeExecutor = find();
-  Result<ChosenBackend> chosen = makeBackend(program, options);
+  Result<ChosenBackend> chosen = makeBackend(programs.front(), options);
   if (!chosen) {
     printStartError(chosen.error());
     return ExitCode::Error;
@@ -54,7 +54,7 @@ ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, cons
     }
     return ExitCode::Error;
   }
-  return train(program, kernels, options, *makeExecutor, backend);
+  return train(programs, kernels, options, *makeExecutor, backend);
 }
 
 /// Returns the device options among `options`.
@@ -67,20 +67,35 @@ static cuda::CudaOptions deviceOptions(const Options &options) {
           .takesTimes = !options.profile.empty()};
 }
 
-static ExitCode trainOn(std::span<const DeviceImage> images, const Program &program,
+static ExitCode trainOn(std::span<const DeviceImage> images, std::span<const Program> programs,
                         const KernelCode *kernels, const Options &options) {
-  return train(program, kernels, options, [&] {
+  return train(programs, kernels, options, [&] {
     return images.empty() ? Result<MakeExecutor>(makeHostExecutor)
-                          : cuda::makeExecutors(program, kernels, images, deviceOptions(options));
+                          : cuda::makeExecutors(programs, kernels, images, deviceOptions(options));
   });
 }
 
-static ExitCode perform(const Program &program, const KernelCode *kernels,
+/// Returns the texts of all programs; each begins with its ranks if there are several.
+static std::string textOfEach(std::span<const Program> programs,
+                              std::string (*textOf)(const Program &)) {
+  std::string text;
+  for (const Program &program : programs) {
+    auto [first, count] = program.ranks();
+    text += programs.size() > 1 ? concat("rank class ", program.rankClass, ", ranks ", first,
+                                         " to ", first + count - 1, ":\n")
+                                : "";
+    text += textOf(program);
+  }
+  return text;
+}
+
+static ExitCode perform(std::span<const Program> programs, const KernelCode *kernels,
                         std::span<const DeviceImage> images, const Options &options,
                         const std::string &name) {
+  const Program &program = programs.front();
   switch (options.action) {
   case Options::Action::Train:
-    return trainOn(images, program, kernels, options);
+    return trainOn(images, programs, kernels, options);
   case Options::Action::Help:
     return printAndEnd(helpText(program, name));
   case Options::Action::Version:
@@ -88,9 +103,9 @@ static ExitCode perform(const Program &program, const KernelCode *kernels,
   case Options::Action::PrintPlan:
     return printAndEnd(program.planText);
   case Options::Action::PrintProgram:
-    return printAndEnd(toText(program));
+    return printAndEnd(textOfEach(programs, toText));
   case Options::Action::PrintTimes:
-    return printAndEnd(timesText(program));
+    return printAndEnd(textOfEach(programs, timesText));
   }
   return ExitCode::Error;
 }
@@ -98,17 +113,18 @@ static ExitCode perform(const Program &program, const KernelCode *kernels,
 int weft::rt::runExecutable(std::span<const char> bytes, const KernelCode *kernels,
                             std::span<const DeviceImage> images,
                             std::span<const char *const> arguments) {
-  Result<Program> program = deserialize(bytes);
-  if (!program) {
+  Result<Programs> programs = deserialize(bytes);
+  if (!programs) {
     std::fprintf(stderr, "error: this executable cannot be run: %s\n",
-                 program.error().message.c_str());
+                 programs.error().message.c_str());
     return int(ExitCode::Error);
   }
   std::string name = arguments.empty() ? "train" : arguments.front();
-  Result<Options> options = parseOptions(*program, arguments.subspan(arguments.empty() ? 0 : 1));
+  Result<Options> options =
+      parseOptions(programs->front(), arguments.subspan(arguments.empty() ? 0 : 1));
   if (!options) {
     printStartError(options.error());
     return int(ExitCode::Error);
   }
-  return int(perform(*program, kernels, images, *options, name));
+  return int(perform(*programs, kernels, images, *options, name));
 }

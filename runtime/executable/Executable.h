@@ -18,12 +18,12 @@ using FindExecutors = std::function<Result<MakeExecutor>()>;
 
 /// Finds the executors and the backend that `options` choose, and trains. Processes connect first,
 /// so that a single process reports missing libraries and devices.
-ExitCode train(const Program &program, const KernelCode *kernels, const Options &options,
+ExitCode train(std::span<const Program> programs, const KernelCode *kernels, const Options &options,
                const FindExecutors &find);
 
-/// Runs an executable: loads the program, parses the command line and executes it. `program` holds
-/// the bytes that `serialize` wrote; `kernels[i]` is the code of kernel i. If there are `images`,
-/// the program runs on devices, else on the host.
+/// Runs an executable: loads its programs, parses the command line and executes it. `program` holds
+/// the bytes that `serialize` wrote; `kernels[i]` is the code of kernel i of every program. If
+/// there are `images`, the program runs on devices, else on the host.
 int runExecutable(std::span<const char> program, const KernelCode *kernels,
                   std::span<const DeviceImage> images, std::span<const char *const> arguments);
 

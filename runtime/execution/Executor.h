@@ -137,6 +137,7 @@ public:
   void write(uint32_t buffer, uint64_t begin, std::span<const char> bytes);
 
   int64_t rank() const { return self; }
+  const std::string &planHash() const { return program.planHash; }
   std::span<const int64_t> coordinates() const { return place; }
   Communicator &communicator() const { return *link; }
 

@@ -203,7 +203,7 @@ public:
 
   Status run(const CheckListener &listener) {
     if (settings.library->standFor) {
-      settings.library->standFor(&program, code.data());
+      settings.library->standFor(&program, 1, code.data());
     }
     LoneRank rank(program.rankCount() - 1);
     CudaExecutor executor(program, code.data(), rank.rank(), *settings.library, 0, all.images);

@@ -119,7 +119,7 @@ void print(const Verdict &verdict) {
 void standForNothing(const cuda::DriverTable &library) {
   static const Program none;
   if (library.standFor) {
-    library.standFor(&none, nullptr);
+    library.standFor(&none, 1, nullptr);
   }
 }
 

@@ -316,9 +316,9 @@ Status InstructionChecker::checkCollectiveOperands(const std::string &where,
   uint64_t size = elementCount(collective.shape);
   uint64_t resultSize = size;
   if (collective.kind == CollectiveKind::AllGather) {
-    resultSize = saturatingMul(size, groupSize(program, collective.axes));
+    resultSize = saturatingMul(size, groupSize(program, collective));
   } else if (collective.kind == CollectiveKind::ReduceScatter) {
-    resultSize = size / groupSize(program, collective.axes);
+    resultSize = size / groupSize(program, collective);
   }
   if (Status status = checkRoom(program, where, operand, collective.type, size); !status) {
     return status;

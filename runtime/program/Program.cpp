@@ -64,17 +64,20 @@ std::vector<Instruction> &Program::onlyBody(std::vector<Action> &section, const 
   return bodies[section.front().body].instructions;
 }
 
-int64_t Program::rankCount() const {
+int64_t Program::rankCount() const { return ranks().count * rankClasses; }
+
+RankRange Program::ranks() const {
   int64_t count = 1;
   for (const Axis &axis : mesh) {
     count *= axis.size;
   }
-  return count;
+  return {rankClass * count, count};
 }
 
 bool Program::communicates() const {
   return std::any_of(collectives.begin(), collectives.end(), [&](const Collective &collective) {
-    return std::any_of(collective.axes.begin(), collective.axes.end(),
+    return collective.isAcrossClasses() ||
+           std::any_of(collective.axes.begin(), collective.axes.end(),
                        [&](uint32_t axis) { return mesh[axis].size > 1; });
   });
 }
@@ -111,6 +114,7 @@ uint64_t Program::stagedBytes() const {
 
 std::vector<int64_t> Program::coordinatesOf(int64_t rank) const {
   std::vector<int64_t> coordinates(mesh.size());
+  rank -= ranks().first;
   for (size_t axis = mesh.size(); axis-- > 0;) {
     coordinates[axis] = rank % mesh[axis].size;
     rank /= mesh[axis].size;
@@ -118,8 +122,33 @@ std::vector<int64_t> Program::coordinatesOf(int64_t rank) const {
   return coordinates;
 }
 
+static RankGroup shiftedBy(int64_t first, RankGroup group) {
+  for (int64_t &rank : group.ranks) {
+    rank += first;
+  }
+  return group;
+}
+
+RankGroup Program::classGroup() const {
+  std::vector<uint32_t> all(mesh.size());
+  std::iota(all.begin(), all.end(), 0);
+  return shiftedBy(ranks().first, groupOver(all, 0, mesh));
+}
+
 RankGroup Program::groupOf(int64_t rank, const Collective &collective) const {
-  return groupOver(collective.axes, rank, mesh);
+  auto [first, count] = ranks();
+  if (!collective.isAcrossClasses()) {
+    return shiftedBy(first, groupOver(collective.axes, rank - first, mesh));
+  }
+  RankGroup group = {{}, collective.classes.size() == 2 ? kTwoClasses : kAllClasses};
+  for (uint32_t other : collective.classes) {
+    group.ranks.push_back(other * count + rank - first);
+  }
+  return group;
+}
+
+const Program &weft::rt::programOf(std::span<const Program> programs, int64_t rank) {
+  return programs[size_t(rank / programs.front().ranks().count)];
 }
 
 std::vector<int64_t> weft::rt::localShape(const TensorLayout &layout, std::span<const Axis> mesh) {

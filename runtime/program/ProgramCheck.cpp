@@ -51,12 +51,13 @@ private:
   Status checkMatmuls();
   Status checkFp8(const std::string &name, const Matmul &matmul);
   Status checkEpilogue(const std::string &name, const Matmul &matmul);
-  Status checkCollectives();
-  Status checkSources(const std::string &name, const Collective &collective);
   Status checkObservations();
 
   Status checkLayout(const std::string &name, const TensorLayout &layout);
-  Status checkAxes(const std::string &name, std::span<const uint32_t> axes);
+  Status checkAxes(const std::string &name, std::span<const uint32_t> axes) {
+    return weft::rt::checkAxes(program, name, axes);
+  }
+  Status checkCollectives() { return weft::rt::checkCollectives(program); }
 
   const Program &program;
 };
@@ -78,6 +79,13 @@ Status Checker::checkMesh() {
   }
   if (ranks > kMaxRanks) {
     return makeError("the mesh has more than ", kMaxRanks, " ranks");
+  }
+  if (program.rankClass >= program.rankClasses) {
+    return makeError("the program is for rank class ", program.rankClass, " of ",
+                     program.rankClasses);
+  }
+  if (saturatingMul(ranks, program.rankClasses) > kMaxRanks) {
+    return makeError(program.rankClasses, " rank classes have more than ", kMaxRanks, " ranks");
   }
   return {};
 }
@@ -121,18 +129,6 @@ Status Checker::checkBuffers() {
     if (buffer.bytes % sizeOf(buffer.type) != 0) {
       return makeError("buffer ", i, " has ", buffer.bytes, " bytes, expected a multiple of ",
                        sizeOf(buffer.type), " for ", nameOf(buffer.type));
-    }
-  }
-  return {};
-}
-
-Status Checker::checkAxes(const std::string &name, std::span<const uint32_t> axes) {
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (axes[i] >= program.mesh.size()) {
-      return makeError(name, " uses mesh axis ", axes[i], ", the mesh has ", program.mesh.size());
-    }
-    if (std::find(axes.begin(), axes.begin() + i, axes[i]) != axes.begin() + i) {
-      return makeError(name, " uses mesh axis '", program.mesh[axes[i]].name, "' twice");
     }
   }
   return {};
@@ -415,61 +411,6 @@ Status Checker::checkEpilogue(const std::string &name, const Matmul &matmul) {
   return {};
 }
 
-Status Checker::checkCollectives() {
-  for (size_t i = 0; i < program.collectives.size(); ++i) {
-    const Collective &collective = program.collectives[i];
-    std::string name = concat("collective ", i);
-    if (Status status = checkAxes(name, collective.axes); !status) {
-      return status;
-    }
-    for (int64_t size : collective.shape) {
-      if (size < 0) {
-        return makeError(name, " has a negative size in ", shapeText(collective.shape));
-      }
-    }
-    if (isFloat8(collective.type)) {
-      return makeError(name, " is of type ", nameOf(collective.type),
-                       ", which only matmuls support");
-    }
-    if (Status status = checkSources(name, collective); !status) {
-      return status;
-    }
-    if (!changesShape(collective.kind)) {
-      continue;
-    }
-    bool two = collective.kind == CollectiveKind::AllToAll;
-    size_t rank = collective.shape.size();
-    if (collective.dim >= rank || (two && collective.dim2 >= rank)) {
-      return makeError(name, " names dimension ",
-                       two ? std::max(collective.dim, collective.dim2) : collective.dim, " of ",
-                       shapeText(collective.shape));
-    }
-    if (collective.kind != CollectiveKind::AllGather &&
-        uint64_t(collective.shape[collective.dim]) % groupSize(program, collective.axes) != 0) {
-      return makeError(name, " cuts ", collective.shape[collective.dim], " into ",
-                       groupSize(program, collective.axes), " shards");
-    }
-  }
-  return {};
-}
-
-Status Checker::checkSources(const std::string &name, const Collective &collective) {
-  uint64_t ranks =
-      collective.kind == CollectiveKind::Permute ? groupSize(program, collective.axes) : 0;
-  if (collective.sources.size() != ranks) {
-    return makeError(name, " names ", collective.sources.size(), " sources, expected ", ranks);
-  }
-  std::vector<bool> named(ranks);
-  for (uint32_t source : collective.sources) {
-    if (source >= ranks || named[source]) {
-      return makeError(name, " takes the shard of rank ", source, " of its ", ranks,
-                       source >= ranks ? "" : " twice");
-    }
-    named[source] = true;
-  }
-  return {};
-}
-
 Status Checker::checkObservations() {
   for (const Observation &observation : program.observations) {
     std::string name = "observation '" + observation.name + "'";
@@ -538,14 +479,6 @@ std::vector<std::vector<bool>> weft::rt::areSeenLater(const Program &program) {
     }
   }
   return later;
-}
-
-uint64_t weft::rt::groupSize(const Program &program, std::span<const uint32_t> axes) {
-  uint64_t size = 1;
-  for (uint32_t axis : axes) {
-    size *= uint64_t(program.mesh[axis].size);
-  }
-  return size;
 }
 
 Status weft::rt::checkRoom(const Program &program, const std::string &where, uint32_t number,

@@ -59,6 +59,7 @@ void fields(auto &visit, Is<Matmul> auto &x) {
 }
 void fields(auto &visit, Is<Collective> auto &x) {
   visit(x.kind, x.reduction, x.type, x.axes, x.shape, x.dim, x.dim2, x.sources);
+  visit(x.classes, x.number);
 }
 void fields(auto &visit, Is<Observation> auto &x) { visit(x.name, x.layout, x.limit, x.mean); }
 void fields(auto &visit, Is<Operand> auto &x) { visit(x.buffer, x.access); }
@@ -71,7 +72,8 @@ void fields(auto &visit, Is<Body> auto &x) { visit(x.name, x.instructions); }
 void fields(auto &visit, Is<Action> auto &x) { visit(x.body, x.microBatch); }
 void fields(auto &visit, Is<DeviceUse> auto &x) { visit(x.part, x.bytes); }
 void fields(auto &visit, Is<Program> auto &x) {
-  visit(x.modelName, x.planText, x.planHash, x.mesh, x.buffers, x.arenaBytes, x.deviceUses);
+  visit(x.modelName, x.planText, x.planHash, x.rankClass, x.rankClasses, x.mesh);
+  visit(x.buffers, x.arenaBytes, x.deviceUses);
   visit(x.parameters, x.optimizerState, x.inputs);
   visit(x.kernels, x.matmuls, x.collectives, x.observations, x.labels);
   visit(x.bodies, x.init, x.step, x.evaluate);
@@ -220,10 +222,13 @@ uint64_t checksumOf(std::span<const char> bytes) {
 
 } // namespace
 
-std::vector<char> weft::rt::serialize(const Program &program) {
+std::vector<char> weft::rt::serialize(std::span<const Program> programs) {
   std::vector<char> payload;
   Writer write(payload);
-  write(program);
+  write(uint64_t(programs.size()));
+  for (const Program &program : programs) {
+    write(program);
+  }
 
   std::vector<char> bytes(kMagic, kMagic + sizeof kMagic);
   Writer header(bytes);
@@ -232,7 +237,7 @@ std::vector<char> weft::rt::serialize(const Program &program) {
   return bytes;
 }
 
-Result<Program> weft::rt::deserialize(std::span<const char> bytes) {
+Result<Programs> weft::rt::deserialize(std::span<const char> bytes) {
   if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
     return makeError("not a weft program: it does not begin with WEFTPROG and a header");
   }
@@ -252,15 +257,15 @@ Result<Program> weft::rt::deserialize(std::span<const char> bytes) {
   if (checksumOf(payload) != checksum) {
     return makeError("the program is damaged: its checksum does not match its content");
   }
-  Program program;
+  Programs programs;
   Reader read(payload);
-  read(program);
+  read(programs);
   if (!read.ok || !read.bytes.empty()) {
     return makeError("the program is damaged: a field does not fit at byte ",
                      bytes.size() - read.bytes.size());
   }
-  if (Status status = checkWellFormed(program); !status) {
+  if (Status status = checkWellFormed(programs); !status) {
     return status.error();
   }
-  return program;
+  return programs;
 }

@@ -94,11 +94,18 @@ std::string matmulText(const Matmul &matmul) {
   return text;
 }
 
+/// Returns " number 3 across classes [0, 1]".
+std::string classesText(const Collective &collective) {
+  std::vector<int64_t> classes(collective.classes.begin(), collective.classes.end());
+  return concat(" number ", collective.number, " across classes ", shapeText(classes));
+}
+
 std::string collectiveText(const Program &program, const Collective &collective) {
   std::string text = nameOf(collective.kind);
   text += isReduction(collective.kind) ? concat(" ", nameOf(collective.reduction)) : "";
-  text += concat(" ", nameOf(collective.type), " ", shapeText(collective.shape), " over ",
-                 axesText(program, collective.axes));
+  text += concat(" ", nameOf(collective.type), " ", shapeText(collective.shape));
+  text += collective.isAcrossClasses() ? classesText(collective)
+                                       : " over " + axesText(program, collective.axes);
   text += changesShape(collective.kind) ? concat(" dim ", collective.dim) : "";
   text += collective.kind == CollectiveKind::AllToAll ? concat(" to ", collective.dim2) : "";
   if (collective.kind == CollectiveKind::Permute) {

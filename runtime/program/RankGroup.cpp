@@ -17,7 +17,7 @@ size_t RankGroup::indexOf(int64_t rank) const {
 }
 
 RankGroup weft::rt::allRanks(int64_t count) {
-  RankGroup group = {std::vector<int64_t>(size_t(count)), kAxisGroups};
+  RankGroup group = {std::vector<int64_t>(size_t(count)), kAllRanks};
   std::iota(group.ranks.begin(), group.ranks.end(), 0);
   return group;
 }

@@ -23,8 +23,14 @@ static Counterpart describe(const Program &program, const Instruction &instructi
   return counterpart;
 }
 
-Counterparts::Counterparts(const Program &program, const KernelCode *kernels)
-    : cores(program.threadsPerRank) {
+Counterparts::Counterparts(std::span<const Program> programs, const KernelCode *kernels)
+    : cores(programs.front().threadsPerRank) {
+  for (const Program &program : programs) {
+    add(program, kernels);
+  }
+}
+
+void Counterparts::add(const Program &program, const KernelCode *kernels) {
   for (const Body &body : program.bodies) {
     for (const Instruction &instruction : body.instructions) {
       if (instruction.opcode != Opcode::Kernel) {

@@ -42,11 +42,14 @@ struct Counterparts {
   int64_t cores = 1;
 
   Counterparts() = default;
-  /// Adds the entries of the kernels that `program` runs; `kernels[i]` is the code of its kernel i.
-  /// "NAME_phase_P" is phase P of the kernel NAME. Phases without iterations are not launched, so
-  /// each of the device's others runs the host's next phase. If a device has fewer than the host,
-  /// its last one runs all remaining ones; if it has more, the surplus ones do nothing.
-  Counterparts(const Program &program, const KernelCode *kernels);
+  /// Adds the entries of the kernels that `programs` run; `kernels[i]` is the code of their kernel
+  /// i. "NAME_phase_P" is phase P of the kernel NAME. Phases without iterations are not launched,
+  /// so each of the device's others runs the host's next phase. If a device has fewer than the
+  /// host, its last one runs all remaining ones; if it has more, the surplus ones do nothing.
+  Counterparts(std::span<const Program> programs, const KernelCode *kernels);
+
+private:
+  void add(const Program &program, const KernelCode *kernels);
 };
 
 } // namespace weft::rt::cuda

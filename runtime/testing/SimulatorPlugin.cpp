@@ -81,7 +81,7 @@ static void readNamed(const char *variableName, std::string &name, uint64_t &num
   }
 }
 
-static void standFor(const Program *program, const KernelCode *kernels) {
+static void standFor(const Program *programs, size_t count, const KernelCode *kernels) {
   SimulatorSettings settings;
   int64_t seed = 0, memory = int64_t(1) << 32, architecture = 90, slowness = 0;
   readNumbers("SEED", {&seed});
@@ -93,7 +93,7 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   readNumbers("SLOW", {&settings.slow.device, &settings.slow.after, &slowness});
   settings.slowness = std::chrono::milliseconds(slowness);
   settings.isAlone = !variable("ALONE").empty();
-  settings.devices = program->rankCount();
+  settings.devices = programs->rankCount();
   readNumbers("DEVICES", {&settings.devices});
   settings.memoryBytes = uint64_t(memory);
   settings.pinnedBytes = uint64_t(1) << 32;
@@ -103,7 +103,7 @@ static void standFor(const Program *program, const KernelCode *kernels) {
   readNamed("TAKES", settings.taking.function, settings.taking.bytes);
   settings.cutsKernels = false; // To have the bits of the host.
   simulator.reset();            // There is one at a time.
-  simulator = std::make_unique<Simulator>(settings, Counterparts(*program, kernels));
+  simulator = std::make_unique<Simulator>(settings, Counterparts({programs, count}, kernels));
   if (settings.isIdle) {
     std::atexit(writeCalls);
   }

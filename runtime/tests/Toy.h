@@ -39,6 +39,11 @@ inline constexpr Matmul kToyBytes = {.type = ElementType::F8E4M3,
 /// `model` divides 256.
 Program makeToy(int64_t data, int64_t model);
 
+/// Returns programs of two rank classes of `model` ranks. Each trains a table of its own, "table"
+/// and "second", on the whole batch, by the sum of both gradients; the loss is the sum of both
+/// losses.
+Programs makeToyClasses(int64_t model);
+
 /// The kernels' code, in the program's order. A rank whose number is in the environment variable
 /// WEFT_TOY_HANG never returns from the first kernel of a step.
 extern const KernelCode kToyKernels[];

@@ -7,6 +7,8 @@
 
 #include "tests/Toy.h"
 
+#include <array>
+
 using namespace weft::rt;
 
 namespace {
@@ -47,6 +49,27 @@ public:
                        {}});
   }
 
+  /// Runs a collective of f64 across both rank classes, if there are two.
+  void across(std::vector<Instruction> &section, const char *text, CollectiveKind kind,
+              std::array<uint32_t, 2> buffers, std::vector<int64_t> shape) {
+    if (program.rankClasses == 1) {
+      return;
+    }
+    Collective collective = {.kind = kind, .type = ElementType::F64, .shape = std::move(shape)};
+    collective.classes = {0, 1};
+    collective.number = ++acrossCount;
+    if (kind == CollectiveKind::Permute) {
+      collective.sources = {1, 0};
+    }
+    program.collectives.push_back(collective);
+    section.push_back({Opcode::Collective,
+                       uint32_t(program.collectives.size() - 1),
+                       label(text),
+                       {{buffers[0], Access::Read}, {buffers[1], Access::Write}},
+                       {}});
+  }
+  uint32_t acrossCount = 0;
+
   void observe(std::vector<Instruction> &section, const char *name, uint32_t buffer,
                const TensorLayout &layout) {
     program.observations.push_back({name, layout});
@@ -60,9 +83,13 @@ public:
 
 } // namespace
 
-Program weft::rt::makeToy(int64_t data, int64_t model) {
+/// Returns the program of one of `classes` rank classes, which trains the table `name`.
+static Program makeToyOf(int64_t data, int64_t model, const std::string &name, uint32_t rankClass,
+                         uint32_t classes) {
   Maker make;
   Program &program = make.program;
+  program.rankClass = rankClass;
+  program.rankClasses = classes;
   program.modelName = "toy";
   program.planText = "data 2\n";
   program.planHash = "0123456789abcdef";
@@ -89,8 +116,8 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
   uint32_t loss = make.buffer(ElementType::F64, 1, BufferClass::Activation);
   uint32_t gradient = make.buffer(ElementType::F64, shard, BufferClass::Gradient);
   uint32_t norm = make.buffer(ElementType::F64, 1, BufferClass::Activation);
-  program.parameters = {{"table", whole, table}};
-  program.optimizerState = {{"momentum/table", whole, momentum}};
+  program.parameters = {{name, whole, table}};
+  program.optimizerState = {{"momentum/" + name, whole, momentum}};
   program.inputs = {{"tokens", tokensLayout, tokens},
                     {"targets", tokensLayout, targets},
                     {"seed", {ElementType::I64, {}, {}}, seed}};
@@ -106,13 +133,23 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
               {shard, rows * kToySequence, model});
   make.sum(program.stepBody(), "loss: sum over ranks", loss, {0, 1}, {});
   make.sum(program.stepBody(), "table: sum of gradients", gradient, {0}, {shard});
+  make.across(program.stepBody(), "loss: sum over classes", CollectiveKind::AllReduce, {loss, loss},
+              {});
+  make.across(program.stepBody(), "table: sum over classes", CollectiveKind::AllReduce,
+              {gradient, gradient}, {shard});
   make.observe(program.stepBody(), "loss", loss, scalar);
-  make.observe(program.stepBody(), "gradient/table", gradient, whole);
+  make.observe(program.stepBody(), ("gradient/" + name).c_str(), gradient, whole);
   make.kernel(program.stepBody(), 2, "norm: squares",
               {{gradient, Access::Read}, {norm, Access::Write}}, {shard});
   make.sum(program.stepBody(), "norm: sum over shards", norm, {1}, {1});
   make.kernel(program.stepBody(), 3, "norm: root", {{norm, Access::ReadWrite}}, {});
-  make.observe(program.stepBody(), "gradient_norm", norm, scalar);
+  uint32_t seen = norm;
+  if (classes > 1) { // Both have the same.
+    seen = make.buffer(ElementType::F64, 1, BufferClass::Activation);
+    make.across(program.stepBody(), "norm: of the other class", CollectiveKind::Permute,
+                {norm, seen}, {1});
+  }
+  make.observe(program.stepBody(), "gradient_norm", seen, scalar);
   make.kernel(program.stepBody(), 4, "table: update",
               {{gradient, Access::Read}, {momentum, Access::ReadWrite}, {table, Access::ReadWrite}},
               {shard});
@@ -132,6 +169,16 @@ Program weft::rt::makeToy(int64_t data, int64_t model) {
                {unused, Access::Write}},
               {shard, rows * kToySequence, model});
   make.sum(program.evaluateBody(), "validation: sum over ranks", validation, {0, 1}, {});
+  make.across(program.evaluateBody(), "validation: sum over classes", CollectiveKind::AllReduce,
+              {validation, validation}, {});
   make.observe(program.evaluateBody(), "validation_loss", validation, scalar);
   return program;
+}
+
+Program weft::rt::makeToy(int64_t data, int64_t model) {
+  return makeToyOf(data, model, "table", 0, 1);
+}
+
+Programs weft::rt::makeToyClasses(int64_t model) {
+  return {makeToyOf(1, model, "table", 0, 2), makeToyOf(1, model, "second", 1, 2)};
 }

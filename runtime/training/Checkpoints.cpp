@@ -17,11 +17,15 @@ using namespace weft::rt;
 /// Warns even with --quiet, because the user must learn of lost data.
 static void warn(const std::string &text) { std::fprintf(stderr, "warning: %s\n", text.c_str()); }
 
-Checkpoints::Checkpoints(const Program &program, const Options &options, RankRange ranks)
-    : program(program), options(options), leads(ranks.has(0)),
-      run{program.modelName,      options.seed,        program.globalBatch,
-          program.sequenceLength, program.documentEnd, {}},
-      readers(ranks.count), writers(size_t(program.rankCount())) {}
+static RunIdentity identify(const Program &program, const Options &options) {
+  return {program.modelName,      options.seed,        program.globalBatch,
+          program.sequenceLength, program.documentEnd, {}};
+}
+
+Checkpoints::Checkpoints(std::span<const Program> programs, const Options &options, RankRange ranks)
+    : programs(programs), options(options), leads(ranks.has(0)),
+      run(identify(programs.front(), options)), readers(ranks.count),
+      writers(size_t(programs.front().rankCount())) {}
 
 Status Checkpoints::open(Backend &backend) {
   if (options.checkpointDir.empty()) {
@@ -56,7 +60,7 @@ Status Checkpoints::follow(const std::string &step) {
       !status) {
     return status;
   }
-  return reader->checkFits(program);
+  return reader->checkFits(programs);
 }
 
 Status Checkpoints::look() {
@@ -80,7 +84,7 @@ Status Checkpoints::look() {
   if (Status status = findWhole(*steps); !status) {
     return status;
   }
-  Status fits = reader->checkFits(program);
+  Status fits = reader->checkFits(programs);
   found = bool(fits);
   return fits;
 }
@@ -115,7 +119,7 @@ Status Checkpoints::begin(const std::optional<DataIdentity> &data) {
                      "; --allow-changes goes on nevertheless");
   }
   remark = concat("going on at step ", first, " from '", source(), "'");
-  if (reader->manifest().planHash != program.planHash) {
+  if (reader->manifest().planHash != programs.front().planHash) {
     remark += concat(", made under another plan, ", reader->manifest().planHash);
   }
   remark += concat(changes.empty() ? "" : "; changed: ", changes,
@@ -128,9 +132,9 @@ void Checkpoints::prepareRank(Executor &executor) {
     return;
   }
   writers[size_t(executor.rank())] =
-      std::make_unique<CheckpointWriter>(program, run, folder, executor);
+      std::make_unique<CheckpointWriter>(programs, run, folder, executor);
   if (resumes()) {
-    reader->load(program, executor);
+    reader->load(programOf(programs, executor.rank()), executor);
     if (--readers == 0) {
       reader.reset();
     }

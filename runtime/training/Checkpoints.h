@@ -23,7 +23,7 @@ class Checkpoints {
 public:
   /// Serves the ranks of this process. Rank 0's process changes the folder; others only read and
   /// write files in it.
-  Checkpoints(const Program &program, const Options &options, RankRange ranks);
+  Checkpoints(std::span<const Program> programs, const Options &options, RankRange ranks);
 
   /// Finds the newest complete checkpoint, together with all other processes: rank 0's process
   /// searches and tells the others. Warns of damaged checkpoints that it skips. Fails in all
@@ -66,7 +66,7 @@ private:
   Status findWhole(const std::vector<int64_t> &steps);
   Status follow(const std::string &step);
 
-  const Program &program;
+  const std::span<const Program> programs;
   const Options &options;
   const bool leads;
   RunIdentity run;

@@ -324,6 +324,9 @@ int64_t weft::rt::threadsOf(const Program &program, const Options &options, int6
 
 std::string weft::rt::meshText(const Program &program) {
   std::string text = concat(program.rankCount(), program.rankCount() == 1 ? " rank" : " ranks");
+  if (program.rankClasses > 1) { // Each has axes of its own.
+    return concat(text, " (", program.rankClasses, " classes)");
+  }
   std::string axes;
   for (const Axis &axis : program.mesh) {
     axes += concat(axes.empty() ? "" : ", ", axis.name, "=", axis.size);

@@ -57,7 +57,7 @@ int64_t threadsOf(const Program &program, const Options &options, int64_t ranksO
 /// Returns the text of --help; `name` is the executable's name as it was called.
 std::string helpText(const Program &program, const std::string &name);
 
-/// Returns "2 ranks (data=2)".
+/// Returns "2 ranks (data=2)" or "8 ranks (2 classes)".
 std::string meshText(const Program &program);
 
 } // namespace weft::rt

@@ -36,6 +36,8 @@ namespace {
 
 /// The state of one rank's thread.
 struct alignas(64) RankState {
+  /// That of the rank's class.
+  const Program *program = nullptr;
   std::unique_ptr<Executor> executor;
   ObservedTensors gradients{"gradient/"}, logits{"logits"};
   std::unique_ptr<StepTimes> times;
@@ -55,6 +57,8 @@ Options partOf(Options options, const Backend &backend) {
   return options;
 }
 
+size_t instructionsOf(const Program &program) { return Expansion(program, program.step).size(); }
+
 /// The time without progress after which a device is late. It is shorter than the timeout with
 /// which other ranks wait for its rank, so that the rank whose device is stuck reports first.
 Monitor::Clock::duration patienceWithDevices(const Options &options) {
@@ -66,21 +70,24 @@ Monitor::Clock::duration patienceWithDevices(const Options &options) {
 /// rank 0's thread also writes the run log and the output before the report on a non-finite value.
 class Trainer : public Observer {
 public:
-  Trainer(const Program &program, const KernelCode *kernels, const Options &options,
+  Trainer(std::span<const Program> programs, const KernelCode *kernels, const Options &options,
           const MakeExecutor &makeExecutor, Backend &backend)
-      : program(program), options(partOf(options, backend)), backend(backend),
-        here(backend.ranksHere()), threads(threadsOf(program, options, backend.ranksOnHost())),
-        runLog(program, this->options), checkpoints(program, this->options, here),
-        prefetcher(program, here, Prefetcher::Seconds(options.timeoutSeconds)),
-        monitor(program, patienceWithDevices(options)), ranks(size_t(here.count)) {
+      : programs(programs), program(programs.front()), options(partOf(options, backend)),
+        backend(backend), here(backend.ranksHere()),
+        threads(threadsOf(program, options, backend.ranksOnHost())), runLog(program, this->options),
+        checkpoints(programs, this->options, here),
+        prefetcher(programs, here, Prefetcher::Seconds(options.timeoutSeconds)),
+        ranks(size_t(here.count)) {
+    for (const Program &each : programs) {
+      monitors.push_back(std::make_unique<Monitor>(each, patienceWithDevices(options)));
+    }
     for (int64_t rank = here.first; here.has(rank); ++rank) {
       RankState &state = stateOf(rank);
-      state.executor = makeExecutor(program, kernels, rank, threads);
-      // Reads the clock once for each instruction: even small steps take a thousand times as long.
-      state.times = std::make_unique<StepTimes>(Expansion(program, program.step).size(),
-                                                !options.profile.empty());
+      state.program = &programOf(programs, rank);
+      state.executor = makeExecutor(*state.program, kernels, rank, threads);
+      state.times = std::make_unique<StepTimes>(makeTimes(*state.program));
       state.executor->measure(state.times.get());
-      state.executor->watch(&monitor);
+      state.executor->watch(&monitorOf(rank));
     }
   }
 
@@ -97,6 +104,8 @@ private:
   Status checkMemory();
 
   RankState &stateOf(int64_t rank) { return ranks[size_t(rank - here.first)]; }
+  Monitor &monitorOf(int64_t rank) { return *monitors[programOf(programs, rank).rankClass]; }
+  StepTimes makeTimes(const Program &of) const;
   void runRank(RankState &state, Communicator &communicator);
   bool runSteps(RankState &state, Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
@@ -116,6 +125,8 @@ private:
   bool writeProfile(RankState &state, std::string &told);
   ExitCode endAfter(const RunResult &result);
 
+  const std::span<const Program> programs;
+  /// That of class 0: what describes the run is the same in all.
   const Program &program;
   const Options options;
   Backend &backend;
@@ -127,15 +138,16 @@ private:
   Checkpoint checkpoint;
   Checkpoints checkpoints;
   Prefetcher prefetcher;
-  Monitor monitor;
+  /// By rank class.
+  std::vector<std::unique_ptr<Monitor>> monitors;
   /// The ranks of this process.
   std::vector<RankState> ranks;
   int64_t firstStep = 0, endStep = 0;
   bool hasMemory = true;
   /// The earliest finding of all ranks, in rank 0's process.
   std::optional<Finding> finding;
-  /// The overflows of all ranks, in rank 0's process.
-  std::optional<Overflow> overflow;
+  /// The worst overflow of all ranks and the program of its rank, in rank 0's process.
+  std::optional<std::pair<Overflow, const Program *>> overflow;
 };
 
 Status Trainer::prepare() {
@@ -153,7 +165,7 @@ Status Trainer::prepareHere() {
   if (Status status = prepareLoad(); !status) {
     return status;
   }
-  if (Status status = data.open(program, options, firstStep, endStep); !status) {
+  if (Status status = data.open(programs, options, firstStep, endStep); !status) {
     return status;
   }
   if (Status status = checkMemory(); !status) {
@@ -169,7 +181,7 @@ Status Trainer::prepareLoad() {
   if (checkpoints.resumes()) {
     firstStep = checkpoints.firstStep();
   } else if (!options.load.empty()) {
-    if (Status status = checkpoint.open(options.load, program); !status) {
+    if (Status status = checkpoint.open(options.load, programs); !status) {
       return status;
     }
     if (Status status = runLog.tell(checkpoint.note()); !status) {
@@ -191,9 +203,11 @@ Status Trainer::prepareLoad() {
 
 Status Trainer::checkMemory() {
   int64_t onHost = backend.ranksOnHost(), processes = onHost / std::max<int64_t>(here.count, 1);
-  uint64_t each = ranks.front().executor->hostBytes();
-  uint64_t needed = saturatingAdd(saturatingMul(each, uint64_t(onHost)),
-                                  saturatingMul(prefetcher.bytes(), uint64_t(processes)));
+  uint64_t own = prefetcher.bytes();
+  for (const RankState &rank : ranks) {
+    own = saturatingAdd(own, rank.executor->hostBytes());
+  }
+  uint64_t needed = saturatingMul(own, uint64_t(processes));
   uint64_t present = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGESIZE));
   hasMemory = needed <= present;
   if (!hasMemory) {
@@ -210,14 +224,14 @@ Status Trainer::prepareOutputs() {
       return makeError("--gradients-step is ", options.gradientsStep,
                        ", expected a step of this run, from ", firstStep, " to before ", endStep);
     }
-    if (!ObservedTensors("gradient/").isAny(program)) {
+    if (!ObservedTensors("gradient/").isAny(programs)) {
       return makeError("--save-gradients is given, but the program does not observe its gradients");
     }
   }
   if (!options.profile.empty() && firstStep == endStep) {
     return makeError("--profile has nothing to measure, since this run does no step");
   }
-  if (!options.saveLogits.empty() && !ObservedTensors("logits").isAny(program)) {
+  if (!options.saveLogits.empty() && !ObservedTensors("logits").isAny(programs)) {
     return makeError("--save-logits is given, but the program was compiled without "
                      "--observe-logits");
   }
@@ -247,7 +261,7 @@ Status Trainer::prepareOutputs() {
 
 /// Ignores inputs that the program does not have.
 void Trainer::setCounter(RankState &state, std::string_view name, uint64_t value) const {
-  for (const NamedTensor &input : program.inputs) {
+  for (const NamedTensor &input : state.program->inputs) {
     if (input.name == name) {
       state.executor->write(input.buffer, 0,
                             {reinterpret_cast<const char *>(&value), sizeof value});
@@ -278,7 +292,7 @@ void Trainer::runRank(RankState &state, Communicator &communicator) {
   if (!communicator.stopped()) {
     state.executor->end();
   }
-  monitor.end(communicator.rank()); // What ends is watched, too.
+  monitorOf(communicator.rank()).end(communicator.rank()); // What ends is watched, too.
   if (!communicator.stopped()) {
     state.executor.reset();
   }
@@ -296,7 +310,7 @@ bool Trainer::runSteps(RankState &state, Communicator &communicator) {
     return false;
   }
   if (!options.load.empty() && !checkpoints.resumes()) {
-    checkpoint.load(program, *state.executor);
+    checkpoint.load(*state.program, *state.executor);
   }
   checkpoints.prepareRank(*state.executor);
   bool goesOn = !data.validatesAt(firstStep) || validate(state, communicator);
@@ -370,17 +384,17 @@ bool Trainer::keepsLogits(const RankState &state) const {
 bool Trainer::wants(int64_t rank, uint32_t observation) {
   const RankState &state = stateOf(rank);
   return keepsGradients(state) || keepsLogits(state) ||
-         (rank == 0 && program.observations[observation].layout.globalShape.empty());
+         (rank == 0 && state.program->observations[observation].layout.globalShape.empty());
 }
 
 void Trainer::observe(int64_t rank, uint32_t observation, const void *data) {
-  const Observation &observed = program.observations[observation];
   RankState &state = stateOf(rank);
+  const Observation &observed = state.program->observations[observation];
   if (keepsGradients(state)) {
-    state.gradients.take(program, observation, state.executor->coordinates(), data);
+    state.gradients.take(*state.program, observation, state.executor->coordinates(), data);
   }
   if (keepsLogits(state)) {
-    state.logits.take(program, observation, state.executor->coordinates(), data);
+    state.logits.take(*state.program, observation, state.executor->coordinates(), data);
   }
   if (rank == 0 && observed.layout.globalShape.empty()) {
     double value = elementAt(observed.layout.type, data, 0);
@@ -408,7 +422,7 @@ void Trainer::note(RankState &state, Outcome outcome) const {
 void Trainer::findNotFinite(RankState &state) {
   std::optional<Finding> own;
   if (!state.validationBatch) {
-    own = replayStep(program, *state.executor);
+    own = replayStep(*state.program, *state.executor);
   }
   std::vector<std::optional<Finding>> findings;
   std::span<const char> bytes;
@@ -418,8 +432,8 @@ void Trainer::findNotFinite(RankState &state) {
   Communicator &link = state.executor->communicator();
   link.collect(bytes, [&](int64_t rank, std::span<const char> other) {
     Finding found;
-    bool isOne = !other.empty() && readValue(link, rank, other, found) &&
-                 found.instruction < int64_t(Expansion(program, program.step).size());
+    bool isOne = !other.empty() && readValue(link, rank, other, found) && found.rank == rank &&
+                 found.instruction < int64_t(instructionsOf(programOf(programs, rank)));
     findings.push_back(isOne ? std::optional(found) : std::nullopt);
   });
   if (state.executor->rank() == 0) {
@@ -433,7 +447,7 @@ void Trainer::reportNotFinite() const {
     return;
   }
   printError(concat("step ", runLog.currentStep(), ": ", runLog.notFiniteText(), "; ",
-                    finding ? describe(program, *finding)
+                    finding ? describe(programOf(programs, finding->rank), *finding)
                             : "when the step was run again, every value was finite"));
 }
 
@@ -444,13 +458,14 @@ void Trainer::findOverflow(RankState &state) {
   if (own) {
     bytes = {reinterpret_cast<const char *>(&*own), sizeof(Overflow)};
   }
-  std::optional<Overflow> first;
+  std::optional<std::pair<Overflow, const Program *>> first;
   Communicator &link = state.executor->communicator();
   link.collect(bytes, [&](int64_t rank, std::span<const char> other) {
     Overflow found;
     if (!other.empty() && readValue(link, rank, other, found) &&
-        found.observation < program.observations.size()) {
-      first = first && !goesBefore(found, *first) ? first : found;
+        found.observation < programOf(programs, rank).observations.size() &&
+        (!first || goesBefore(found, first->first))) {
+      first = {found, &programOf(programs, rank)};
     }
   });
   if (state.executor->rank() == 0) {
@@ -459,37 +474,50 @@ void Trainer::findOverflow(RankState &state) {
 }
 
 void Trainer::reportOverflow() const {
-  printError(concat(ranks[0].validationBatch ? "validation " : "", "step ", runLog.currentStep(),
-                    ": ",
-                    overflow ? describe(program, *overflow) : "an expert's buffer is too small"));
+  printError(concat(
+      ranks[0].validationBatch ? "validation " : "", "step ", runLog.currentStep(), ": ",
+      overflow ? describe(*overflow->second, overflow->first) : "an expert's buffer is too small"));
 }
 
-/// Writes the measurements of all ranks to a file and a table for the user.
+/// Reads the clock once for each instruction: even small steps take a thousand times as long.
+StepTimes Trainer::makeTimes(const Program &of) const {
+  return {instructionsOf(of), !options.profile.empty()};
+}
+
+/// Writes the measurements of all ranks to a file and a table for the user, for each rank class.
 bool Trainer::writeProfile(RankState &state, std::string &told) {
   Communicator &link = state.executor->communicator();
-  std::vector<StepTimes> times;
+  std::vector<std::vector<StepTimes>> times(programs.size());
   // One rank of each process reports the peak of the process.
   uint64_t peak = state.executor->rank() == here.first ? peakProcessBytes() : 0, peaks = 0;
   std::vector<char> bytes = state.times->bytes();
   bytes.insert(bytes.begin(), reinterpret_cast<const char *>(&peak),
                reinterpret_cast<const char *>(&peak) + sizeof peak);
   if (!link.collect(bytes, [&](int64_t rank, std::span<const char> other) {
-        if (!hasSize(link, rank, other, bytes.size())) {
+        const Program &its = programOf(programs, rank);
+        StepTimes &read = times[its.rankClass].emplace_back(makeTimes(its));
+        if (!hasSize(link, rank, other, sizeof peak + read.bytes().size())) {
           return;
         }
         std::memcpy(&peak, other.data(), sizeof peak);
         peaks += peak;
-        times.emplace_back(Expansion(program, program.step).size(), !options.profile.empty());
-        times.back().assign(other.subspan(sizeof peak));
+        read.assign(other.subspan(sizeof peak));
       })) {
     return false;
   }
   if (state.executor->rank() != 0) {
     return true;
   }
-  Profile profile(program, times, threads, peaks);
-  told += profile.table(state.executor->noteOfTimes()) + state.executor->noteOfMemory();
-  return options.profile.empty() || link.check(writeFile(options.profile, profile.json()));
+  std::string json;
+  for (const Program &each : programs) {
+    Profile profile(each, times[each.rankClass], threads, peaks);
+    told += programs.size() > 1 ? concat("rank class ", each.rankClass, ": ") : "";
+    told += profile.table(state.executor->noteOfTimes());
+    json += concat(json.empty() ? "" : ",\n", profile.json());
+  }
+  told += state.executor->noteOfMemory();
+  json = programs.size() > 1 ? "[" + json + "]\n" : json;
+  return options.profile.empty() || link.check(writeFile(options.profile, json));
 }
 
 /// Finishes the run on all ranks. Rank 0 writes files and prints messages.
@@ -505,20 +533,20 @@ bool Trainer::writeOutputs(RankState &state) {
     return false;
   }
   if (!options.saveGradients.empty()) {
-    if (!state.gradients.save(options.saveGradients, program, executor, options.gradientsStep)) {
+    if (!state.gradients.save(options.saveGradients, programs, executor, options.gradientsStep)) {
       return false;
     }
     told += concat("gradients of step ", options.gradientsStep, " are in '", options.saveGradients,
                    "'\n");
   }
   if (!options.saveLogits.empty()) {
-    if (!state.logits.save(options.saveLogits, program, executor, endStep)) {
+    if (!state.logits.save(options.saveLogits, programs, executor, endStep)) {
       return false;
     }
     told += concat("logits after ", endStep, " steps are in '", options.saveLogits, "'\n");
   }
   if (!options.save.empty()) {
-    if (!saveCheckpoint(options.save, program, executor, endStep)) {
+    if (!saveCheckpoint(options.save, programs, executor, endStep)) {
       return false;
     }
     told += concat("parameters and optimizer state are in '", options.save, "'\n");
@@ -531,13 +559,14 @@ ExitCode Trainer::endAfter(const RunResult &result) {
     if (backend.reportsErrors()) {
       std::string table = "";
       if (result.failure->code == ExitCode::OutOfMemory) {
-        table = "\n" + memoryReport(program);
+        table = "\n" + memoryReport(programOf(programs, result.failure->rank));
         table.pop_back(); // Who prints it ends the line.
       }
       printError(result.failure->message + table);
     }
     checkpoints.cleanUp();
-    if (result.abandoned || !prefetcher.endsWithin(kGrace) || !monitor.endsWithin(kGrace)) {
+    if (result.abandoned || !prefetcher.endsWithin(kGrace) ||
+        !std::ranges::all_of(monitors, [](auto &each) { return each->endsWithin(kGrace); })) {
       std::fflush(nullptr);
       std::_Exit(int(result.failure->code));
     }
@@ -572,7 +601,8 @@ ExitCode Trainer::run() {
 
 } // namespace
 
-ExitCode weft::rt::train(const Program &program, const KernelCode *kernels, const Options &options,
-                         const MakeExecutor &makeExecutor, Backend &backend) {
-  return Trainer(program, kernels, options, makeExecutor, backend).run();
+ExitCode weft::rt::train(std::span<const Program> programs, const KernelCode *kernels,
+                         const Options &options, const MakeExecutor &makeExecutor,
+                         Backend &backend) {
+  return Trainer(programs, kernels, options, makeExecutor, backend).run();
 }

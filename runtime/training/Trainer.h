@@ -23,7 +23,7 @@ inline constexpr std::chrono::seconds kGrace(5);
 /// Trains on the ranks of `backend` as `options` say: runs the steps, reports them on standard
 /// output and errors on standard error, and writes files. Ends the process itself if some rank does
 /// not stop after a failure.
-ExitCode train(const Program &program, const KernelCode *kernels, const Options &options,
+ExitCode train(std::span<const Program> programs, const KernelCode *kernels, const Options &options,
                const MakeExecutor &makeExecutor, Backend &backend);
 
 } // namespace weft::rt

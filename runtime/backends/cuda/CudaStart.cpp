@@ -81,7 +81,7 @@ bool CudaExecutor::canMultiply() const {
 
 bool CudaExecutor::prepareCollectives() {
   collectives.emplace(library, number, device, communicator(), program.rankCount(),
-                      options.timeout);
+                      program.classGroup(), options.timeout);
   collectives->watchBy([this] { return isBusy(); });
   collectives->placeBy([this] { return placeText(); });
   if (communicates && !collectives->join(options.sharesDevices ? DeviceFacts() : facts)) {

@@ -45,10 +45,10 @@ uint64_t product(std::span<const int64_t> sizes) {
 } // namespace
 
 DeviceCollectives::DeviceCollectives(const DriverTable &library, int64_t number, Handle device,
-                                     Communicator &link, int64_t ranks,
+                                     Communicator &link, int64_t ranks, RankGroup ofClass,
                                      std::chrono::nanoseconds timeout)
-    : library(library), number(number), device(device), link(link), ranks(ranks), timeout(timeout) {
-}
+    : library(library), number(number), device(device), link(link), all(allRanks(ranks)),
+      ofClass(std::move(ofClass)), timeout(timeout) {}
 
 DeviceCollectives::~DeviceCollectives() {
   if (isEnded || made.empty()) {
@@ -95,11 +95,11 @@ bool DeviceCollectives::poll(const Ask &ask, const Look &look, const char *advic
 // Communicators
 //===----------------------------------------------------------------------===//
 
-bool DeviceCollectives::meet(uint32_t instruction, const std::string &what) {
+bool DeviceCollectives::meet(const RankGroup &group, uint32_t instruction,
+                             const std::string &what) {
   int32_t mine = 0, greatest = 0;
   Collective maximum = {.reduction = ReductionKind::Max, .type = ElementType::I32, .shape = {1}};
-  return link.run(link.prepare(maximum, allRanks(ranks), {"devices", instruction, what}), &mine,
-                  &greatest);
+  return link.run(link.prepare(maximum, group, {"devices", instruction, what}), &mine, &greatest);
 }
 
 bool DeviceCollectives::settle(const Shared &communicator, const char *advice) const {
@@ -129,8 +129,7 @@ bool DeviceCollectives::join(const DeviceFacts &facts) {
     return false;
   }
   std::copy(std::begin(facts.identity), std::end(facts.identity), self.identity);
-  std::vector<Member> members(static_cast<size_t>(ranks));
-  RankGroup all = allRanks(ranks);
+  std::vector<Member> members(all.ranks.size());
   Collective gather = {
       .kind = CollectiveKind::AllGather, .type = ElementType::I64, .shape = {int64_t(kWords)}};
   if (!link.run(link.prepare(gather, all, {"devices", 0, "join one world"}), &self,
@@ -150,31 +149,48 @@ bool DeviceCollectives::join(const DeviceFacts &facts) {
   Shared &world = communicators[all.ranks];
   world.ranks = all.ranks;
   made.push_back(&world);
-  return check(library.join(device, &members[0].id, ranks, link.rank(), &world.communicator)) &&
-         settle(world);
+  return check(library.join(device, &members[0].id, int64_t(all.ranks.size()), link.rank(),
+                            &world.communicator)) &&
+         settle(world) && joinClasses();
 }
 
-const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<int64_t> &ranks) {
-  auto found = communicators.find(ranks);
-  if (found != communicators.end()) {
-    return &found->second;
-  }
-  auto number = uint32_t(made.size());
-  if (!meet(number, concat("split off communicator ", number))) {
-    return nullptr;
+bool DeviceCollectives::joinClasses() {
+  if (ofClass.ranks.size() == all.ranks.size()) {
+    return true;
   }
   const Shared &world = *made.front();
+  auto each = int64_t(ofClass.ranks.size());
+  std::vector<int64_t> across;
+  for (int64_t rank = link.rank() % each; rank < int64_t(all.ranks.size()); rank += each) {
+    across.push_back(rank);
+  }
+  return (each == 1 || splitOff(world, all, ofClass.ranks)) && splitOff(world, all, across);
+}
+
+const DeviceCollectives::Shared *DeviceCollectives::splitOff(const Shared &parent,
+                                                             const RankGroup &siblings,
+                                                             const std::vector<int64_t> &ranks) {
+  auto number = uint32_t(made.size());
+  if (!meet(siblings, number, concat("split off communicator ", number))) {
+    return nullptr;
+  }
   Shared &shared = communicators[ranks];
   shared.ranks = ranks;
-  auto self = std::find(shared.ranks.begin(), shared.ranks.end(), link.rank());
-  int64_t color = *std::min_element(shared.ranks.begin(), shared.ranks.end());
-  if (!check(library.split(device, world.communicator, color, self - shared.ranks.begin(),
+  auto self = std::find(ranks.begin(), ranks.end(), link.rank());
+  int64_t color = *std::min_element(ranks.begin(), ranks.end());
+  if (!check(library.split(device, parent.communicator, color, self - ranks.begin(),
                            &shared.communicator)) ||
-      !settle(world) || !settle(shared)) {
+      !settle(parent) || !settle(shared)) {
     return nullptr;
   }
   made.push_back(&shared);
   return &shared;
+}
+
+const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<int64_t> &ranks) {
+  auto found = communicators.find(ranks);
+  return found != communicators.end() ? &found->second
+                                      : splitOff(communicators.at(ofClass.ranks), ofClass, ranks);
 }
 
 bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uint64_t bytes) {

@@ -8,11 +8,13 @@
 // A prepared collective is a list of calls of the library: one call if the collective joins
 // or cuts the leading dimension, else a group of calls, one for each contiguous run.
 //
-// One world communicator has all ranks. Smaller groups get a communicator that is split off
-// the world, one for all collectives over the same groups in the same order; groups of one
-// rank copy. All ranks prepare the same collectives in the same order, so that they make
-// communicators in the same order. Making them waits for other ranks, up to a timeout; then
-// the host's communicator names the missing ranks.
+// One world communicator has all ranks. Where there are several rank classes, each has one of
+// its own, and so do the ranks at the same place of all classes. Smaller groups get a
+// communicator that is split off that of their class, one for all collectives over the same
+// groups in the same order; groups of one rank copy. All ranks of a class prepare the same
+// collectives in the same order, so that they make communicators in the same order. Making
+// them waits for other ranks, up to a timeout; then the host's communicator names the
+// missing ranks.
 //
 // Only its rank's thread may use it.
 //
@@ -36,10 +38,11 @@ public:
   using Handle = DriverTable::Handle;
   using Address = DriverTable::Address;
 
-  /// `device` is this rank's open device, number `number`. Waits up to `timeout` for other ranks
+  /// `device` is this rank's open device, number `number`; `ofClass` are the ranks of its class, of
+  /// `ranks` in all. Waits up to `timeout` for other ranks
   /// when communicators are made. All arguments must outlive this.
   DeviceCollectives(const DriverTable &library, int64_t number, Handle device, Communicator &link,
-                    int64_t ranks, std::chrono::nanoseconds timeout);
+                    int64_t ranks, RankGroup ofClass, std::chrono::nanoseconds timeout);
   /// Aborts the communicators, unless `end` has ended them. An abort that takes long continues
   /// after the destructor, so the device must stay open.
   ~DeviceCollectives();
@@ -66,7 +69,7 @@ public:
   /// Enqueues prepared collective `number` on `stream`. See Program.h for operand and result.
   bool run(uint32_t number, Handle stream, Address operand, Address result);
   /// Waits on the host for all ranks; a timeout names the missing ones.
-  bool meet(uint32_t instruction, const std::string &what);
+  bool meet(uint32_t instruction, const std::string &what) { return meet(all, instruction, what); }
   /// Waits until the recorded `event` is reached. Returns false if the run stops.
   bool await(Handle event) const;
   /// Ends the communicators. All ranks call it, when no collective is under way. Once it returns
@@ -108,6 +111,13 @@ private:
   bool settle(const Shared &communicator, const char *advice = "") const;
   /// Returns true if no communicator has failed.
   bool areWell() const;
+  bool meet(const RankGroup &group, uint32_t instruction, const std::string &what);
+  /// Makes the communicators of rank classes, and across them. All ranks call it.
+  bool joinClasses();
+  /// Makes the communicator of `ranks`, in this order, of which all of `parent` are in one.
+  /// `siblings` are the ranks of `parent`. Returns null on failure.
+  const Shared *splitOff(const Shared &parent, const RankGroup &siblings,
+                         const std::vector<int64_t> &ranks);
   /// Returns the communicator of `ranks`, in this order.
   const Shared *find(const std::vector<int64_t> &ranks);
   bool registerWith(const Shared &communicator, Address at, uint64_t bytes);
@@ -122,7 +132,7 @@ private:
   const int64_t number;
   const Handle device;
   Communicator &link;
-  const int64_t ranks;
+  const RankGroup all, ofClass;
   const std::chrono::nanoseconds timeout;
   std::function<bool()> isBusy = [] { return false; };
   std::function<std::string()> place = [] { return std::string(); };

@@ -39,7 +39,7 @@ static bool sharesDevices() {
   return wish && std::string_view(wish) == "1";
 }
 
-Result<MakeExecutor> weft::rt::cuda::makeExecutors(const Program &program,
+Result<MakeExecutor> weft::rt::cuda::makeExecutors(std::span<const Program> programs,
                                                    const KernelCode *kernels,
                                                    std::span<const DeviceImage> images,
                                                    CudaOptions options) {
@@ -49,7 +49,7 @@ Result<MakeExecutor> weft::rt::cuda::makeExecutors(const Program &program,
   }
   const DriverTable *library = *loaded;
   if (library->standFor) {
-    library->standFor(&program, kernels);
+    library->standFor(programs.data(), programs.size(), kernels);
   }
   int64_t count = 0;
   if (DriverTable::Result reason = library->countDevices(&count)) {
@@ -69,7 +69,7 @@ Result<MakeExecutor> weft::rt::cuda::makeExecutors(const Program &program,
   if (sharesDevices() && count > 0) { // Processes take turns at devices.
     own %= count;
   }
-  int64_t last = isAlone ? program.rankCount() - 1 : own;
+  int64_t last = isAlone ? programs.front().rankCount() - 1 : own;
   if (last >= count) {
     return makeError("this program needs a CUDA device for each of its ranks: expected ", last + 1,
                      " or more on this machine, got ", count);

@@ -27,7 +27,7 @@ Result<const DriverTable *> loadLibrary();
 /// its own, by the rank's number on this machine. Fails if there is no library, no driver, or fewer
 /// devices than ranks. If `options` name no cache file, uses the one in the user's cache folder,
 /// except with a simulator. All arguments but `options` must outlive the executors.
-Result<MakeExecutor> makeExecutors(const Program &program, const KernelCode *kernels,
+Result<MakeExecutor> makeExecutors(std::span<const Program> programs, const KernelCode *kernels,
                                    std::span<const DeviceImage> images, CudaOptions options);
 
 } // namespace weft::rt::cuda

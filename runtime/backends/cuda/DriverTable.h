@@ -268,7 +268,7 @@ struct DriverTable {
   /// Null except in a simulator, where it must be called first: sets the program, and the host's
   /// code of its kernels, which the simulator runs in place of images. Both must outlive all other
   /// objects.
-  void (*standFor)(const Program *program, const KernelCode *kernels);
+  void (*standFor)(const Program *programs, size_t count, const KernelCode *kernels);
 };
 
 } // namespace weft::rt::cuda

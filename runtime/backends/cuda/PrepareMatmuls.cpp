@@ -75,13 +75,13 @@ bool Preparation::nameKind() {
 
 bool Preparation::run(const Collective &collective, const char *what, const void *operand,
                       void *result) {
-  RankGroup all = allRanks(setup.program.rankCount());
-  return setup.communicator.run(setup.communicator.prepare(collective, all, {"control", 0, what}),
+  RankGroup group = setup.program.classGroup();
+  return setup.communicator.run(setup.communicator.prepare(collective, group, {"control", 0, what}),
                                 operand, result);
 }
 
 bool Preparation::findLeader() {
-  auto ranks = size_t(setup.program.rankCount());
+  auto ranks = size_t(setup.program.ranks().count);
   leader = setup.rank;
   if (ranks == 1) {
     return true;
@@ -92,7 +92,7 @@ bool Preparation::findLeader() {
            "which ranks have devices of one kind", &own, all.data())) {
     return false;
   }
-  leader = std::find(all.begin(), all.end(), own) - all.begin();
+  leader = setup.program.ranks().first + (std::find(all.begin(), all.end(), own) - all.begin());
   std::vector<int64_t> seen;
   for (int64_t one : all) {
     if (std::find(seen.begin(), seen.end(), one) == seen.end()) {
@@ -139,7 +139,7 @@ bool Preparation::choose() {
 /// Shares the leaders' choices by a sum: each leader has a place of its own, where all others have
 /// zeros.
 bool Preparation::share() {
-  if (setup.program.rankCount() == 1) {
+  if (setup.program.ranks().count == 1) {
     return true;
   }
   constexpr size_t kNumbers = sizeof(MatmulAlgorithm) / sizeof(int32_t);

@@ -32,7 +32,8 @@ constexpr int32_t kCollectTag = kTags - 1;
 uint64_t fingerprintOf(const Collective &collective, const CallSite &site) {
   std::string text = concat(int(collective.kind), " ", int(collective.reduction), " ",
                             int(collective.type), " ", collective.dim, " ", collective.dim2, " ",
-                            site.section, " ", site.instruction, " ", shapeText(collective.shape));
+                            shapeText(collective.shape), " ", collective.number);
+  text += collective.isAcrossClasses() ? "" : concat(" ", site.section, " ", site.instruction);
   for (uint32_t source : collective.sources) {
     text += concat(" s", source);
   }

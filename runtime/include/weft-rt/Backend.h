@@ -54,13 +54,6 @@ struct Failure {
   ExitCode code = ExitCode::Error;
 };
 
-/// The ranks from `first` to `first + count - 1`.
-struct RankRange {
-  int64_t first = 0, count = 0;
-
-  bool has(int64_t rank) const { return rank >= first && rank < first + count; }
-};
-
 /// One rank's link to the others. Belongs to the rank's thread; other threads may call only
 /// `stopped`, `fail`, `failLate` and `moved`.
 class Communicator {

@@ -75,8 +75,9 @@ constexpr const char *nameOf(ReductionKind kind) {
   return kind == ReductionKind::Sum ? "sum" : "max";
 }
 
-/// A collective over the ranks that differ only in their coordinates on `axes`;
-/// a rank's index in its group counts those coordinates, first axis major.
+/// A collective over the ranks of a class that differ only in their coordinates on `axes`;
+/// a rank's index in its group counts those coordinates, first axis major. Or one across rank
+/// classes: over the ranks at the same place in each of `classes`, in this order.
 /// `shape` is the local shape of the operand; n is the group's size.
 ///   all-reduce      result[..] = reduction over the group, in group order; bf16 and f16 are
 ///                   reduced in f32 and rounded once
@@ -97,6 +98,14 @@ struct Collective {
   uint32_t dim = 0, dim2 = 0;
   /// For a permute: the source of each rank of the group, as numbers in the group; else empty.
   std::vector<uint32_t> sources = {};
+  /// For a collective across rank classes, which has no axes: all classes in ascending order, or
+  /// the two of a permute. Else empty.
+  std::vector<uint32_t> classes = {};
+  /// The number of a collective across classes, by which the programs of its classes mean the same
+  /// one; else 0. The place in the program, which tells collectives of one class apart, differs.
+  uint32_t number = 0;
+
+  bool isAcrossClasses() const { return !classes.empty(); }
 };
 
 } // namespace weft::rt

@@ -15,8 +15,10 @@
 // and a section means the list of instructions that `Expansion` shows.
 //
 // All ranks of one class run the same Program. They differ only in their
-// coordinates on the mesh axes, which kernels receive as an argument. Ranks are
-// numbered row-major over the mesh: the last axis varies fastest.
+// coordinates on the mesh axes, which kernels receive as an argument. Ranks of a class
+// are numbered row-major over its mesh: the last axis varies fastest. An executable has
+// one Program for each rank class. Classes have equally many ranks, one class's after
+// the other's, but may differ in all else.
 //
 // A Program owns everything it names. It is immutable once loaded, so any thread
 // may read it.
@@ -356,13 +358,16 @@ struct DeviceUse {
 
 struct Program {
   /// The format's version: written first, checked by the loader.
-  static constexpr uint32_t kVersion = 11;
+  static constexpr uint32_t kVersion = 12;
 
   std::string modelName;
   /// The plan as text, and its hash; equal on all ranks.
   std::string planText;
   std::string planHash;
 
+  /// The class of the ranks that run this program, and the number of classes.
+  uint32_t rankClass = 0, rankClasses = 1;
+  /// Of the ranks of this class.
   std::vector<Axis> mesh;
   std::vector<Buffer> buffers;
   uint64_t arenaBytes = 0;
@@ -373,6 +378,7 @@ struct Program {
   std::vector<NamedTensor> optimizerState;
   std::vector<NamedTensor> inputs;
 
+  /// The same in all programs of an executable.
   std::vector<Kernel> kernels;
   std::vector<Matmul> matmuls;
   std::vector<Collective> collectives;
@@ -417,7 +423,10 @@ struct Program {
     return bodies[step.front().body].instructions;
   }
 
+  /// Returns the number of ranks of all classes.
   int64_t rankCount() const;
+  /// Returns the ranks that run this program.
+  RankRange ranks() const;
   /// Returns the peak for the type that `instruction` multiplies; 0 if unknown.
   double peakFlopsOf(const Instruction &instruction) const;
   /// Returns the peak of a rank's whole step, whose operations may have different peaks: all
@@ -430,14 +439,22 @@ struct Program {
   uint64_t stagedBytes() const;
   /// Returns true if any collective connects several ranks.
   bool communicates() const;
-  /// Returns the coordinates of `rank`, one for each mesh axis.
+  /// Returns the coordinates of `rank`, one for each mesh axis. REQUIRES: it runs this program.
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
-  /// Returns the ranks with which `rank` runs the collective.
+  /// Returns all ranks of the class, as a group.
+  RankGroup classGroup() const;
+  /// Returns the ranks with which `rank` runs the collective. REQUIRES: it runs this program.
   RankGroup groupOf(int64_t rank, const Collective &collective) const;
 
 private:
   std::vector<Instruction> &onlyBody(std::vector<Action> &section, const char *name);
 };
+
+/// The programs of an executable: number c is that of rank class c.
+using Programs = std::vector<Program>;
+
+/// Returns the program that `rank` runs.
+const Program &programOf(std::span<const Program> programs, int64_t rank);
 
 /// Returns the bytes that one input takes besides the arena; 0 for small inputs, which go directly
 /// to the arena.
@@ -459,14 +476,23 @@ std::vector<int64_t> localOffset(const TensorLayout &layout, std::span<const Axi
 /// arena, except for the code of kernels. Fails with the first fault. Lifetimes of buffers and the
 /// order of communication are not checked here; the compiler's proof covers them.
 Status checkWellFormed(const Program &program);
+/// Checks each program and that all belong together: classes are numbered in order and have equally
+/// many ranks; what describes the run is the same for all; a collective across classes is the same
+/// in each of its classes; and all classes decide at the same observations, in the same order,
+/// whether the run goes on.
+Status checkWellFormed(std::span<const Program> programs);
 
 /// Returns the bytes that an executable contains: little-endian, with a version, a length and a
 /// checksum that `deserialize` checks.
-std::vector<char> serialize(const Program &program);
+std::vector<char> serialize(std::span<const Program> programs);
+/// The same for a single rank class.
+inline std::vector<char> serialize(const Program &program) {
+  return serialize(std::span(&program, 1));
+}
 
 /// Reads the bytes that `serialize` wrote. Safe on any bytes: fails for damaged bytes, another
-/// version or a program that is not well-formed.
-Result<Program> deserialize(std::span<const char> bytes);
+/// version or programs that are not well-formed.
+Result<Programs> deserialize(std::span<const char> bytes);
 
 /// Returns the numbers that a kernel gets when `action` runs the instruction.
 std::vector<int64_t> immediatesOf(const Instruction &instruction, const Action &action);

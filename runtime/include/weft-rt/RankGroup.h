@@ -22,6 +22,13 @@ struct Axis {
   int64_t size = 1;
 };
 
+/// The ranks from `first` to `first + count - 1`.
+struct RankRange {
+  int64_t first = 0, count = 0;
+
+  bool has(int64_t rank) const { return rank >= first && rank < first + count; }
+};
+
 /// The ranks that take part in a collective. All of them describe it in the same way.
 struct RankGroup {
   /// Distinct ranks, in group order: collectives count ranks by it.
@@ -36,10 +43,13 @@ struct RankGroup {
 
 /// The most axes of a mesh.
 inline constexpr size_t kMostAxes = 12;
-/// Groups over mesh axes have numbers below this; those over all ranks and those across rank
-/// classes have numbers of their own.
+/// Groups over mesh axes have numbers below this.
 inline constexpr uint32_t kAxisGroups = 1 << kMostAxes;
-inline constexpr uint32_t kGroupNumbers = kAxisGroups + 2;
+/// The numbers of the group of all ranks, of groups with a rank of each rank class, and of groups
+/// with a rank of each of two rank classes.
+inline constexpr uint32_t kAllRanks = kAxisGroups, kAllClasses = kAllRanks + 1,
+                          kTwoClasses = kAllRanks + 2;
+inline constexpr uint32_t kGroupNumbers = kTwoClasses + 1;
 
 /// Returns the group of all ranks, from 0 to `count - 1`.
 RankGroup allRanks(int64_t count);

@@ -102,7 +102,8 @@ protected:
     std::vector<std::unique_ptr<CheckpointWriter>> writers(cluster.executors.size());
     RunResult result = cluster.run([&](Executor &executor) {
       auto &writer = writers[size_t(executor.rank())];
-      writer = std::make_unique<CheckpointWriter>(cluster.program, run, place, executor, portion);
+      writer = std::make_unique<CheckpointWriter>(std::span<const Program>(&cluster.program, 1),
+                                                  run, place, executor, portion);
       cluster.forEachValue(executor, [](double &value, double expected) { value = expected; });
       EXPECT_TRUE(writer->write(step));
     });
@@ -155,7 +156,7 @@ TEST_F(Checkpointing, AnyMeshReadsWhatAnyOtherWrote) {
     EXPECT_EQ(reader.manifest().shards.size(), size_t(model)); // Copies are not written.
     EXPECT_EQ(differences(reader.manifest().run, run), "");
     for (const auto &[newData, newModel] : meshes) {
-      EXPECT_EQ(errorOf(reader.checkFits(makeToy(newData, newModel))), "");
+      EXPECT_EQ(errorOf(reader.checkFits(Programs{makeToy(newData, newModel)})), "");
       EXPECT_EQ(wrongValues(reader, newData, newModel), 0)
           << data << "x" << model << " to " << newData << "x" << newModel;
     }
@@ -172,9 +173,9 @@ TEST_F(Checkpointing, PaddingIsNotKept) {
                 "");
       EXPECT_EQ(reader.manifest().tensors[0].shape, std::vector<int64_t>{some});
       EXPECT_EQ(reader.manifest().shards.size(), size_t(some == 190 && model == 4 ? 3 : model));
-      EXPECT_FALSE(reader.checkFits(makeToy(1, 2))); // Of 256, without padding.
+      EXPECT_FALSE(reader.checkFits(Programs{makeToy(1, 2)})); // Of 256, without padding.
       for (int64_t newModel : {1, 2, 4}) {
-        EXPECT_EQ(errorOf(reader.checkFits(Cluster(1, newModel, some).program)), "");
+        EXPECT_EQ(errorOf(reader.checkFits(Programs{Cluster(1, newModel, some).program})), "");
         EXPECT_EQ(wrongValues(reader, 1, newModel), 0)
             << some << ": " << model << " to " << newModel;
       }
@@ -380,7 +381,7 @@ TEST_F(Checkpointing, NoManifestLeadsAstray) {
     // An accepted manifest gives the same values, unless it names another run.
     ++accepted;
     EXPECT_EQ(reader.manifest().step, kStep);
-    if (reader.checkFits(makeToy(1, 2))) {
+    if (reader.checkFits(Programs{makeToy(1, 2)})) {
       EXPECT_EQ(wrongValues(reader, 1, 2), 0) << bad;
     }
   }
@@ -397,7 +398,7 @@ TEST_F(Checkpointing, OtherTensorsAreRefused) {
     Program program = makeToy(1, 1);
     change(program);
     std::string place = "'" + path("step-00000007") + "'";
-    std::string error = errorOf(reader.checkFits(program));
+    std::string error = errorOf(reader.checkFits({&program, 1}));
     size_t found = error.find(place);
     return found == std::string::npos ? error : error.replace(found, place.size(), "F");
   };
@@ -506,7 +507,8 @@ TEST_F(Checkpointing, AFailureStopsAllRanks) {
   std::vector<std::unique_ptr<CheckpointWriter>> writers(2);
   RunResult result = cluster.run([&](Executor &executor) {
     auto &writer = writers[size_t(executor.rank())];
-    writer = std::make_unique<CheckpointWriter>(cluster.program, run, place, executor);
+    writer = std::make_unique<CheckpointWriter>(std::span<const Program>(&cluster.program, 1), run,
+                                                place, executor);
     EXPECT_FALSE(writer->write(kStep));
   });
   ASSERT_TRUE(result.failure);
@@ -523,7 +525,8 @@ TEST_F(Checkpointing, TheFirstRankWithANumberThatIsNotFiniteStopsAll) {
     std::vector<std::unique_ptr<CheckpointWriter>> writers(4);
     RunResult result = cluster.run([&](Executor &executor) {
       auto &writer = writers[size_t(executor.rank())];
-      writer = std::make_unique<CheckpointWriter>(cluster.program, run, place, executor, portion);
+      writer = std::make_unique<CheckpointWriter>(std::span<const Program>(&cluster.program, 1),
+                                                  run, place, executor, portion);
       cluster.forEachValue(executor, [](double &value, double expected) {
         bool isBad = expected == 1100 || expected == 131 || expected == 250;
         value = isBad ? std::nan("") : expected;

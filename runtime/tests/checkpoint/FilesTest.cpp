@@ -224,7 +224,7 @@ protected:
     }
     EXPECT_TRUE(saveTensors(folder.file("c"), headers, metadata, zero));
     checkpoint.emplace();
-    std::string message = errorOf(checkpoint->open(folder.file("c"), program));
+    std::string message = errorOf(checkpoint->open(folder.file("c"), {&program, 1}));
     size_t name = message.find(folder.file("c"));
     return name == std::string::npos ? message
                                      : message.replace(name, folder.file("c").size(), "F");
@@ -277,7 +277,7 @@ std::vector<double> loaded(const std::string &path, const std::string &dtype,
     list->front().layout.type = narrow ? ElementType::F32 : ElementType::F64;
   }
   Checkpoint checkpoint;
-  EXPECT_EQ(errorOf(checkpoint.open(path, program)), "");
+  EXPECT_EQ(errorOf(checkpoint.open(path, {&program, 1})), "");
   note = checkpoint.note();
   std::vector<double> values(256);
   makeLocalBackend(program.rankCount(), {})->run([&](Communicator &link) {
@@ -335,7 +335,7 @@ TEST_F(Checkpoints, RefuseNumbersThatAreTooLarge) {
       return true;
     };
     EXPECT_TRUE(saveTensors(folder.file("c"), {table}, {}, read));
-    return errorOf(Checkpoint().open(folder.file("c"), program));
+    return errorOf(Checkpoint().open(folder.file("c"), {&program, 1}));
   };
   EXPECT_THAT(error(-1e39), HasSubstr("has -1e+39, expected numbers that fit into F32"));
   EXPECT_EQ(error(3.4e38), "");

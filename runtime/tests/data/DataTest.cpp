@@ -238,7 +238,7 @@ TEST_F(Data, AProgramWithoutEvaluationCannotValidate) {
   DataOptions options;
   options.validationData = folder.write("data", std::string(1000, 'a'));
   RunData run;
-  EXPECT_EQ(errorOf(run.open(program, options, 0, 5)),
+  EXPECT_EQ(errorOf(run.open({&program, 1}, options, 0, 5)),
             "this program cannot validate: it was compiled without @evaluate");
 }
 
@@ -249,7 +249,7 @@ TEST_F(Data, ValidationsComeAsOftenAsAsked) {
   options.validationEvery = 4;
   RunData run;
   Program program = makeToy(1, 1);
-  ASSERT_EQ(errorOf(run.open(program, options, 8, 18)), "");
+  ASSERT_EQ(errorOf(run.open({&program, 1}, options, 8, 18)), "");
   EXPECT_EQ(run.validationBatches(), 7);
   std::vector<int64_t> steps;
   for (int64_t step = 8; step <= 18; ++step) {

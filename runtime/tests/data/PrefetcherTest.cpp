@@ -45,7 +45,7 @@ protected:
     options.validationSteps = 2;
   }
 
-  void open(int64_t steps) { ASSERT_EQ(errorOf(data.open(program, options, 0, steps)), ""); }
+  void open(int64_t steps) { ASSERT_EQ(errorOf(data.open({&program, 1}, options, 0, steps)), ""); }
 
   /// Returns the expected values of a rank's input `number` (0 tokens, 1 targets) of a batch.
   std::vector<int32_t> expected(const BatchChoice &batch, const Executor &executor, size_t number) {
@@ -93,7 +93,7 @@ TEST_F(Prefetch, OrderHasStepsAndValidations) {
 
 TEST_F(Prefetch, EveryRankGetsItsShardOfEveryBatch) {
   open(100);
-  Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(60));
+  Prefetcher prefetcher({&program, 1}, {0, program.rankCount()}, Prefetcher::Seconds(60));
   // Two ranks share a shard, so there are two of tokens and two of targets.
   EXPECT_EQ(prefetcher.bytes(), 2u * 2 * (kToyBatch / 2) * kToySequence * 4 * Prefetcher::kSlots);
   prefetcher.start(BatchOrder(data));
@@ -121,7 +121,7 @@ TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsShard) {
     }
   }
   open(1);
-  Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(60));
+  Prefetcher prefetcher({&program, 1}, {0, program.rankCount()}, Prefetcher::Seconds(60));
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
     BatchChoice batch = *BatchOrder(data).next();
@@ -147,7 +147,7 @@ TEST_F(Prefetch, OfEveryMicroBatchARankGetsItsShard) {
 
 TEST_F(Prefetch, ARankThatWaitsIsWokenByTheEnd) {
   open(100);
-  Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(600));
+  Prefetcher prefetcher({&program, 1}, {0, program.rankCount()}, Prefetcher::Seconds(600));
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
     // Rank 3 takes nothing, so that the others have to wait for a free slot in the end.
@@ -165,7 +165,7 @@ TEST_F(Prefetch, ARankThatWaitsIsWokenByTheEnd) {
 
 TEST_F(Prefetch, NobodyWaitsForEver) {
   open(100);
-  Prefetcher prefetcher(program, {0, program.rankCount()},
+  Prefetcher prefetcher({&program, 1}, {0, program.rankCount()},
                         Prefetcher::Seconds(0.05)); // Its thread never starts.
   onEveryRank([&](Executor &executor) {
     EXPECT_EQ(errorOf(prefetcher.take(executor)),
@@ -184,7 +184,7 @@ TEST_F(Prefetch, AnErrorComesWithItsBatchAndNotBefore) {
   stream.write("\x00\x01", 2);
   stream.close();
   open(7);
-  Prefetcher prefetcher(program, {0, program.rankCount()}, Prefetcher::Seconds(60));
+  Prefetcher prefetcher({&program, 1}, {0, program.rankCount()}, Prefetcher::Seconds(60));
   prefetcher.start(BatchOrder(data));
   onEveryRank([&](Executor &executor) {
     for (int64_t step = 0; step < 3; ++step) {

@@ -247,9 +247,9 @@ template <typename Change> std::string faultAfter(const Change &change) {
 
 TEST(AttentionPrograms, AreWrittenAndRead) {
   Program program = makeProgram();
-  Result<Program> loaded = deserialize(serialize(program));
+  Result<Programs> loaded = deserialize(serialize(program));
   ASSERT_EQ(errorOf(loaded), "");
-  const Program &read = *loaded;
+  const Program &read = loaded->front();
   EXPECT_EQ(serialize(read), serialize(program));
   EXPECT_EQ(read.kernels.back().attention->chunks, 0);
   EXPECT_EQ(read.kernels.back().attention->starts, std::nullopt);

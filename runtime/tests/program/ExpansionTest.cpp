@@ -108,10 +108,10 @@ TEST(Expansion, TheTextHasBodiesAndActions) {
 
 TEST(Expansion, BytesKeepActions) {
   Program program = makeSum();
-  Result<Program> again = deserialize(serialize(program));
+  Result<Programs> again = deserialize(serialize(program));
   ASSERT_EQ(errorOf(again), "");
-  EXPECT_EQ(toText(*again), toText(program));
-  EXPECT_EQ(again->step, program.step);
+  EXPECT_EQ(toText(again->front()), toText(program));
+  EXPECT_EQ(again->front().step, program.step);
 }
 
 TEST(Expansion, ActionsAreChecked) {

@@ -426,7 +426,7 @@ joinBy(const DriverTable &changed, const std::function<bool()> &isBusy = [] { re
     Handle device = 0;
     DeviceFacts facts;
     Bench::ok(changed.open(link.rank(), &device, &facts));
-    DeviceCollectives collectives(changed, link.rank(), device, link, 2,
+    DeviceCollectives collectives(changed, link.rank(), device, link, 2, allRanks(2),
                                   std::chrono::milliseconds(50));
     collectives.watchBy(isBusy);
     (void)collectives.join(); // One may have joined before the other fails.

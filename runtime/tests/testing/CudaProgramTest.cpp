@@ -59,7 +59,7 @@ Bytes runOnHost(const Program &program, int steps) {
 class Issuer {
 public:
   Issuer(const Program &program, uint64_t seed)
-      : program(program), simulator({.seed = seed}, Counterparts(program, kToyKernels)) {
+      : program(program), simulator({.seed = seed}, Counterparts({&program, 1}, kToyKernels)) {
     DeviceFacts facts;
     ok(cuda.open(0, &device, &facts));
     for (DriverTable::Handle &stream : streams) {

@@ -468,7 +468,7 @@ TEST(CudaSimulatorTest, DevicesAreTheirThreadsOwn) {
 
 TEST(CudaSimulatorTest, CounterpartsAreThePhasesOfAProgramsKernels) {
   Program program = makeToy(1, 2);
-  Counterparts counterparts(program, kToyKernels);
+  Counterparts counterparts({&program, 1}, kToyKernels);
   EXPECT_EQ(counterparts.cores, program.threadsPerRank);
   const Instruction *gradient = nullptr;
   for (const Instruction &instruction : program.stepBody()) {
@@ -496,7 +496,7 @@ TEST(CudaSimulatorTest, CounterpartsOfOtherPhasesDoTheHostsWork) {
     const DevicePhases phases = {count, iterations, threads};
     std::vector<KernelCode> kernels(program.kernels.size(),
                                     {kToyKernels[0].function, 2, host, &phases});
-    Counterparts counterparts(program, kernels.data());
+    Counterparts counterparts({&program, 1}, kernels.data());
     std::vector<int64_t> done;
     for (int64_t phase = 0; phase < count; ++phase) {
       const Counterpart &counterpart =

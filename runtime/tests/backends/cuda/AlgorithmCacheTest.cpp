@@ -168,12 +168,12 @@ protected:
     EXPECT_EQ(errorOf(options), "");
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    EXPECT_EQ(int(train(program, kToyKernels, *options, find)), code);
+    EXPECT_EQ(int(train({&program, 1}, kToyKernels, *options, find)), code);
     testing::internal::GetCapturedStdout();
     return testing::internal::GetCapturedStderr();
   }
   std::string run() {
-    Simulator simulator({.seed = 5, .devices = 2}, {program, kToyKernels});
+    Simulator simulator({.seed = 5, .devices = 2}, {{&program, 1}, kToyKernels});
     return run(simulator);
   }
 
@@ -226,7 +226,7 @@ TEST_F(PrepareMatmulsTest, GoOnWithoutAFile) {
 TEST_F(PrepareMatmulsTest, EveryFailureEndsTheRun) {
   for (const char *name : {"nameMatmuls", "prepareMatmul"}) {
     for (int64_t number = 1; number <= (std::string(name) == "nameMatmuls" ? 2 : 4); ++number) {
-      Simulator simulator({.seed = 5, .devices = 2}, {program, kToyKernels});
+      Simulator simulator({.seed = 5, .devices = 2}, {{&program, 1}, kToyKernels});
       simulator.failAt(name, number, "it is lost");
       EXPECT_THAT(run(simulator, 1),
                   testing::ContainsRegex(std::string("error: device [01] of rank "

@@ -54,7 +54,7 @@ protected:
     EXPECT_EQ(errorOf(options), "");
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
-    int code = int(train(program, kToyKernels, *options, find));
+    int code = int(train({&program, 1}, kToyKernels, *options, find));
     std::string output = testing::internal::GetCapturedStdout();
     return {code, testing::internal::GetCapturedStderr(), output};
   }
@@ -80,7 +80,7 @@ protected:
 void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> more) {
   std::map<std::string, int64_t> counts;
   {
-    Simulator simulator(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
     ASSERT_EQ(run(simulator).code, 0);
     for (const char *name : {"open",
                              "close",
@@ -142,7 +142,7 @@ void CudaExecutorTest::everyCallThatFailsEndsTheRun(std::vector<const char *> mo
     bool isForInstructions = name == "launch" || name == "entry" || name == "localBytes" ||
                              name == "allReduce" || name == "launchGraph";
     for (int64_t number = 1; number <= count - (endsToo ? 4 : 0); number += 1 + count / 40) {
-      Simulator simulator(settings(), {program, kToyKernels});
+      Simulator simulator(settings(), {{&program, 1}, kToyKernels});
       simulator.failAt(name, number, "it is lost");
       End end = run(simulator);
       EXPECT_EQ(end.code, 1) << name << " " << number;
@@ -168,14 +168,14 @@ TEST_F(CudaExecutorTest, WithGraphsToo) {
 TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
   int64_t timers = 0, elapsed = 0;
   {
-    Simulator simulator(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
     EXPECT_THAT(
         run(simulator).output,
         testing::HasSubstr(" on 2 ranks, until it was issued: --profile asks the devices:"));
     EXPECT_EQ(simulator.calls("makeTimer"), 0);
   }
   {
-    Simulator simulator(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
     CudaOptions both = {.usesGraphs = true, .takesTimes = true};
     End end = run(simulator, {{80, true, "", 1}}, "60", both);
     EXPECT_EQ(end.errors, "note: --profile takes times on the devices, one after another, so there "
@@ -183,7 +183,7 @@ TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
     EXPECT_EQ(simulator.calls("beginCapture"), 0);
   }
   {
-    Simulator simulator(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
     End end = run(simulator, {{80, true, "", 1}}, "60", {.takesTimes = true});
     EXPECT_EQ(end.code, 0) << end.errors;
     EXPECT_THAT(end.output,
@@ -195,7 +195,7 @@ TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
   }
   for (auto [name, number] : {std::pair("makeTimer", int64_t(1)), std::pair("makeTimer", timers),
                               std::pair("elapsed", int64_t(1)), std::pair("elapsed", elapsed)}) {
-    Simulator simulator(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
     simulator.failAt(name, number, "it is lost");
     End end = run(simulator, {{80, true, "", 1}}, "60", {.takesTimes = true});
     EXPECT_EQ(end.code, 1) << name << " " << number;
@@ -207,7 +207,7 @@ TEST_F(CudaExecutorTest, TimesAreTheDevicesWhereTheyAreAskedFor) {
 
 /// Collectives are slower then.
 TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
-  Simulator simulator(settings(), {program, kToyKernels});
+  Simulator simulator(settings(), {{&program, 1}, kToyKernels});
   for (int64_t number : {1, 2, 3, 4}) {
     simulator.failAt("registerMemory", number, "it is not supported");
   }
@@ -220,7 +220,7 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotRegisteredIsSaidOnly) {
 
 /// NCCL has then lost the communicator, so that only another run can go without windows.
 TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
-  Simulator simulator(settings(), {program, kToyKernels});
+  Simulator simulator(settings(), {{&program, 1}, kToyKernels});
   DriverTable library = simulator.library();
   static thread_local bool isLost = false; // Of each rank.
   static decltype(library.registerMemory) registerMemory;
@@ -245,7 +245,7 @@ TEST_F(CudaExecutorTest, AWindowThatFailsIsSaidWithAWayOut) {
 TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
   SimulatorSettings stuck = settings();
   stuck.stuck = {.device = 1, .after = 30};
-  Simulator simulator(stuck, {program, kToyKernels});
+  Simulator simulator(stuck, {{&program, 1}, kToyKernels});
   DriverTable library = simulator.library();
   static std::atomic<int> waits;
   static decltype(library.reached) reached;
@@ -269,7 +269,7 @@ TEST_F(CudaExecutorTest, APartnerThatIsLostIsNoticedAtOnce) {
 TEST_F(CudaExecutorTest, WithoutWindowsMemoryIsRegisteredPlainly) {
   SimulatorSettings plain = settings();
   plain.hasWindows = false;
-  Simulator simulator(plain, {program, kToyKernels});
+  Simulator simulator(plain, {{&program, 1}, kToyKernels});
   EXPECT_EQ(run(simulator).code, 0);
   EXPECT_EQ(simulator.calls("registerMemory"), 4);
 }
@@ -277,7 +277,7 @@ TEST_F(CudaExecutorTest, WithoutWindowsMemoryIsRegisteredPlainly) {
 /// Work fails some time after it was enqueued.
 TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
   for (int64_t number = 1; number < 45; number += 6) {
-    Simulator simulator(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
     simulator.failWorkAt(number, "an illegal address");
     End end = run(simulator);
     EXPECT_EQ(end.code, 1) << number;
@@ -299,7 +299,7 @@ TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
     broken.stepBody()[size_t(number)].waits.clear();
     std::swap(program, broken);
     {
-      Simulator simulator(settings(), {program, kToyKernels});
+      Simulator simulator(settings(), {{&program, 1}, kToyKernels});
       End end = run(simulator);
       EXPECT_EQ(end.code, 1) << number;
       EXPECT_THAT(end.errors, testing::ContainsRegex(concat(text, ".*no event orders them")))
@@ -311,7 +311,7 @@ TEST_F(CudaExecutorTest, AWaitThatIsMissingIsARace) {
 
 /// As if a launcher showed all processes the same device.
 TEST_F(CudaExecutorTest, OneDeviceForTwoRanksIsSaid) {
-  Simulator simulator(settings(), {program, kToyKernels});
+  Simulator simulator(settings(), {{&program, 1}, kToyKernels});
   DriverTable library = simulator.library();
   static decltype(library.open) open;
   open = library.open;
@@ -328,7 +328,7 @@ TEST_F(CudaExecutorTest, OneDeviceForTwoRanksIsSaid) {
 TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
   SimulatorSettings small = settings();
   small.memoryBytes = 4096;
-  Simulator simulator(small, {program, kToyKernels});
+  Simulator simulator(small, {{&program, 1}, kToyKernels});
   End end = run(simulator);
   EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
   EXPECT_THAT(
@@ -344,13 +344,13 @@ TEST_F(CudaExecutorTest, TooLittleMemoryIsSaid) {
 TEST_F(CudaExecutorTest, MemoryForCodeCounts) {
   SimulatorSettings tight = settings();
   tight.memoryBytes = program.arenaBytes + 8192;
-  EXPECT_EQ(run(Simulator(tight, {program, kToyKernels})).code, 0);
+  EXPECT_EQ(run(Simulator(tight, {{&program, 1}, kToyKernels})).code, 0);
   for (int kind : {0, 1, 2}) {
     SimulatorSettings other = tight;
     other.moduleBytes = kind == 0 ? 8192 + 256 : 0;
     other.local = {"phase_0", kind == 1 ? 256u : 0u};
     other.communicationBytes = kind == 2 ? 16384 : 0;
-    Simulator simulator(other, {program, kToyKernels});
+    Simulator simulator(other, {{&program, 1}, kToyKernels});
     End end = run(simulator);
     EXPECT_EQ(end.code, int(ExitCode::OutOfMemory)) << kind;
     EXPECT_THAT(end.errors,
@@ -368,7 +368,7 @@ TEST_F(CudaExecutorTest, MemoryThatCodeAloneDoesNotFindIsSaid) {
     SimulatorSettings small = settings();
     small.moduleBytes = isLocal ? 0 : small.memoryBytes + 1;
     small.local = {"phase_0", isLocal ? 512u << 10 : 0};
-    Simulator simulator(small, {program, kToyKernels});
+    Simulator simulator(small, {{&program, 1}, kToyKernels});
     End end = run(simulator);
     EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
     EXPECT_THAT(end.errors, testing::MatchesRegex(
@@ -385,11 +385,11 @@ TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
   program.deviceUses = deviceUses(uint64_t(1) << 40);
   program.deviceUses.back().bytes = some.memoryBytes - program.arenaBytes - 65536;
   {
-    Simulator simulator(some, {program, kToyKernels});
+    Simulator simulator(some, {{&program, 1}, kToyKernels});
     EXPECT_EQ(run(simulator).code, 0);
   }
   program.deviceUses[1].bytes = 65537;
-  Simulator simulator(some, {program, kToyKernels});
+  Simulator simulator(some, {{&program, 1}, kToyKernels});
   End end = run(simulator);
   EXPECT_EQ(end.code, int(ExitCode::OutOfMemory));
   EXPECT_THAT(end.errors, testing::HasSubstr("; not known: communicators, code"));
@@ -399,7 +399,7 @@ TEST_F(CudaExecutorTest, WhatIsBesideTheArenaIsNeededToo) {
 TEST_F(CudaExecutorTest, TellsWhatTheDeviceHasTaken) {
   program.deviceUses = deviceUses(uint64_t(1) << 40);
   program.deviceUses[1].bytes = 4096;
-  Simulator simulator(settings(), {program, kToyKernels});
+  Simulator simulator(settings(), {{&program, 1}, kToyKernels});
   EXPECT_THAT(run(simulator).output,
               testing::ContainsRegex(concat(
                   "device 0 of rank 0: ([0-9.]+ KiB) of 1.00 MiB taken, by anybody; 0 bytes before "
@@ -413,7 +413,7 @@ TEST_F(CudaExecutorTest, MemoryThatIsMissingLateIsSaidWithTheTable) {
     usesGraphs = function == std::string("endCapture");
     SimulatorSettings tight = settings();
     tight.taking = {function, tight.memoryBytes};
-    Simulator simulator(tight, {program, kToyKernels});
+    Simulator simulator(tight, {{&program, 1}, kToyKernels});
     End end = run(simulator);
     bool isRefused = function == std::string("registerMemory"); // And done without.
     EXPECT_EQ(end.code, isRefused ? 0 : int(ExitCode::OutOfMemory)) << function << end.errors;
@@ -430,13 +430,13 @@ TEST_F(CudaExecutorTest, ARecordingThatFailsIsEnded) {
   program = makeToy(1, 1);
   std::map<std::string, int64_t> counts;
   {
-    Simulator simulator(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
     ASSERT_EQ(run(simulator).code, 0);
     counts = simulator.allCalls();
   }
   for (const char *name : {"beginCapture", "countProgress", "endCapture"}) {
     for (int64_t number = 1; number <= counts[name]; ++number) {
-      Simulator simulator(settings(), {program, kToyKernels});
+      Simulator simulator(settings(), {{&program, 1}, kToyKernels});
       simulator.failAt(name, number, "it is lost");
       End end = run(simulator);
       EXPECT_EQ(end.code, 1) << name << " " << number;
@@ -451,7 +451,7 @@ TEST_F(CudaExecutorTest, ARecordingThatFailsIsEnded) {
 /// Other processes may take memory in the meantime.
 TEST_F(CudaExecutorTest, MemoryThatIsGoneWhenItIsAskedForIsSaid) {
   SimulatorSettings enough = settings();
-  Simulator simulator(enough, {program, kToyKernels});
+  Simulator simulator(enough, {{&program, 1}, kToyKernels});
   simulator.failAt("allocate", 1, "it is lost");
   EXPECT_EQ(run(simulator).code, int(ExitCode::Error));
 }
@@ -461,7 +461,7 @@ TEST_F(CudaExecutorTest, ADeviceThatIsStuckEndsTheRun) {
     SimulatorSettings stuck = settings();
     usesGraphs = after == 25;
     stuck.stuck = {.device = 1, .after = after};
-    Simulator simulator(stuck, {program, kToyKernels});
+    Simulator simulator(stuck, {{&program, 1}, kToyKernels});
     End end = run(simulator, {{80, true, "", 1}}, "3");
     EXPECT_EQ(end.code, int(ExitCode::Stuck)) << after;
     EXPECT_THAT(end.errors,
@@ -479,7 +479,7 @@ TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
   // Work between two collectives takes more than the 3 s that a rank may be late, from 450 ms on,
   // and that between two words, up to more than a second, less.
   slow.slowness = std::chrono::milliseconds(600);
-  Simulator simulator(slow, {program, kToyKernels});
+  Simulator simulator(slow, {{&program, 1}, kToyKernels});
   End end = run(simulator, {{80, true, "", 1}}, "4");
   EXPECT_EQ(end.code, int(ExitCode::Slow));
   EXPECT_THAT(end.errors,
@@ -490,7 +490,7 @@ TEST_F(CudaExecutorTest, ADeviceThatIsSlowEndsTheRun) {
 /// The device's properties count, not this machine's.
 TEST_F(CudaExecutorTest, WhatTheHostHasDoesNotMatter) {
   program.arenaBytes = uint64_t(1) << 50;
-  Simulator simulator(settings(), {program, kToyKernels});
+  Simulator simulator(settings(), {{&program, 1}, kToyKernels});
   EXPECT_THAT(run(simulator).errors,
               testing::ContainsRegex("needs 1.00 PiB of .* that has 1.00 MiB free of 1.00 MiB\n"));
 }
@@ -499,13 +499,13 @@ TEST_F(CudaExecutorTest, AnArchitectureWithoutImagesIsSaid) {
   // The simulator's devices are of sm_90.
   for (DeviceImage image : {DeviceImage{100, true, "", 1}, DeviceImage{80, false, "", 0},
                             DeviceImage{100, false, "", 0}}) {
-    Simulator simulator(settings(), {program, kToyKernels});
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
     EXPECT_THAT(
         run(simulator, {image}).errors,
         testing::ContainsRegex("error: device [01] of rank [01] is a simulator of sm_90, for "
                                "which the program has no kernels\n"));
   }
-  Simulator simulator(settings(), {program, kToyKernels});
+  Simulator simulator(settings(), {{&program, 1}, kToyKernels});
   EXPECT_EQ(run(simulator, {{100, true, "", 1}, {90, false, "", 0}}).code, 0);
 }
 
@@ -514,14 +514,14 @@ TEST_F(CudaExecutorTest, ADeviceWithoutFp8MatmulsIsSaid) {
   {
     SimulatorSettings old = settings();
     old.architecture = 80;
-    Simulator simulator(old, {program, kToyKernels});
+    Simulator simulator(old, {{&program, 1}, kToyKernels});
     EXPECT_THAT(run(simulator, {{80, true, "", 1}}).errors,
                 testing::ContainsRegex(
                     "error: device [01] of rank [01], a simulator of sm_80, has no FP8 "
                     "matmuls, which sm_89 and later have: compile for a machine that has no "
                     "peak_flops of F8\n"));
   }
-  Simulator simulator(settings(), {program, kToyKernels});
+  Simulator simulator(settings(), {{&program, 1}, kToyKernels});
   EXPECT_EQ(run(simulator).code, 0);
 }
 

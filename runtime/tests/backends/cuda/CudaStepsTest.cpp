@@ -12,6 +12,7 @@
 
 #include "backends/cuda/CudaExecutor.h"
 #include "executable/Executable.h"
+#include "execution/HostExecutor.h"
 #include "testing/Simulator.h"
 #include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
@@ -61,7 +62,7 @@ protected:
       std::rotate(program.stepBody().begin() + 5, program.stepBody().end() - 1,
                   program.stepBody().end());
     }
-    Simulator simulator({.seed = uint64_t(steps), .devices = ranks}, {program, kToyKernels});
+    Simulator simulator({.seed = uint64_t(steps), .devices = ranks}, {{&program, 1}, kToyKernels});
     CudaOptions how;
     how.usesGraphs = GetParam();
     static const DeviceImage image = {80, true, "", 1};
@@ -75,7 +76,7 @@ protected:
     Result<Options> options = parseOptions(program, arguments);
     EXPECT_EQ(errorOf(options), "");
     testing::internal::CaptureStdout();
-    EXPECT_EQ(int(train(program, kToyKernels, *options, find)), 0);
+    EXPECT_EQ(int(train({&program, 1}, kToyKernels, *options, find)), 0);
     testing::internal::GetCapturedStdout();
     Counts counts;
     for (const char *function : kFunctions) {
@@ -127,6 +128,32 @@ TEST_P(CudaStepsTest, WithOtherRanksToo) {
 TEST_P(CudaStepsTest, TheLossIsLookedAtBeforeAnUpdate) {
   updatesEarly = true;
   EXPECT_EQ(callsOfAStep(1)["await"], 2);
+}
+
+TEST_P(CudaStepsTest, OfRankClassesHaveTheBitsOfTheHost) {
+  Programs programs = makeToyClasses(2);
+  auto train = [&](const FindExecutors &find, const char *saved) {
+    std::string path = folder.file(saved);
+    std::vector<const char *> arguments = {
+        "--data",     data.c_str(),         "--steps", "3", "--save",
+        path.c_str(), "--validation-split", "0.2"};
+    Result<Options> options = parseOptions(programs.front(), arguments);
+    EXPECT_EQ(errorOf(options), "");
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(int(weft::rt::train(programs, kToyKernels, *options, find)), 0);
+    testing::internal::GetCapturedStdout();
+    return folder.read(saved);
+  };
+  Simulator simulator({.seed = 1, .devices = 4, .cutsKernels = false}, {programs, kToyKernels});
+  CudaOptions how;
+  how.usesGraphs = GetParam();
+  static const DeviceImage image = {80, true, "", 1};
+  auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
+    return std::make_unique<CudaExecutor>(program, kernels, rank, simulator.library(), rank,
+                                          std::span(&image, 1), how);
+  };
+  EXPECT_EQ(train([&]() -> Result<MakeExecutor> { return MakeExecutor(make); }, "device"),
+            train([] { return Result<MakeExecutor>(makeHostExecutor); }, "host"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaStepsTest, testing::Bool(), [](const auto &info) {
