@@ -13,7 +13,6 @@
 #include "execution/CollectedBytes.h"
 #include "execution/NonFinite.h"
 #include "report/MemoryReport.h"
-#include "report/Profile.h"
 #include "report/RunLog.h"
 #include "support/CheckedMath.h"
 #include "support/Elements.h"
@@ -21,12 +20,12 @@
 #include "support/OutputFile.h"
 #include "support/Text.h"
 #include "training/Checkpoints.h"
+#include "training/CollectProfiles.h"
 #include "weft-rt/Expansion.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <unistd.h>
 
@@ -85,7 +84,8 @@ public:
       RankState &state = stateOf(rank);
       state.program = &programOf(programs, rank);
       state.executor = makeExecutor(*state.program, kernels, rank, threads);
-      state.times = std::make_unique<StepTimes>(makeTimes(*state.program));
+      state.times =
+          std::make_unique<StepTimes>(makeStepTimes(*state.program, profileSettings().keepsCalls));
       state.executor->measure(state.times.get());
       state.executor->watch(&monitorOf(rank));
     }
@@ -105,7 +105,7 @@ private:
 
   RankState &stateOf(int64_t rank) { return ranks[size_t(rank - here.first)]; }
   Monitor &monitorOf(int64_t rank) { return *monitors[programOf(programs, rank).rankClass]; }
-  StepTimes makeTimes(const Program &of) const;
+  ProfileSettings profileSettings() const { return {threads, !options.profile.empty()}; }
   void runRank(RankState &state, Communicator &communicator);
   bool runSteps(RankState &state, Communicator &communicator);
   bool runStep(RankState &state, Communicator &communicator);
@@ -479,45 +479,23 @@ void Trainer::reportOverflow() const {
       overflow ? describe(*overflow->second, overflow->first) : "an expert's buffer is too small"));
 }
 
-/// Reads the clock once for each instruction: even small steps take a thousand times as long.
-StepTimes Trainer::makeTimes(const Program &of) const {
-  return {instructionsOf(of), !options.profile.empty()};
-}
-
 /// Writes the measurements of all ranks to a file and a table for the user, for each rank class.
 bool Trainer::writeProfile(RankState &state, std::string &told) {
-  Communicator &link = state.executor->communicator();
-  std::vector<std::vector<StepTimes>> times(programs.size());
-  // One rank of each process reports the peak of the process.
-  uint64_t peak = state.executor->rank() == here.first ? peakProcessBytes() : 0, peaks = 0;
-  std::vector<char> bytes = state.times->bytes();
-  bytes.insert(bytes.begin(), reinterpret_cast<const char *>(&peak),
-               reinterpret_cast<const char *>(&peak) + sizeof peak);
-  if (!link.collect(bytes, [&](int64_t rank, std::span<const char> other) {
-        const Program &its = programOf(programs, rank);
-        StepTimes &read = times[its.rankClass].emplace_back(makeTimes(its));
-        if (!hasSize(link, rank, other, sizeof peak + read.bytes().size())) {
-          return;
-        }
-        std::memcpy(&peak, other.data(), sizeof peak);
-        peaks += peak;
-        read.assign(other.subspan(sizeof peak));
-      })) {
-    return false;
-  }
-  if (state.executor->rank() != 0) {
-    return true;
+  const Executor &executor = *state.executor;
+  auto profiles = collectProfiles(programs, executor, *state.times, executor.rank() == here.first,
+                                  profileSettings());
+  if (!profiles || executor.rank() != 0) {
+    return profiles.has_value();
   }
   std::string json;
-  for (const Program &each : programs) {
-    Profile profile(each, times[each.rankClass], threads, peaks);
-    told += programs.size() > 1 ? concat("rank class ", each.rankClass, ": ") : "";
-    told += profile.table(state.executor->noteOfTimes());
-    json += concat(json.empty() ? "" : ",\n", profile.json());
+  for (size_t number = 0; number < profiles->size(); ++number) {
+    told += programs.size() > 1 ? concat("rank class ", number, ": ") : "";
+    told += (*profiles)[number].table(executor.noteOfTimes());
+    json += concat(json.empty() ? "" : ",\n", (*profiles)[number].json());
   }
-  told += state.executor->noteOfMemory();
+  told += executor.noteOfMemory();
   json = programs.size() > 1 ? "[" + json + "]\n" : json;
-  return options.profile.empty() || link.check(writeFile(options.profile, json));
+  return options.profile.empty() || executor.communicator().check(writeFile(options.profile, json));
 }
 
 /// Finishes the run on all ranks. Rank 0 writes files and prints messages.

@@ -51,12 +51,12 @@ public:
 
   Handle prepare(const Collective &collective, const RankGroup &group,
                  const CallSite &site) override {
-    Rendezvous *meeting = nullptr;
+    Rendezvous *rendezvous = nullptr;
     if (group.ranks.size() > 1) {
       std::lock_guard lock(shared.mutex);
-      meeting = &shared.groups.try_emplace(group.ranks, group.ranks, shared.state).first->second;
+      rendezvous = &shared.groups.try_emplace(group.ranks, group.ranks, shared.state).first->second;
     }
-    operations.emplace_back(collective, site, meeting, group.indexOf(self));
+    operations.emplace_back(collective, site, rendezvous, group.indexOf(self));
     issued.reserve(operations.size());
     return Handle(operations.size() - 1);
   }
