@@ -10,7 +10,6 @@
 #include "ProofParts.h"
 
 #include <algorithm>
-#include <numeric>
 
 using namespace weft;
 using namespace weft::schedule;
@@ -71,7 +70,10 @@ std::string weft::schedule::describeCollective(const rt::Program &program,
   if (collective.kind == rt::CollectiveKind::AllToAll) {
     text += " to dim " + std::to_string(collective.dim2);
   }
-  text += " over";
+  text += collective.isAcrossClasses() ? " across classes" : " over";
+  for (uint32_t member : collective.classes) {
+    text += " " + std::to_string(member);
+  }
   for (uint32_t axis : collective.axes) {
     text += " " + program.mesh[axis].name;
   }
@@ -89,12 +91,6 @@ public:
   void add(const char *bytes, size_t count) {
     for (size_t i = 0; i < count; ++i) {
       state = (state ^ static_cast<unsigned char>(bytes[i])) * 1099511628211u;
-    }
-  }
-  void add(int64_t value) {
-    for (int shift = 0; shift < 64; shift += 8) {
-      char byte = static_cast<char>(value >> shift);
-      add(&byte, 1);
     }
   }
   std::string toText() const {
@@ -121,55 +117,29 @@ void checkProgram(const rt::Program &program, Diagnostics &diagnostics) {
   checkStreams(program, diagnostics);
 }
 
-std::string certify(std::span<const RankClass> classes) {
+std::string certify(std::span<const rt::Program> programs) {
   Hash hash;
-  for (const RankClass &rankClass : classes) {
-    std::vector<char> bytes = rt::serialize(*rankClass.program);
-    hash.add(static_cast<int64_t>(bytes.size()));
-    hash.add(bytes.data(), bytes.size());
-    hash.add(static_cast<int64_t>(rankClass.ranks.size()));
-    for (int64_t rank : rankClass.ranks) {
-      hash.add(rank);
-    }
-  }
+  std::vector<char> bytes = rt::serialize(programs);
+  hash.add(bytes.data(), bytes.size());
   return hash.toText();
-}
-
-/// Checks all tables together, after each has been checked by itself.
-Proof proveTogether(std::span<const RankClass> classes, Diagnostics &diagnostics) {
-  if (diagnostics.size() == 0) {
-    checkClasses(classes, diagnostics);
-  }
-  if (diagnostics.size() == 0) {
-    for (Section section : kSections) {
-      checkCollectives(classes, section, diagnostics);
-    }
-  }
-  Proof proof;
-  proof.diagnostics = diagnostics.take();
-  if (proof.holds()) {
-    proof.certificate = certify(classes);
-  }
-  return proof;
 }
 
 } // namespace
 
-Proof weft::schedule::prove(std::span<const RankClass> classes) {
+Proof weft::schedule::prove(std::span<const rt::Program> programs) {
   Diagnostics diagnostics;
-  for (const RankClass &rankClass : classes) {
-    checkProgram(*rankClass.program, diagnostics);
+  for (const rt::Program &program : programs) {
+    checkProgram(program, diagnostics);
   }
-  return proveTogether(classes, diagnostics);
+  if (diagnostics.size() == 0) {
+    checkCollectives(programs, diagnostics);
+  }
+  Proof proof;
+  proof.diagnostics = diagnostics.take();
+  if (proof.holds()) {
+    proof.certificate = certify(programs);
+  }
+  return proof;
 }
 
-Proof weft::schedule::prove(const rt::Program &program) {
-  Diagnostics diagnostics;
-  checkProgram(program, diagnostics);
-  RankClass all{&program, {}};
-  if (diagnostics.size() == 0) { // Else there may be no sensible number of ranks.
-    all.ranks.resize(program.rankCount());
-    std::iota(all.ranks.begin(), all.ranks.end(), 0);
-  }
-  return proveTogether({&all, 1}, diagnostics);
-}
+Proof weft::schedule::prove(const rt::Program &program) { return prove(std::span(&program, 1)); }

@@ -60,7 +60,7 @@ bool weft::schedule::checkWellFormed(const rt::Program &program, Diagnostics &di
     return false;
   }
   for (size_t i = 0; i < program.collectives.size(); ++i) {
-    if (program.collectives[i].axes.empty()) {
+    if (program.collectives[i].axes.empty() && !program.collectives[i].isAcrossClasses()) {
       diagnostics.add("collective " + std::to_string(i) + " has no mesh axis");
       return false;
     }

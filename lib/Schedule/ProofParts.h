@@ -69,11 +69,9 @@ void checkPlaces(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks that streams and waits order all accesses of a body to shared bytes, if one of them
 /// writes.
 void checkStreams(const rt::Program &program, Diagnostics &diagnostics);
-/// Checks that classes cover the ranks of one mesh, each rank once.
-void checkClasses(std::span<const RankClass> classes, Diagnostics &diagnostics);
-/// Checks that collectives match on all ranks and have a linear order.
-void checkCollectives(std::span<const RankClass> classes, Section section,
-                      Diagnostics &diagnostics);
+/// Checks that the programs of all rank classes belong together and that their collectives have a
+/// linear order. REQUIRES: each is well-formed.
+void checkCollectives(std::span<const rt::Program> programs, Diagnostics &diagnostics);
 
 } // namespace weft::schedule
 

@@ -195,10 +195,8 @@ private:
     if (!expectOperands(instruction, {rt::Access::Read, rt::Access::Write})) {
       return;
     }
-    int64_t ranks = 1;
-    for (uint32_t axis : collective.axes) {
-      ranks *= program.mesh[axis].size;
-    }
+    auto ranks =
+        static_cast<int64_t>(program.groupOf(program.ranks().first, collective).ranks.size());
     std::vector<int64_t> result = collective.shape;
     bool moves = rt::changesShape(collective.kind);
     bool isAllToAll = collective.kind == rt::CollectiveKind::AllToAll;

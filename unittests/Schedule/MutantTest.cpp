@@ -56,11 +56,11 @@ size_t pickUsedMatmul(const rt::Program &program, Random &random) {
   }
 }
 
-/// A collective whose ranks are of both classes: they are split by "dp", axis 0.
+/// The collectives across both classes.
 std::vector<size_t> findShared(const rt::Program &program) {
   std::vector<size_t> shared;
   for (size_t i : findAll(program, rt::Opcode::Collective)) {
-    if (program.collectives[program.stepBody()[i].target].axes[0] == 0) {
+    if (program.collectives[program.stepBody()[i].target].isAcrossClasses()) {
       shared.push_back(i);
     }
   }
@@ -272,15 +272,11 @@ TEST_P(MutantTest, IsRefused) {
   for (uint64_t seed = 0; seed < 25; ++seed) {
     Random random(seed);
     test::SyntheticShape shape{2 + int64_t(seed % 5), 2, 2};
-    rt::Program right = test::makeProgram(shape), mutant = right;
-    ASSERT_TRUE(prove(right).holds());
-    GetParam().apply(mutant, random);
-    if (GetParam().isOfClass) {
-      RankClass classes[] = {{&right, {0, 1}}, {&mutant, {2, 3}}};
-      EXPECT_FALSE(prove(classes).holds()) << "seed " << seed;
-    } else {
-      EXPECT_FALSE(prove(mutant).holds()) << "seed " << seed;
-    }
+    rt::Programs programs =
+        GetParam().isOfClass ? test::makeClasses(shape) : rt::Programs{test::makeProgram(shape)};
+    ASSERT_TRUE(prove(programs).holds());
+    GetParam().apply(programs.back(), random);
+    EXPECT_FALSE(prove(programs).holds()) << "seed " << seed;
   }
 }
 

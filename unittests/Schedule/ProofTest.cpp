@@ -15,6 +15,7 @@
 
 using namespace weft;
 using namespace weft::schedule;
+using weft::test::makeClasses;
 using weft::test::makeProgram;
 
 namespace {
@@ -35,10 +36,17 @@ void expectRefused(const rt::Program &program, const std::string &part) {
   EXPECT_EQ(proof.certificate, "");
 }
 
-/// Ranks 0 and 1 (dp = 0) run `a`, ranks 2 and 3 run `b`.
-Proof proveTwo(const rt::Program &a, const rt::Program &b) {
-  RankClass classes[] = {{&a, {0, 1}}, {&b, {2, 3}}};
-  return prove(classes);
+/// Number of the `count`-th collective across classes.
+size_t findAcross(const rt::Program &program, int count = 0) {
+  for (size_t i = 0; i < program.stepBody().size(); ++i) {
+    const rt::Instruction &instruction = program.stepBody()[i];
+    if (instruction.opcode == rt::Opcode::Collective &&
+        program.collectives[instruction.target].isAcrossClasses() && count-- == 0) {
+      return i;
+    }
+  }
+  ADD_FAILURE() << "no such collective";
+  return 0;
 }
 
 /// Number of the `count`-th collective of the step over axis `axis` first.
@@ -73,7 +81,7 @@ TEST(Proof, HoldsForCorrectPrograms) {
     EXPECT_EQ(refusal(proof), "");
     EXPECT_EQ(proof.certificate.size(), 16u);
     EXPECT_EQ(proof.certificate, prove(program).certificate);
-    EXPECT_EQ(refusal(proveTwo(program, program)), "");
+    EXPECT_EQ(refusal(prove(makeClasses({layers, 4, 2}))), "");
   }
 }
 
@@ -84,106 +92,96 @@ TEST(Proof, CertificateNamesTheProgram) {
   EXPECT_NE(prove(program).certificate, certificate);
 }
 
-TEST(Proof, NamesBothRanksOfAMismatch) {
-  rt::Program a = makeProgram({}), b = a;
-  size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 0);
-  b.collectives[b.stepBody()[at].target].reduction = rt::ReductionKind::Sum;
-  std::string number = std::to_string(at);
-  EXPECT_EQ(refusal(proveTwo(a, b)),
-            "rank 0 at step instruction " + number +
-                " 'forward' issues all-reduce max f32[] over dp tp, but rank 2 at step "
-                "instruction " +
-                number + " 'forward' issues all-reduce sum f32[] over dp tp\n");
+TEST(Proof, NamesBothClassesOfAMismatch) {
+  rt::Programs programs = makeClasses({});
+  rt::Program &second = programs[1];
+  second.collectives[second.stepBody()[findAcross(second, 1)].target].reduction =
+      rt::ReductionKind::Sum;
+  EXPECT_EQ(refusal(prove(programs)), "rank classes 0 and 1 have different collectives of number "
+                                      "2\n");
 }
 
 TEST(Proof, NamesARankWithoutPartner) {
-  rt::Program a = makeProgram({}), b = a;
-  size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 0, 2);
-  b.stepBody().erase(b.stepBody().begin() + at);
-  packArena(b);
-  EXPECT_EQ(refusal(proveTwo(a, b)),
+  rt::Programs programs = makeClasses({});
+  rt::Program &second = programs[1];
+  size_t at = findAcross(second, 3); // The last.
+  second.stepBody().erase(second.stepBody().begin() + at);
+  packArena(second);
+  EXPECT_EQ(refusal(prove(programs)),
             "rank 0 at step instruction " + std::to_string(at) +
-                " 'backward' issues all-reduce sum f32[8x8] over dp, but rank 2 issues no "
-                "collective that matches it\n");
+                " 'backward' issues all-reduce sum f32[8x8] across classes 0 1 and waits for rank "
+                "2, which issues no collective that matches it\n");
 }
 
-TEST(Proof, FindsDeadlocksAcrossCommunicators) {
-  // The classes issue a collective over "dp" and one over both axes in other orders: each
-  // communicator for itself is matched. The loss is only reduced after the first gradient.
-  rt::Program a = makeProgram({}), b = a;
-  size_t loss = findCollective(b, rt::CollectiveKind::AllReduce, 0);
-  size_t gradient = findCollective(b, rt::CollectiveKind::AllReduce, 0, 1);
-  auto begin = b.stepBody().begin();
+TEST(Proof, FindsDeadlocksAcrossClasses) {
+  // The classes issue the sums of the loss and of the first gradient in other orders.
+  rt::Programs programs = makeClasses({});
+  rt::Program &second = programs[1];
+  size_t loss = findAcross(second, 1), gradient = findAcross(second, 2);
+  auto begin = second.stepBody().begin();
   std::rotate(begin + loss, begin + loss + 2, begin + gradient + 1); // Reduction, observation.
-  packArena(b);
-  std::string text = refusal(proveTwo(a, b));
-  EXPECT_NE(text.find("deadlock: rank 0 at step instruction"), std::string::npos) << text;
-  EXPECT_NE(text.find("waits for rank 2"), std::string::npos) << text;
+  packArena(second);
+  std::string text = refusal(prove(programs));
+  EXPECT_NE(text.find("deadlock: rank 0 at step instruction " + std::to_string(loss)),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("and waits for rank 2; rank 2 at step instruction"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("and waits for rank 0"), std::string::npos) << text;
 }
 
 TEST(Proof, ClassesMayDifferWhereTheyDoNotMeet) {
-  // Ranks of one tensor group differ from those of the other in a collective over "tp" only.
-  rt::Program a = makeProgram({}), b = a;
-  size_t at = findCollective(b, rt::CollectiveKind::AllReduce, 1);
-  b.stepBody().erase(b.stepBody().begin() + at);
-  packArena(b);
-  EXPECT_EQ(refusal(proveTwo(a, b)), "");
+  rt::Programs programs = makeClasses({});
+  rt::Program &second = programs[1];
+  size_t at = findCollective(second, rt::CollectiveKind::AllReduce, 1);
+  second.stepBody().erase(second.stepBody().begin() + at);
+  packArena(second);
+  EXPECT_EQ(refusal(prove(programs)), "");
 }
 
-/// A program of all-reduces of one number, over the axes given, one after another.
-rt::Program makeChain(const std::vector<std::vector<uint32_t>> &axes) {
+/// The program of one of three classes: permutes of one number between two classes at a time, in
+/// the order given. The number of each is the sum of its classes.
+rt::Program makeChain(uint32_t rankClass, const std::vector<std::vector<uint32_t>> &pairs) {
   rt::Program program;
-  program.mesh = {{"x", 2}, {"y", 2}};
+  program.rankClass = rankClass;
+  program.rankClasses = 3;
   program.labels = {"chain"};
   program.kernels = {{"fill"}};
-  program.buffers = {{4, 0}};
+  program.buffers = {{4, 0}, {4, 0}};
   program.stepBody().push_back({rt::Opcode::Kernel, 0, 0, {{0, rt::Access::Write}}, {}});
-  for (const std::vector<uint32_t> &group : axes) {
-    program.collectives.push_back({rt::CollectiveKind::AllReduce,
-                                   rt::ReductionKind::Sum,
-                                   rt::ElementType::F32,
-                                   group,
-                                   {},
-                                   0,
-                                   0});
+  for (const std::vector<uint32_t> &pair : pairs) {
+    rt::Collective permute = {.kind = rt::CollectiveKind::Permute, .sources = {1, 0}};
+    permute.classes = pair;
+    permute.number = pair[0] + pair[1];
+    program.collectives.push_back(permute);
     program.stepBody().push_back({rt::Opcode::Collective,
                                   uint32_t(program.collectives.size() - 1),
                                   0,
-                                  {{0, rt::Access::Read}, {0, rt::Access::Write}},
+                                  {{0, rt::Access::Read}, {1, rt::Access::Write}},
                                   {}});
   }
   packArena(program);
   return program;
 }
 
-TEST(Proof, WalksRankByRankWhereClassesAreTooCoarse) {
-  // Ranks 0 and 3 are one class, 1 and 2 the other; every group has one of each. One class goes
-  // first over x, the other first over y: each rank waits for a rank of the other class.
-  rt::Program a = makeChain({{0}, {1}}), b = makeChain({{1}, {0}});
-  RankClass crossed[] = {{&a, {0, 3}}, {&b, {1, 2}}};
-  EXPECT_NE(refusal(prove(crossed)).find("deadlock"), std::string::npos);
-  // Ranks 2 and 3 are one class that meets 0 and 1 over x. If they met both at once, 1 would wait
-  // for 0 and 0 for 1; but rank 2 meets 0 first, and rank 3 waits for 1.
-  rt::Program c = makeChain({{0}});
-  RankClass ordered[] = {{&a, {0}}, {&b, {1}}, {&c, {2, 3}}};
-  EXPECT_EQ(refusal(prove(ordered)), "");
+TEST(Proof, PrintsTheCircleOfADeadlock) {
+  using Pairs = std::vector<std::vector<uint32_t>>;
+  rt::Programs good = {makeChain(0, Pairs{{0, 1}, {0, 2}}), makeChain(1, Pairs{{0, 1}, {1, 2}}),
+                       makeChain(2, Pairs{{1, 2}, {0, 2}})};
+  EXPECT_EQ(refusal(prove(good)), "");
+  rt::Programs bad = {makeChain(0, Pairs{{0, 1}, {0, 2}}), makeChain(1, Pairs{{1, 2}, {0, 1}}),
+                      makeChain(2, Pairs{{0, 2}, {1, 2}})};
+  EXPECT_EQ(refusal(prove(bad)),
+            "deadlock: rank 0 at step instruction 1 'chain' issues permute f32[] across classes 0 "
+            "1 from 1,0 and waits for rank 1; rank 1 at step instruction 1 'chain' issues permute "
+            "f32[] across classes 1 2 from 1,0 and waits for rank 2; rank 2 at step instruction 1 "
+            "'chain' issues permute f32[] across classes 0 2 from 1,0 and waits for rank 0\n");
 }
 
-TEST(Proof, ClassesMustCoverTheMesh) {
-  rt::Program program = makeProgram({});
-  RankClass missing[] = {{&program, {0, 1, 3}}};
-  EXPECT_EQ(refusal(prove(missing)), "rank 2 has no table\n");
-  RankClass twice[] = {{&program, {0, 1, 2, 3}}, {&program, {3}}};
-  EXPECT_EQ(refusal(prove(twice)), "rank 3 has more than one table\n");
-  RankClass outside[] = {{&program, {0, 1, 2, 3, 4}}};
-  EXPECT_EQ(refusal(prove(outside)), "rank 4 lies outside of the mesh\n");
-  rt::Program other = makeProgram({2, 2, 4});
-  RankClass meshes[] = {{&program, {0, 1}}, {&other, {2, 3}}};
-  EXPECT_EQ(refusal(prove(meshes)), "the tables of different ranks have different meshes\n");
-  rt::Program planned = program;
-  planned.planHash = "1";
-  RankClass plans[] = {{&program, {0, 1}}, {&planned, {2, 3}}};
-  EXPECT_EQ(refusal(prove(plans)), "the tables of different ranks have different plans\n");
+TEST(Proof, ClassesMustBelongTogether) {
+  rt::Programs programs = makeClasses({});
+  programs[1].planHash = "1";
+  EXPECT_EQ(refusal(prove(programs)), "rank classes 0 and 1 have different plans\n");
 }
 
 TEST(Proof, PermutesTakeEachShardOnce) {
@@ -196,13 +194,6 @@ TEST(Proof, PermutesTakeEachShardOnce) {
   EXPECT_EQ(refusal(prove(program)), "");
   permute.sources.back() = 1;
   expectRefused(program, "takes the shard of rank 1 of its 2 twice");
-  // Ranks that do not agree on who sends to whom.
-  permute.sources = {1, 0};
-  rt::Program other = program;
-  other.collectives[other.stepBody()[at].target].sources = {0, 1};
-  RankClass classes[] = {{&program, {0, 1}}, {&other, {2, 3}}};
-  std::string text = refusal(prove(classes));
-  EXPECT_NE(text.find("from 1,0"), std::string::npos) << text;
 }
 
 TEST(Proof, ReadsFollowWrites) {
@@ -315,8 +306,7 @@ TEST(Proof, SectionsShareNothingButWhatPersists) {
 }
 
 /// A program whose evaluation is the beginning of its step, up to the loss, on buffers of its own.
-rt::Program makeEvaluating() {
-  rt::Program program = makeProgram({});
+rt::Program makeEvaluating(rt::Program program = makeProgram({})) {
   std::vector<uint32_t> copies(program.buffers.size(), 0);
   for (const rt::Instruction &instruction : program.stepBody()) {
     rt::Instruction copy = instruction;
@@ -361,16 +351,15 @@ TEST(Proof, EvaluationsChangeNothing) {
 }
 
 TEST(Proof, CollectivesOfEvaluationsMeetToo) {
-  rt::Program a = makeEvaluating(), b = a;
-  EXPECT_EQ(refusal(proveTwo(a, b)), "");
-  for (size_t i = 0; i < b.evaluateBody().size(); ++i) {
-    if (b.evaluateBody()[i].opcode == rt::Opcode::Collective &&
-        b.collectives[b.evaluateBody()[i].target].axes[0] == 0) {
-      b.evaluateBody().erase(b.evaluateBody().begin() + i);
-      EXPECT_NE(refusal(proveTwo(a, b)).find("evaluate instruction"), std::string::npos);
-      return;
-    }
+  rt::Programs programs = makeClasses({});
+  for (rt::Program &program : programs) {
+    program = makeEvaluating(std::move(program));
   }
+  EXPECT_EQ(refusal(prove(programs)), "");
+  std::vector<rt::Instruction> &evaluate = programs[1].evaluateBody();
+  evaluate.erase(evaluate.begin() + findAcross(programs[1], 1));
+  packArena(programs[1]);
+  EXPECT_NE(refusal(prove(programs)).find("rank 0 at evaluate instruction"), std::string::npos);
 }
 
 TEST(Proof, PersistentBuffersHaveOneName) {

@@ -9,6 +9,7 @@
 
 #include "weft/Schedule/Lifetimes.h"
 
+#include <optional>
 #include <random>
 
 using namespace weft;
@@ -20,10 +21,17 @@ constexpr uint32_t kData = 0, kTensor = 1;
 
 class Builder {
 public:
-  explicit Builder(const SyntheticShape &shape) : shape(shape) {
+  /// `rankClass` is empty if all ranks are one class.
+  explicit Builder(const SyntheticShape &shape, std::optional<int64_t> rankClass = {})
+      : shape(shape) {
     program.modelName = "synthetic";
     program.planHash = "0";
     program.mesh = {{"dp", shape.dataRanks}, {"tp", shape.tensorRanks}};
+    if (rankClass) {
+      program.mesh[kData].size = 1;
+      program.rankClass = *rankClass;
+      program.rankClasses = shape.dataRanks;
+    }
     program.kernels = {{"fill"}, {"activate"}, {"scale"}, {"update"}, {"loss"}};
     program.labels = {"init", "forward", "backward", "update"};
     program.observations = {{"loss", {rt::ElementType::F32, {}, {}}}};
@@ -70,7 +78,15 @@ private:
          {{a, rt::Access::Read}, {b, rt::Access::Read}, {c, rt::Access::Write}});
   }
 
+  /// Emits a collective; where "dp" is of rank classes, those over it are across classes.
   void collective(rt::Collective collective, uint32_t label, uint32_t from, uint32_t to) {
+    if (program.rankClasses > 1 && collective.axes == std::vector<uint32_t>{kData}) {
+      collective.axes.clear();
+      for (uint32_t number = 0; number < program.rankClasses; ++number) {
+        collective.classes.push_back(number);
+      }
+      collective.number = ++acrossCount;
+    }
     program.collectives.push_back(std::move(collective));
     emit(program.stepBody(), rt::Opcode::Collective, program.collectives.size() - 1, label,
          {{from, rt::Access::Read}, {to, rt::Access::Write}});
@@ -154,14 +170,9 @@ private:
     uint32_t loss = addBuffer(1), gradient = addBuffer(t * h);
     kernel(4, 1,
            {{turned, rt::Access::Read}, {loss, rt::Access::Write}, {gradient, rt::Access::Write}});
-    collective({rt::CollectiveKind::AllReduce,
-                rt::ReductionKind::Max,
-                rt::ElementType::F32,
-                {kData, kTensor},
-                {},
-                0,
-                0},
-               1, loss, loss);
+    for (std::vector<uint32_t> axes : lossAxes()) {
+      collective({.reduction = rt::ReductionKind::Max, .axes = std::move(axes)}, 1, loss, loss);
+    }
     emit(program.stepBody(), rt::Opcode::Observe, 0, 1, {{loss, rt::Access::Read}});
     for (int64_t i = shape.layers; i-- > 0;) {
       gradient = backward(i, gradient);
@@ -173,8 +184,14 @@ private:
     }
   }
 
+  std::vector<std::vector<uint32_t>> lossAxes() const {
+    return program.rankClasses > 1 ? std::vector<std::vector<uint32_t>>{{kTensor}, {kData}}
+                                   : std::vector<std::vector<uint32_t>>{{kData, kTensor}};
+  }
+
   SyntheticShape shape;
   rt::Program program;
+  uint32_t acrossCount = 0;
   std::vector<uint32_t> weights, gradients;
   std::vector<std::pair<uint32_t, uint32_t>> saved;
 };
@@ -182,6 +199,14 @@ private:
 } // namespace
 
 rt::Program weft::test::makeProgram(const SyntheticShape &shape) { return Builder(shape).build(); }
+
+rt::Programs weft::test::makeClasses(const SyntheticShape &shape) {
+  rt::Programs programs;
+  for (int64_t number = 0; number < shape.dataRanks; ++number) {
+    programs.push_back(Builder(shape, number).build());
+  }
+  return programs;
+}
 
 schedule::ArenaProblem weft::test::makeStepProblem(int64_t layers, uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -25,6 +25,8 @@ struct SyntheticShape {
 /// backward, all-reduces of activations over "tp" and of gradients over "dp", a gathered and
 /// a scattered tensor, and an update in place. Its arena is packed.
 rt::Program makeProgram(const SyntheticShape &shape);
+/// Returns the same with a rank class for each coordinate on "dp".
+rt::Programs makeClasses(const SyntheticShape &shape);
 
 /// Returns buffers like those of a training step of `layers` layers, about ten for each: results
 /// that live until the layer's backward pass, and temporaries; sizes vary with `seed`.

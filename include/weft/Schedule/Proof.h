@@ -29,8 +29,8 @@
 // after the earlier one has ended. A rank with concurrent streams therefore computes
 // the same values. Assumption: all streams are synchronized where actions begin and end.
 //
-// Ranks that run the same table form a class, and properties that are equal for a class
-// are checked once: a thousand ranks cost as much as one.
+// The ranks of a class run the same table. What is equal for them is checked once: a
+// thousand ranks cost as much as one.
 //
 // All functions are pure and may run on any thread.
 //
@@ -47,27 +47,20 @@
 
 namespace weft::schedule {
 
-/// The ranks that run one table. Does not own the program.
-struct RankClass {
-  const rt::Program *program = nullptr;
-  std::vector<int64_t> ranks;
-};
-
 struct Proof {
   /// The errors, in the order found: at most `kMaxDiagnostics`, then a line with the number of
   /// further ones. A message names ranks, instructions and their labels.
   std::vector<std::string> diagnostics;
-  /// A hash of all tables and their ranks, 16 hexadecimal digits; empty if the proof failed.
+  /// A hash of all tables, 16 hexadecimal digits; empty if the proof failed.
   std::string certificate;
 
   static constexpr size_t kMaxDiagnostics = 20;
   bool holds() const { return diagnostics.empty(); }
 };
 
-/// Checks the tables of all classes together. REQUIRES: at least one class.
-Proof prove(std::span<const RankClass> classes);
-
-/// Checks one table that all ranks of the program's mesh run.
+/// Checks the tables of all rank classes together. REQUIRES: at least one.
+Proof prove(std::span<const rt::Program> programs);
+/// Checks the table of the only rank class.
 Proof prove(const rt::Program &program);
 
 } // namespace weft::schedule
