@@ -37,6 +37,12 @@ std::vector<std::vector<bool>> areSeenLater(const Program &program);
 /// Returns the number of ranks in each group over `axes`. REQUIRES: the mesh has these axes.
 uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);
 
+/// Checks frame sets, and which buffers lie in them. REQUIRES: the arena's size has been checked.
+Status checkFrames(const Program &program);
+/// Checks that an action is for a frame if its body uses frames, and only then. `where` begins the
+/// error. REQUIRES: frames and bodies have been checked, and the action's body exists.
+Status checkFrame(const Program &program, const std::string &where, const Action &action);
+
 /// Checks that buffer `number` has type `type` and room for `elements` elements. `where` begins the
 /// error. REQUIRES: the buffer exists.
 Status checkRoom(const Program &program, const std::string &where, uint32_t number,

@@ -146,7 +146,7 @@ bool CudaExecutor::prepareCopies() {
 
 bool CudaExecutor::keep(const Prepared &instruction) {
   return check(library.copyToHost(device, stream, keeping.place + keepingPlaces[instruction.target],
-                                  reinterpret_cast<Address>(address(instruction.buffer)),
+                                  addressOf(address(instruction.buffer, instruction.frame)),
                                   program.buffers[instruction.buffer].bytes));
 }
 
@@ -299,8 +299,8 @@ Communicator::Handle CudaExecutor::prepareCollective(const Collective &, const C
   return 0; // All are prepared before the device is sealed, by their number in the program.
 }
 
-void *CudaExecutor::address(uint32_t buffer) const {
-  return reinterpret_cast<void *>(arena + program.buffers[buffer].offset);
+void *CudaExecutor::address(uint32_t buffer, uint32_t frame) const {
+  return reinterpret_cast<void *>(arena + program.offsetOf(buffer, frame));
 }
 
 Outcome CudaExecutor::runKernel(const Prepared &instruction) {
@@ -355,7 +355,7 @@ Outcome CudaExecutor::runCollective(const Prepared &instruction) {
 
 void CudaExecutor::zero(uint32_t buffer) {
   if (uint64_t bytes = program.buffers[buffer].bytes) {
-    (void)check(library.zero(device, stream, addressOf(address(buffer)), bytes));
+    (void)check(library.zero(device, stream, addressOf(address(buffer, 0)), bytes));
   }
 }
 
@@ -373,12 +373,13 @@ std::span<char> CudaExecutor::lend(uint64_t bytes, bool &isGood) {
   return {lent.place, bytes};
 }
 
-BufferView CudaExecutor::view(uint32_t buffer, uint64_t begin, uint64_t count) const {
+BufferView CudaExecutor::view(uint32_t buffer, uint32_t frame, uint64_t begin,
+                              uint64_t count) const {
   auto &self = const_cast<CudaExecutor &>(*this); // Lent memory does not change results.
   bool isGood = false;
   std::span<char> memory = self.lend(count, isGood);
   if (isGood && count > 0) {
-    Address from = addressOf(address(buffer)) + begin;
+    Address from = addressOf(address(buffer, frame)) + begin;
     (void)(check(library.copyToHost(device, stream, memory.data(), from, count)) && self.finish());
   }
   return BufferView(memory, self);
@@ -410,7 +411,7 @@ void CudaExecutor::endDraft(char *memory) {
   if (bytes == 0) {
     return;
   }
-  Address to = addressOf(address(buffer)) + begin;
+  Address to = addressOf(address(buffer, 0)) + begin;
   (void)check(isInput ? stage.send(device, stream, buffer, begin, bytes, to)
                       : library.copyToDevice(device, stream, to, memory, bytes));
   isLentUnderWay = isLentUnderWay || !isInput;
