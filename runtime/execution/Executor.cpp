@@ -127,6 +127,32 @@ void Executor::prepareObserve(const Instruction &instruction, Prepared &prepared
   prepared.isSeen = isSeen(observed);
 }
 
+static uint64_t keptBytesOf(const Program &program, const Instruction &observe) {
+  constexpr uint64_t kUnit = 16;
+  return (program.buffers[observe.operands[0].buffer].bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+/// A section may keep the values of all its actions.
+uint64_t Executor::keptBytes(const Program &program) {
+  uint64_t most = 0;
+  for (const auto *section : {&program.step, &program.evaluate}) {
+    uint64_t bytes = 0;
+    for (const Instruction &instruction : Expansion(program, *section)) {
+      if (instruction.opcode == Opcode::Observe &&
+          isSeen(program.observations[instruction.target])) {
+        bytes += keptBytesOf(program, instruction);
+      }
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+void Executor::forgetLate() {
+  late.clear();
+  lateBytes = 0;
+}
+
 bool Executor::record(Section &section) {
   isRecording = true;
   bool isGood = recordParts(section);
@@ -135,7 +161,7 @@ bool Executor::record(Section &section) {
   }
   isRecording = false;
   issuing = {};
-  late.clear();
+  forgetLate();
   return isGood;
 }
 
@@ -155,7 +181,7 @@ bool Executor::recordParts(Section &section) {
         return false;
       }
       if (place.prepared->isLate) {
-        part.late.push_back(place.prepared);
+        part.late.push_back(late.back());
       }
     }
     part.end = place.number;
@@ -298,7 +324,7 @@ Outcome Executor::runSection(const Section &section, StepTimes *times) {
     times->beginStep(link->waitedSeconds());
   }
   beyond.reset();
-  late.clear();
+  forgetLate();
   bool isWhole = section.parts.empty() || isMoreWanted(section);
   Outcome outcome = isWhole ? runEach(section, times) : runParts(section, times);
   issuing = {};
@@ -444,8 +470,9 @@ bool Executor::look(const Prepared &instruction, const void *data) {
 
 Outcome Executor::observe(const Prepared &instruction) {
   if (instruction.isLate) {
-    late.push_back(&instruction);
-    return keep(instruction) ? Outcome::Done : Outcome::Stopped;
+    late.push_back({&instruction, lateBytes});
+    lateBytes += keptBytesOf(program, *instruction.instruction);
+    return keep(instruction, late.back().at) ? Outcome::Done : Outcome::Stopped;
   }
   bool isWanted = !isRecording && observer->wants(self, instruction.target);
   if (!isWanted && !instruction.hasLimit && !instruction.mustBeFinite) {
@@ -453,11 +480,11 @@ Outcome Executor::observe(const Prepared &instruction) {
   }
   BufferView value = view(instruction.buffer, instruction.frame);
   bool isFinite = true;
-  for (const Prepared *before : late) {
+  for (const Late &before : late) {
     // Later values are not read, as on a device that the host reads at once.
-    isFinite = isFinite && look(*before, kept(*before));
+    isFinite = isFinite && look(*before.prepared, kept(before.at));
   }
-  late.clear();
+  forgetLate();
   isFinite = isFinite && look(instruction, value.data());
   if (!instruction.mustBeFinite) {
     return Outcome::Done;

@@ -123,9 +123,10 @@ public:
   /// Returns the overflow that this rank found in the section that ran last, if any.
   const std::optional<Overflow> &overflow() const { return beyond; }
 
-  /// Return access to the present bytes `begin` to `begin + count - 1` of a buffer, in frame `frame`
-  /// if it is framed; there are no drafts of framed ones. If the device fails to copy, it tells the
-  /// communicator, the content is unspecified, and the rank's next collective returns false.
+  /// Return access to the present bytes `begin` to `begin + count - 1` of a buffer, in frame
+  /// `frame` if it is framed; there are no drafts of framed ones. If the device fails to copy, it
+  /// tells the communicator, the content is unspecified, and the rank's next collective returns
+  /// false.
   virtual BufferView view(uint32_t buffer, uint32_t frame, uint64_t begin,
                           uint64_t count) const = 0;
   virtual BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) = 0;
@@ -233,10 +234,12 @@ protected:
 
   /// Returns true if reading a value means waiting for the device.
   virtual bool looksLate() const { return false; }
-  /// For such devices: copies an Observe's value to host memory, where `kept` finds it after a
-  /// later view. On failure tells the communicator and returns false.
-  virtual bool keep(const Prepared &) { return true; }
-  virtual const void *kept(const Prepared &) const { return nullptr; }
+  /// For such devices: copies an Observe's value to byte `at` of host memory, where `kept` finds it
+  /// after a later view. On failure tells the communicator and returns false.
+  virtual bool keep(const Prepared &, uint64_t /*at*/) { return true; }
+  virtual const void *kept(uint64_t /*at*/) const { return nullptr; }
+  /// Returns the bytes of that memory.
+  static uint64_t keptBytes(const Program &program);
 
   /// For devices that record instructions to launch them together (`recordsParts`). `launchPart`
   /// launches the instructions between `beginRecording` and `endRecording`, any number of times, by
@@ -267,11 +270,15 @@ private:
     std::vector<Moving> moving = {};
     bool usesStreams = false;
   };
+  /// An Observe instruction whose value the host reads later, and where the value is kept.
+  struct Late {
+    const Prepared *prepared = nullptr;
+    uint64_t at = 0;
+  };
   /// Instructions `begin` to `end - 1`. After them the host reads a value, or the section ends.
   struct Part {
     size_t begin = 0, end = 0, number = 0;
-    /// The Observe instructions among them whose values the host reads later.
-    std::vector<const Prepared *> late = {};
+    std::vector<Late> late = {};
   };
   struct Section {
     const char *name = "";
@@ -316,6 +323,7 @@ private:
   Outcome execute(const Section &section, const Place &place);
   Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
+  void forgetLate();
   /// Returns true if the value is finite or need not be.
   bool look(const Prepared &instruction, const void *data);
 
@@ -342,8 +350,9 @@ private:
   /// The number of parts so far, and whether one is being recorded.
   size_t partCount = 0;
   bool isRecording = false;
-  /// The Observe instructions whose values are stored but not read yet.
-  std::vector<const Prepared *> late;
+  /// Values that are kept but not read yet, and the bytes that they take.
+  std::vector<Late> late;
+  uint64_t lateBytes = 0;
   /// The collective that takes the maximum of all ranks' outcomes of a section.
   Communicator::Handle agree = 0;
   std::optional<Overflow> beyond;

@@ -70,8 +70,8 @@ Status weft::rt::checkFrame(const Program &program, const std::string &where,
                          ", but ", user, ", which lies in frames");
       }
       if (*action.frame >= count) {
-        return makeError(where, " is for frame ", *action.frame, ", but ", user,
-                         ", which lies in ", count);
+        return makeError(where, " is for frame ", *action.frame, ", but ", user, ", which lies in ",
+                         count);
       }
     }
   }

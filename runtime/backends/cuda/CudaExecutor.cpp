@@ -22,29 +22,12 @@ using namespace weft::rt::cuda;
 /// end.
 static constexpr uint64_t kBlocksEach = 16;
 
-/// Returns the offset of each observation's value, and the bytes of all of them.
-static std::vector<uint64_t> placeKept(const Program &program, uint64_t &bytes) {
-  std::vector<uint64_t> places(program.observations.size());
-  bytes = 0;
-  for (const Body &body : program.bodies) {
-    for (const Instruction &instruction : body.instructions) {
-      if (instruction.opcode == Opcode::Observe &&
-          isSeen(program.observations[instruction.target])) {
-        places[instruction.target] = bytes;
-        bytes += (program.buffers[instruction.operands[0].buffer].bytes + 15) / 16 * 16;
-      }
-    }
-  }
-  return places;
-}
-
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const DriverTable &library, int64_t device,
                            std::span<const DeviceImage> images, const CudaOptions &options)
     : Executor(program, kernels, rank), library(library), number(device), images(images),
       options(options), communicates(program.communicates()), attention(program, library),
-      clock(library), stage(program, library), keepingPlaces(placeKept(program, keepingBytes)),
-      graphs(library) {}
+      clock(library), stage(program, library), graphs(library) {}
 
 CudaExecutor::~CudaExecutor() {
   // If devices may still wait for each other, free nothing: a call that frees may wait too, and the
@@ -129,11 +112,12 @@ uint64_t CudaExecutor::viewedBytes() const {
 }
 
 uint64_t CudaExecutor::hostBytes() const {
-  return viewedBytes() + keepingBytes + kWordBytes + stage.hostBytes();
+  return viewedBytes() + keptBytes(program) + kWordBytes + stage.hostBytes();
 }
 
 bool CudaExecutor::prepareCopies() {
-  if (!grow(lent, viewedBytes()) || !grow(keeping, keepingBytes) || !check(stage.prepare(device))) {
+  if (!grow(lent, viewedBytes()) || !grow(keeping, keptBytes(program)) ||
+      !check(stage.prepare(device))) {
     return false;
   }
   return stage.isReady() ||
@@ -144,14 +128,10 @@ bool CudaExecutor::prepareCopies() {
                              ExitCode::OutOfMemory);
 }
 
-bool CudaExecutor::keep(const Prepared &instruction) {
-  return check(library.copyToHost(device, stream, keeping.place + keepingPlaces[instruction.target],
+bool CudaExecutor::keep(const Prepared &instruction, uint64_t at) {
+  return check(library.copyToHost(device, stream, keeping.place + at,
                                   addressOf(address(instruction.buffer, instruction.frame)),
                                   program.buffers[instruction.buffer].bytes));
-}
-
-const void *CudaExecutor::kept(const Prepared &instruction) const {
-  return keeping.place + keepingPlaces[instruction.target];
 }
 
 bool CudaExecutor::sendCoordinates() {

@@ -9,11 +9,11 @@
 // arena, bodies, which are straight lists of instructions, and three sections, which
 // are straight lists of actions. An action runs a body, for one micro-batch or for the
 // whole batch. Where several micro-batches are in flight, what one action leaves to a
-// later one of its micro-batch lies in a frame, and an action says in which. `init` runs once, `step` runs every step, and `evaluate` computes the
-// loss of a batch and leaves persistent buffers unchanged. The compiler's Schedule phase
-// writes a Program, the proof in `lib/Schedule` checks it, and the runtime runs it. It
-// contains no control flow, allocation or name lookup: every operand is a buffer number,
-// and a section means the list of instructions that `Expansion` shows.
+// later one of its micro-batch lies in a frame, and an action says in which. `init` runs once,
+// `step` runs every step, and `evaluate` computes the loss of a batch and leaves persistent buffers
+// unchanged. The compiler's Schedule phase writes a Program, the proof in `lib/Schedule` checks it,
+// and the runtime runs it. It contains no control flow, allocation or name lookup: every operand is
+// a buffer number, and a section means the list of instructions that `Expansion` shows.
 //
 // All ranks of one class run the same Program. They differ only in their
 // coordinates on the mesh axes, which kernels receive as an argument. Ranks are

@@ -47,8 +47,7 @@ public:
 
   using Executor::draft;
   using Executor::view;
-  BufferView view(uint32_t buffer, uint32_t frame, uint64_t begin,
-                  uint64_t count) const override {
+  BufferView view(uint32_t buffer, uint32_t frame, uint64_t begin, uint64_t count) const override {
     ++views;
     auto &self = const_cast<FarExecutor &>(*this); // Loans do not change what it computes.
     Loan &loan = self.lend(buffer, frame, begin, count);
