@@ -171,6 +171,30 @@ TEST(Frames, StreamsAreOrderedInEach) {
   }
 }
 
+/// The sum of differences runs beside a kernel that does not need it.
+TEST(Frames, StreamsAreAssigned) {
+  for (auto [order, frames] : kOrders) {
+    rt::Program program = rt::makeToyPipeline(2, 2, order, frames);
+    std::vector<rt::Instruction> &body = program.bodies[kForward].instructions;
+    rt::Instruction other = program.bodies[kEnd].instructions[3];
+    other.operands[0].buffer = 0;
+    other.operands[1].buffer = uint32_t(program.buffers.size());
+    program.buffers.push_back(program.buffers[kNorm]);
+    body.insert(body.begin() + 1, other);
+    for (rt::Body &one : program.bodies) {
+      for (rt::Instruction &instruction : one.instructions) {
+        instruction.cost.seconds = instruction.opcode == rt::Opcode::Observe ? 0 : 1e-3;
+        instruction.stream = rt::Stream::Compute;
+        instruction.waits.clear();
+      }
+    }
+    packArena(program);
+    assignStreams(program);
+    EXPECT_EQ(refusal(program), "");
+    EXPECT_NE(toText(program).find("over {model} %8 -> %8 on communication"), std::string::npos);
+  }
+}
+
 /// A buffer of `forward` shares bytes with frame 1 only, so frame 0 alone needs no wait.
 TEST(Frames, WaitsAreThoseOfAll) {
   rt::Program program = rt::makeToyPipeline(2, 2, "F0@0 B0@0 F1@1 B1@1 F2@0 B2@0 F3@1 B3@1", 2);
