@@ -10,6 +10,7 @@
 #include "LocalProgram.h"
 #include "ProveFunctions.h"
 
+#include "weft-rt/BufferPlaces.h"
 #include "weft-rt/Expansion.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
@@ -23,8 +24,9 @@ namespace {
 class TableComparison {
 public:
   TableComparison(ModuleOp local, ModuleOp scheduled, const rt::Program &program)
-      : local(local), program(program), mesh(local->getAttrOfType<MeshAttr>(kMeshAttrName)),
-        ops(arrays, mesh), expected(local, ops), kernels(scheduled, ops) {}
+      : local(local), program(program), places(program),
+        mesh(local->getAttrOfType<MeshAttr>(kMeshAttrName)), ops(arrays, mesh),
+        expected(local, ops), kernels(scheduled, ops) {}
 
   LogicalResult run();
 
@@ -46,6 +48,8 @@ private:
   LogicalResult executeMatmul(const rt::Instruction &instruction);
   LogicalResult compareVariable(StringRef section, const rt::NamedTensor &tensor,
                                 const SectionResult &expectedResult);
+  /// What an operand of the action holds.
+  ArrayId &heldIn(uint32_t buffer) { return held[places.find(buffer, action->frame)]; }
   void write(const rt::Instruction &instruction, uint32_t buffer, ArrayId array);
   /// The first instruction, on the way to `array`, that computes something that is not expected of
   /// what is.
@@ -55,10 +59,12 @@ private:
 
   ModuleOp local;
   const rt::Program &program;
+  const rt::BufferPlaces places;
   MeshAttr mesh;
   Arrays arrays;
   LocalOps ops;
   LocalModule expected, kernels;
+  /// What each place holds.
   std::vector<ArrayId> held;
   SectionResult got;
   /// What runs the instructions.
@@ -104,7 +110,7 @@ LogicalResult TableComparison::report(const Twine &value, ArrayId wrong) {
 }
 
 void TableComparison::write(const rt::Instruction &instruction, uint32_t buffer, ArrayId array) {
-  held[buffer] = array;
+  heldIn(buffer) = array;
   origins.try_emplace(array, Origin{&instruction, action, reading});
 }
 
@@ -126,8 +132,8 @@ LogicalResult TableComparison::executeKernel(const rt::Instruction &instruction)
       buffers.push_back(0);
     } else {
       buffers.push_back(instruction.operands[nextOperand++].buffer);
-      arguments.push_back({held[buffers.back()], {}, {}});
-      reading.push_back(held[buffers.back()]);
+      arguments.push_back({heldIn(buffers.back()), {}, {}});
+      reading.push_back(heldIn(buffers.back()));
     }
   }
   LocalValues results = kernels.call(kernel, arguments);
@@ -143,8 +149,8 @@ LogicalResult TableComparison::executeMatmul(const rt::Instruction &instruction)
   LocalValues operands;
   MatmulBuffers buffers(matmul, instruction);
   for (uint32_t buffer : buffers.read) {
-    operands.push_back({held[buffer], {}, {}});
-    reading.push_back(held[buffer]);
+    operands.push_back({heldIn(buffer), {}, {}});
+    reading.push_back(heldIn(buffer));
   }
   std::optional<LocalValues> results = ops.matmul(matmul, operands);
   if (!results || results->size() != buffers.written.size()) {
@@ -164,7 +170,7 @@ LogicalResult TableComparison::execute(const rt::Instruction &instruction) {
   case rt::Opcode::Matmul:
     return executeMatmul(instruction);
   case rt::Opcode::Collective: {
-    ArrayId operand = held[instruction.operands[0].buffer];
+    ArrayId operand = heldIn(instruction.operands[0].buffer);
     reading.push_back(operand);
     LocalValue result = ops.collective(program.collectives[instruction.target], {operand, {}, {}});
     write(instruction, instruction.operands.back().buffer, result.array);
@@ -172,7 +178,7 @@ LogicalResult TableComparison::execute(const rt::Instruction &instruction) {
   }
   case rt::Opcode::Observe: {
     const rt::Observation &observation = program.observations[instruction.target];
-    got.observed[observation.name].push_back(held[instruction.operands[0].buffer]);
+    got.observed[observation.name].push_back(heldIn(instruction.operands[0].buffer));
     return success();
   }
   }
@@ -187,23 +193,24 @@ LogicalResult TableComparison::compareVariable(StringRef section, const rt::Name
       assigned != expectedResult.variables.end()
           ? assigned->second
           : ops.variable(tensor.name, countOf(getLocalType(variable.getTensorType()))).array;
-  if (held[tensor.buffer] == wanted) {
+  if (held[places.find(tensor.buffer)] == wanted) {
     return success();
   }
-  return report("the value of '" + tensor.name + "' after " + section, held[tensor.buffer]);
+  return report("the value of '" + tensor.name + "' after " + section,
+                held[places.find(tensor.buffer)]);
 }
 
 LogicalResult TableComparison::compare(const Section &section,
                                        const SectionResult &expectedResult) {
   got = {};
-  held.assign(program.buffers.size(), ops.variable("nothing yet", 0).array);
+  held.assign(places.size(), ops.variable("nothing yet", 0).array);
   const std::vector<rt::NamedTensor> *tensors[] = {&program.parameters, &program.optimizerState,
                                                    &program.inputs};
   for (const auto *list : tensors) {
     for (const rt::NamedTensor &tensor : *list) {
       VariableOp variable = expected.variable(tensor.name);
       int64_t count = variable ? countOf(getLocalType(variable.getTensorType())) : 0;
-      held[tensor.buffer] = ops.variable(tensor.name, count).array;
+      held[places.find(tensor.buffer)] = ops.variable(tensor.name, count).array;
     }
   }
   rt::Expansion instructions(program, section.actions);

@@ -7,6 +7,7 @@
 
 #include "ValueNumbering.h"
 
+#include "weft-rt/BufferPlaces.h"
 #include "weft-rt/Expansion.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 
@@ -298,8 +299,9 @@ std::optional<Numbers> ModuleNumbering::run(func::FuncOp function, ArrayRef<Prin
 class TableNumbering {
 public:
   TableNumbering(ModuleOp scheduled, const rt::Program &program, Functions &functions)
-      : program(program), functions(functions), symbols(scheduled), kernels(program.kernels.size()),
-        matmuls(program.matmuls.size()), collectives(program.collectives.size()) {}
+      : program(program), places(program), functions(functions), symbols(scheduled),
+        kernels(program.kernels.size()), matmuls(program.matmuls.size()),
+        collectives(program.collectives.size()) {}
 
   /// None if an instruction is not as its target has to be.
   std::optional<Outcome> run(const std::vector<rt::Action> &actions);
@@ -311,6 +313,8 @@ private:
     size_t numbers = 0, tensors = 0;
   };
 
+  /// What an operand of the action holds.
+  Print &heldIn(uint32_t buffer) { return held[places.find(buffer, action->frame)]; }
   int64_t countIn(uint32_t buffer) const {
     return int64_t(program.buffers[buffer].bytes / rt::sizeOf(program.buffers[buffer].type));
   }
@@ -321,11 +325,13 @@ private:
   std::optional<Kernel> readKernel(StringRef name);
 
   const rt::Program &program;
+  const rt::BufferPlaces places;
   Functions &functions;
   SymbolTable symbols;
   /// Of targets that were used.
   std::vector<std::optional<Kernel>> kernels;
   std::vector<std::optional<Function>> matmuls, collectives;
+  /// Of each place.
   Numbers held;
   /// What runs the instructions.
   const rt::Action *action = nullptr;
@@ -360,14 +366,14 @@ bool TableNumbering::executeKernel(const rt::Instruction &instruction) {
     operands.push_back(Print::of(number));
   }
   for (size_t place = 0; place < kernel->tensors; ++place) {
-    operands.push_back(held[instruction.operands[place].buffer]);
+    operands.push_back(heldIn(instruction.operands[place].buffer));
   }
   results.resize(kernel->tied.size());
   kernel->function.number(operands, results);
   size_t next = kernel->tensors;
   for (auto [result, tie] : llvm::zip_equal(results, kernel->tied)) {
     size_t place = tie < 0 ? next++ : size_t(tie) - kernel->numbers;
-    held[instruction.operands[place].buffer] = result;
+    heldIn(instruction.operands[place].buffer) = result;
   }
   return true;
 }
@@ -384,12 +390,12 @@ bool TableNumbering::executeMatmul(const rt::Instruction &instruction) {
     return false;
   }
   for (uint32_t buffer : buffers.read) {
-    operands.push_back(held[buffer]);
+    operands.push_back(heldIn(buffer));
   }
   results.resize(buffers.written.size());
   function->number(operands, results);
   for (auto [buffer, result] : llvm::zip_equal(buffers.written, results)) {
-    held[buffer] = result;
+    heldIn(buffer) = result;
   }
   return true;
 }
@@ -403,10 +409,10 @@ bool TableNumbering::executeCollective(const rt::Instruction &instruction) {
   if (!function) {
     return false;
   }
-  operands.push_back(held[read]);
+  operands.push_back(heldIn(read));
   results.resize(1);
   function->number(operands, results);
-  held[instruction.operands.back().buffer] = results[0];
+  heldIn(instruction.operands.back().buffer) = results[0];
   return true;
 }
 
@@ -421,7 +427,7 @@ bool TableNumbering::execute(const rt::Instruction &instruction) {
     return executeCollective(instruction);
   case rt::Opcode::Observe: {
     const rt::Observation &observation = program.observations[instruction.target];
-    outcome.observed[observation.name].push_back(held[instruction.operands[0].buffer]);
+    outcome.observed[observation.name].push_back(heldIn(instruction.operands[0].buffer));
     return true;
   }
   }
@@ -430,12 +436,12 @@ bool TableNumbering::execute(const rt::Instruction &instruction) {
 
 std::optional<Outcome> TableNumbering::run(const std::vector<rt::Action> &actions) {
   outcome = {};
-  held.assign(program.buffers.size(), Print());
+  held.assign(places.size(), Print());
   const std::vector<rt::NamedTensor> *lists[] = {&program.parameters, &program.optimizerState,
                                                  &program.inputs};
   for (const auto *list : lists) {
     for (const rt::NamedTensor &tensor : *list) {
-      held[tensor.buffer] = numberOfVariable(tensor.name);
+      held[places.find(tensor.buffer)] = numberOfVariable(tensor.name);
     }
   }
   rt::Expansion instructions(program, actions);
@@ -447,7 +453,7 @@ std::optional<Outcome> TableNumbering::run(const std::vector<rt::Action> &action
   }
   for (const auto *list : lists) {
     for (const rt::NamedTensor &tensor : *list) {
-      outcome.variables[tensor.name] = held[tensor.buffer];
+      outcome.variables[tensor.name] = held[places.find(tensor.buffer)];
     }
   }
   return std::move(outcome);

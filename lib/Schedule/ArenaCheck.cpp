@@ -123,7 +123,12 @@ std::vector<ArenaFault> weft::schedule::checkArena(const ArenaProblem &problem,
 }
 
 std::string weft::schedule::toText(const ArenaFault &fault) {
-  std::string buffer = "buffer " + std::to_string(fault.buffer);
+  return toText(fault, [](uint32_t number) { return "buffer " + std::to_string(number); });
+}
+
+std::string weft::schedule::toText(const ArenaFault &fault,
+                                   const std::function<std::string(uint32_t)> &nameOf) {
+  std::string buffer = nameOf(fault.buffer);
   switch (fault.kind) {
   case ArenaFault::Kind::WrongCount:
     return "the plan's number of offsets differs from the number of buffers";
@@ -132,7 +137,7 @@ std::string weft::schedule::toText(const ArenaFault &fault) {
   case ArenaFault::Kind::BeyondArena:
     return buffer + " ends beyond the arena";
   case ArenaFault::Kind::Overlap:
-    return buffer + " and buffer " + std::to_string(fault.other) + " overlap in space and time";
+    return buffer + " and " + nameOf(fault.other) + " overlap in space and time";
   }
   return buffer;
 }

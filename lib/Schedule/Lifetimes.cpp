@@ -10,18 +10,28 @@
 #include "weft-rt/BufferLives.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace weft;
 using namespace weft::schedule;
 
-ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
+/// Returns the alignment of all that lies in the arena, in frames too.
+static uint64_t alignmentOf(const rt::Program &program) {
+  uint64_t alignment = rt::kAlignment;
+  for (const rt::Buffer &buffer : program.buffers) {
+    alignment = std::max(alignment, buffer.alignment());
+  }
+  return alignment;
+}
+
+ArenaProblem weft::schedule::makePlaceProblem(const rt::Program &program) {
   ArenaProblem problem;
-  problem.alignment = rt::kAlignment;
+  problem.alignment = alignmentOf(program);
   rt::BufferLives found = rt::findBufferLives(program);
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
+  rt::BufferPlaces places(program);
+  for (size_t i = 0; i < places.size(); ++i) {
     problem.buffers.push_back(
-        {program.buffers[i].bytes, found.lives[i].first, found.lives[i].last});
-    problem.alignment = std::max(problem.alignment, program.buffers[i].alignment());
+        {places[i].end - places[i].begin, found.lives[i].first, found.lives[i].last});
   }
   return problem;
 }
@@ -29,24 +39,72 @@ ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
 ArenaPlan weft::schedule::currentPlan(const rt::Program &program) {
   ArenaPlan plan;
   plan.bytes = program.arenaBytes;
-  plan.offsets.reserve(program.buffers.size());
-  for (const rt::Buffer &buffer : program.buffers) {
-    plan.offsets.push_back(buffer.offset);
+  rt::BufferPlaces places(program);
+  for (size_t i = 0; i < places.size(); ++i) {
+    plan.offsets.push_back(places[i].begin);
   }
   return plan;
 }
 
+size_t weft::schedule::entryOf(const rt::Program &program, uint32_t buffer) {
+  std::optional<uint32_t> set = program.buffers[buffer].frameSet;
+  return set ? program.buffers.size() + *set : buffer;
+}
+
+ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
+  ArenaProblem problem;
+  problem.alignment = alignmentOf(program);
+  rt::BufferLives found = rt::findBufferLives(program);
+  rt::BufferPlaces places(program);
+  for (const rt::Buffer &buffer : program.buffers) {
+    problem.buffers.push_back({buffer.bytes});
+  }
+  for (const rt::FrameSet &set : program.frameSets) {
+    problem.buffers.push_back({set.count * set.bytes});
+  }
+  for (size_t i = 0; i < places.size(); ++i) {
+    auto [first, last] = found.lives[i];
+    ArenaBuffer &entry = problem.buffers[entryOf(program, places[i].buffer)];
+    if (first <= last) {
+      bool isFirst = entry.first > entry.last;
+      entry.first = isFirst ? first : std::min(entry.first, first);
+      entry.last = std::max(entry.last, last);
+    }
+  }
+  return problem;
+}
+
 void weft::schedule::placeBuffers(rt::Program &program, const ArenaPlan &plan) {
   for (size_t i = 0; i < program.buffers.size(); ++i) {
-    program.buffers[i].offset = plan.offsets[i];
+    if (!program.buffers[i].frameSet) {
+      program.buffers[i].offset = plan.offsets[i];
+    }
+  }
+  for (size_t i = 0; i < program.frameSets.size(); ++i) {
+    program.frameSets[i].offset = plan.offsets[program.buffers.size() + i];
   }
   program.arenaBytes = plan.bytes;
 }
 
+void weft::schedule::layOutFrames(rt::Program &program) {
+  uint64_t alignment = alignmentOf(program);
+  for (rt::FrameSet &set : program.frameSets) {
+    set.bytes = 0;
+  }
+  for (rt::Buffer &buffer : program.buffers) {
+    if (buffer.frameSet) {
+      rt::FrameSet &set = program.frameSets[*buffer.frameSet];
+      buffer.offset = set.bytes;
+      set.bytes += (buffer.bytes + alignment - 1) / alignment * alignment;
+    }
+  }
+}
+
 void weft::schedule::packArena(rt::Program &program) {
+  layOutFrames(program);
   placeBuffers(program, packArena(makeArenaProblem(program)));
 }
 
 ArenaReport weft::schedule::reportArena(const rt::Program &program) {
-  return {arenaLowerBound(makeArenaProblem(program)), program.arenaBytes};
+  return {arenaLowerBound(makePlaceProblem(program)), program.arenaBytes};
 }

@@ -10,6 +10,7 @@
 #include "ProofParts.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace weft;
 using namespace weft::schedule;
@@ -26,15 +27,15 @@ rt::Expansion weft::schedule::expansionOf(const rt::Program &program, Section se
 
 std::vector<BodyUse> weft::schedule::findBodyUses(const rt::Program &program) {
   std::vector<BodyUse> uses;
-  std::vector<bool> isSeen(program.bodies.size(), false);
+  std::set<std::pair<uint32_t, uint32_t>> seen;
   for (Section section : kSections) {
     rt::Expansion expansion = expansionOf(program, section);
     for (size_t action = 0; action < expansion.actionCount(); ++action) {
       uint32_t body = expansion.action(action).body;
-      if (!isSeen[body]) {
-        uses.push_back({section, body, expansion.beginOf(action)});
+      uint32_t frame = expansion.action(action).frame.value_or(0);
+      if (seen.insert({body, frame}).second) {
+        uses.push_back({section, body, frame, expansion.beginOf(action)});
       }
-      isSeen[body] = true;
     }
   }
   return uses;
@@ -50,7 +51,8 @@ std::string weft::schedule::describeInstruction(const rt::Program &program, Sect
   if (isLabelled) {
     text += " '" + expansion.label(number) + "'";
   }
-  return text;
+  const rt::Action &action = expansion.action(expansion.actionOf(number));
+  return action.frame ? text + " of " + program.bodies[action.body].name : text;
 }
 
 std::string weft::schedule::describeCollective(const rt::Program &program,

@@ -7,9 +7,9 @@
 
 #include "ProofParts.h"
 
+#include "weft-rt/BufferPlaces.h"
 #include "weft/Schedule/Lifetimes.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -18,50 +18,54 @@ using namespace weft::schedule;
 
 namespace {
 
-/// The buffers that are not persistent and hold what was written to them: a later write to any of
-/// their bytes, as another buffer, ends that.
-class IntactBuffers {
+/// The places that are not persistent and hold what was written to them: a later write to any of
+/// their bytes, as another place, ends that.
+class IntactPlaces {
 public:
-  explicit IntactBuffers(const rt::Program &program) : program(program) {}
+  explicit IntactPlaces(const rt::BufferPlaces &places) : places(places) {}
 
   void clear() { byBegin.clear(); }
 
-  /// Calls `spoil` for each buffer that does not hold its content any more.
+  /// Calls `spoil` for each place that does not hold its content any more.
   template <typename Spoil> void write(uint32_t number, const Spoil &spoil) {
-    const rt::Buffer &buffer = program.buffers[number];
-    uint64_t end = buffer.offset + buffer.bytes;
-    auto place = byBegin.lower_bound(buffer.offset);
-    if (place != byBegin.begin() && endOf(std::prev(place)->second) > buffer.offset) {
-      --place;
+    const rt::BufferPlace &written = places[number];
+    auto next = byBegin.lower_bound(written.begin);
+    if (next != byBegin.begin() && places[std::prev(next)->second].end > written.begin) {
+      --next;
     }
-    while (place != byBegin.end() && place->first < end) {
-      if (place->second != number) {
-        spoil(place->second);
+    while (next != byBegin.end() && next->first < written.end) {
+      if (next->second != number) {
+        spoil(next->second);
       }
-      place = byBegin.erase(place);
+      next = byBegin.erase(next);
     }
-    if (buffer.bytes > 0) {
-      byBegin[buffer.offset] = number;
+    if (written.begin < written.end) {
+      byBegin[written.begin] = number;
     }
   }
 
 private:
-  uint64_t endOf(uint32_t number) const {
-    return program.buffers[number].offset + program.buffers[number].bytes;
-  }
-
-  const rt::Program &program;
+  const rt::BufferPlaces &places;
   /// No two share bytes.
   std::map<uint64_t, uint32_t> byBegin;
+};
+
+/// What a place holds.
+struct Content {
+  bool isWritten = false;
+  /// The place that was last written over it, if that ended its content.
+  std::optional<uint32_t> spoiledBy = {};
+  /// The action that wrote it, if one of the section has.
+  const rt::Action *writer = nullptr;
 };
 
 class DataFlowCheck {
 public:
   DataFlowCheck(const rt::Program &program, Diagnostics &diagnostics)
-      : program(program), diagnostics(diagnostics), isWritten(program.buffers.size(), false),
-        spoiledBy(program.buffers.size()), users(program.buffers.size()), intact(program) {
-    for (size_t i = 0; i < program.buffers.size(); ++i) {
-      isWritten[i] = isInput(i);
+      : program(program), diagnostics(diagnostics), places(program), contents(places.size()),
+        users(program.buffers.size()), intact(places) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      contents[i].isWritten = isInput(places[i].buffer);
     }
   }
 
@@ -70,8 +74,8 @@ public:
     checkNamed(program.parameters);
     checkNamed(program.optimizerState);
     for (Section section : {Section::Step, Section::Evaluate}) {
-      for (size_t i = 0; i < program.buffers.size(); ++i) {
-        isWritten[i] = program.buffers[i].persistent;
+      for (size_t i = 0; i < places.size(); ++i) {
+        contents[i] = {program.buffers[places[i].buffer].persistent};
       }
       checkSection(section);
     }
@@ -86,7 +90,7 @@ private:
   /// Checks that every persistent tensor has a value before the first step.
   void checkNamed(const std::vector<rt::NamedTensor> &tensors) {
     for (const rt::NamedTensor &tensor : tensors) {
-      if (!isWritten[tensor.buffer]) {
+      if (!contents[places.find(tensor.buffer)].isWritten) {
         diagnostics.add("init does not write '" + tensor.name + "'");
       }
     }
@@ -94,11 +98,12 @@ private:
 
   void checkSection(Section section) {
     intact.clear();
-    std::fill(spoiledBy.begin(), spoiledBy.end(), std::nullopt);
     size_t number = 0;
-    for (const rt::Instruction &instruction : expansionOf(program, section)) {
+    rt::Expansion expansion = expansionOf(program, section);
+    for (auto it = expansion.begin(); it != expansion.end(); ++it) {
       problem.clear();
-      check(section, instruction);
+      action = &it.by();
+      check(section, *it);
       if (!problem.empty()) {
         diagnostics.add(describeInstruction(program, section, number) + " " + problem);
       }
@@ -122,24 +127,40 @@ private:
     }
   }
 
+  uint32_t placeOf(uint32_t buffer) const { return places.find(buffer, action->frame); }
+
   void noteWrite(uint32_t buffer) {
-    isWritten[buffer] = true;
+    uint32_t place = placeOf(buffer);
+    contents[place].isWritten = true;
+    contents[place].writer = action;
     if (!program.buffers[buffer].persistent) {
-      intact.write(buffer, [&](uint32_t other) {
-        isWritten[other] = false;
-        spoiledBy[other] = buffer;
+      intact.write(place, [&](uint32_t other) {
+        contents[other].isWritten = false;
+        contents[other].spoiledBy = place;
       });
+    }
+  }
+
+  void checkRead(uint32_t buffer) {
+    uint32_t place = placeOf(buffer);
+    const Content &content = contents[place];
+    if (!content.isWritten) {
+      problem = "reads " + places.name(place) +
+                (content.spoiledBy ? ", some of whose bytes " + places.name(*content.spoiledBy) +
+                                         " has overwritten"
+                                   : ", which no instruction has written");
+    } else if (program.buffers[buffer].frameSet &&
+               content.writer->microBatch != action->microBatch) {
+      problem = "reads " + places.name(place) + ", which " +
+                program.bodies[content.writer->body].name + " has written for micro-batch " +
+                std::to_string(*content.writer->microBatch);
     }
   }
 
   void checkOperand(Section section, const rt::Operand &operand) {
     std::string name = "buffer " + std::to_string(operand.buffer);
-    if (operand.access != rt::Access::Write && !isWritten[operand.buffer]) {
-      problem = "reads " + name +
-                (spoiledBy[operand.buffer]
-                     ? ", some of whose bytes buffer " +
-                           std::to_string(*spoiledBy[operand.buffer]) + " has overwritten"
-                     : ", which no instruction has written");
+    if (operand.access != rt::Access::Write) {
+      checkRead(operand.buffer);
     }
     if (operand.access != rt::Access::Read && isInput(operand.buffer)) {
       problem = "writes " + name + ", an input";
@@ -160,8 +181,8 @@ private:
     if (a.access == rt::Access::Read && b.access == rt::Access::Read) {
       return;
     }
-    const rt::Buffer &x = program.buffers[a.buffer], &y = program.buffers[b.buffer];
-    if (x.offset >= y.offset + y.bytes || y.offset >= x.offset + x.bytes) {
+    const rt::BufferPlace &x = places[placeOf(a.buffer)], &y = places[placeOf(b.buffer)];
+    if (x.begin >= y.end || y.begin >= x.end) {
       return;
     }
     if (a.buffer != b.buffer || !worksInPlace(instruction, i, j)) {
@@ -182,12 +203,14 @@ private:
 
   const rt::Program &program;
   Diagnostics &diagnostics;
-  std::vector<bool> isWritten;
-  /// The buffer that was last written over each.
-  std::vector<std::optional<uint32_t>> spoiledBy;
+  const rt::BufferPlaces places;
+  /// Of each place.
+  std::vector<Content> contents;
   /// The section that uses each buffer that is not persistent.
   std::vector<std::optional<Section>> users;
-  IntactBuffers intact;
+  IntactPlaces intact;
+  /// The action that is checked.
+  const rt::Action *action = nullptr;
   std::string problem;
 };
 
@@ -198,7 +221,8 @@ void weft::schedule::checkDataFlow(const rt::Program &program, Diagnostics &diag
 }
 
 void weft::schedule::checkPlaces(const rt::Program &program, Diagnostics &diagnostics) {
-  for (const ArenaFault &fault : checkArena(makeArenaProblem(program), currentPlan(program))) {
-    diagnostics.add(toText(fault));
+  rt::BufferPlaces places(program);
+  for (const ArenaFault &fault : checkArena(makePlaceProblem(program), currentPlan(program))) {
+    diagnostics.add(toText(fault, [&](uint32_t number) { return places.name(number); }));
   }
 }

@@ -40,16 +40,19 @@ inline constexpr Section kSections[] = {Section::Init, Section::Step, Section::E
 /// The program must outlive the result.
 rt::Expansion expansionOf(const rt::Program &program, Section section);
 
-/// A body, and the first action that runs it: its section, and the number of its first instruction.
+/// A body in a frame, and the first action that runs it there: its section, and the number of its
+/// first instruction.
 struct BodyUse {
   Section section;
-  uint32_t body = 0;
+  uint32_t body = 0, frame = 0;
   size_t begin = 0;
 };
-/// Returns one entry for each body that an action runs, in the order of the first actions.
+/// Returns one entry for each body and frame in which an action runs it, in the order of the first
+/// actions.
 std::vector<BodyUse> findBodyUses(const rt::Program &program);
 
-/// Returns text such as "step instruction 17 'layers.3/attention.query (contract)'".
+/// Returns text such as "step instruction 17 'layers.3/attention.query (contract)'"; in a frame
+/// also the body: "step instruction 17 'micro-batch 2/layers.3' of forward".
 std::string describeInstruction(const rt::Program &program, Section section, size_t number);
 /// Returns text such as "all_reduce sum f32[4x8] over tp".
 std::string describeCollective(const rt::Program &program, const rt::Collective &collective);
@@ -61,8 +64,8 @@ bool checkWellFormed(const rt::Program &program, Diagnostics &diagnostics);
 void checkNames(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks that matmuls, collectives, observations and named tensors fill their buffers exactly.
 void checkShapes(const rt::Program &program, Diagnostics &diagnostics);
-/// Checks that reads follow writes, that inputs are never written, and that operands of one
-/// instruction do not alias.
+/// Checks that reads follow writes, in frames those of the same micro-batch, that inputs are never
+/// written, and that operands of one instruction do not alias.
 void checkDataFlow(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks the places of buffers in the arena by `checkArena`.
 void checkPlaces(const rt::Program &program, Diagnostics &diagnostics);

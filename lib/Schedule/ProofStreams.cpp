@@ -77,6 +77,12 @@ public:
 private:
   using Place = std::map<uint64_t, Stretch>::iterator;
 
+  /// The first byte of the operand, and the byte after its last.
+  std::pair<uint64_t, uint64_t> bytesOf(const rt::Operand &operand) const {
+    uint64_t begin = program.offsetOf(operand.buffer, use.frame);
+    return {begin, begin + program.buffers[operand.buffer].bytes};
+  }
+
   /// Splits the stretch that contains `at`, so that no stretch lies on both sides.
   Place cut(uint64_t at) {
     Place next = stretches.lower_bound(at);
@@ -91,12 +97,12 @@ private:
   }
 
   void check(size_t number, const rt::Operand &operand, const Clock &clock) {
-    const rt::Buffer &buffer = program.buffers[operand.buffer];
-    Place place = stretches.upper_bound(buffer.offset);
-    if (place != stretches.begin() && std::prev(place)->second.end > buffer.offset) {
+    auto [begin, end] = bytesOf(operand);
+    Place place = stretches.upper_bound(begin);
+    if (place != stretches.begin() && std::prev(place)->second.end > begin) {
       --place;
     }
-    for (; place != stretches.end() && place->first < buffer.offset + buffer.bytes; ++place) {
+    for (; place != stretches.end() && place->first < end; ++place) {
       const Stretch &stretch = place->second;
       compare(number, operand, clock, stretch.written, true);
       for (const Touch &read : stretch.read) {
@@ -118,11 +124,11 @@ private:
     }
     isReported = true;
     diagnostics.add(describe(number) + (operand.access == rt::Access::Read ? " reads" : " writes") +
-                    " buffer " + std::to_string(operand.buffer) + " on " +
+                    " " + rt::nameOf(program, operand.buffer, use.frame) + " on " +
                     rt::nameOf(instructions[number].stream) + " without waiting for " +
                     describe(other.end - 1) + ", which " + (isWrite ? "writes" : "reads") +
-                    " some of its bytes as buffer " + std::to_string(other.buffer) + " on " +
-                    rt::nameOf(instruction.stream));
+                    " some of its bytes as " + rt::nameOf(program, other.buffer, use.frame) +
+                    " on " + rt::nameOf(instruction.stream));
   }
 
   std::string describe(size_t number) const {
@@ -130,8 +136,7 @@ private:
   }
 
   void note(size_t number, const rt::Operand &operand) {
-    const rt::Buffer &buffer = program.buffers[operand.buffer];
-    uint64_t begin = buffer.offset, end = buffer.offset + buffer.bytes;
+    auto [begin, end] = bytesOf(operand);
     Touch touch = {number + 1, operand.buffer};
     Place first = cut(begin), last = cut(end);
     if (operand.access != rt::Access::Read) {

@@ -7,6 +7,8 @@
 
 #include "weft/Schedule/Streams.h"
 
+#include "weft-rt/BufferPlaces.h"
+
 #include <algorithm>
 #include <array>
 
@@ -28,12 +30,13 @@ struct Part {
 class Waits {
 public:
   Waits(const rt::Program &program, std::vector<rt::Instruction> &body)
-      : program(program), body(body) {
+      : places(program), body(body) {
     for (const rt::Instruction &instruction : body) {
       for (const rt::Operand &operand : instruction.operands) {
-        const rt::Buffer &buffer = program.buffers[operand.buffer];
-        ends.push_back(buffer.offset);
-        ends.push_back(buffer.offset + buffer.bytes);
+        for (const rt::BufferPlace &place : places.of(operand.buffer)) {
+          ends.push_back(place.begin);
+          ends.push_back(place.end);
+        }
       }
     }
     std::sort(ends.begin(), ends.end());
@@ -50,12 +53,17 @@ public:
   }
 
 private:
-  std::pair<size_t, size_t> partsOf(uint32_t buffer) const {
+  /// Calls `visit` for each part of the operand: of its places in all frames, since waits are the
+  /// same in each.
+  template <typename Visit> void forParts(const rt::Operand &operand, const Visit &visit) const {
     auto find = [&](uint64_t end) {
       return size_t(std::lower_bound(ends.begin(), ends.end(), end) - ends.begin());
     };
-    const rt::Buffer &place = program.buffers[buffer];
-    return {find(place.offset), find(place.offset + place.bytes)};
+    for (const rt::BufferPlace &place : places.of(operand.buffer)) {
+      for (size_t part = find(place.begin), end = find(place.end); part < end; ++part) {
+        visit(part);
+      }
+    }
   }
 
   /// The instructions of each stream that must have ended before the instruction begins.
@@ -67,13 +75,12 @@ private:
       }
     };
     for (const rt::Operand &operand : instruction.operands) {
-      auto [begin, end] = partsOf(operand.buffer);
-      for (size_t i = begin; i < end; ++i) {
-        join(parts[i].written);
+      forParts(operand, [&](size_t part) {
+        join(parts[part].written);
         if (operand.access != rt::Access::Read) {
-          join(parts[i].read);
+          join(parts[part].read);
         }
-      }
+      });
     }
     return needed;
   }
@@ -102,19 +109,18 @@ private:
     const rt::Instruction &instruction = body[number];
     size_t stream = size_t(instruction.stream);
     for (const rt::Operand &operand : instruction.operands) {
-      auto [begin, end] = partsOf(operand.buffer);
-      for (size_t i = begin; i < end; ++i) {
+      forParts(operand, [&](size_t part) {
         if (operand.access == rt::Access::Read) {
-          parts[i].read[stream] = number + 1;
+          parts[part].read[stream] = number + 1;
         } else { // It has waited for all before it.
-          parts[i] = {};
-          parts[i].written[stream] = number + 1;
+          parts[part] = {};
+          parts[part].written[stream] = number + 1;
         }
-      }
+      });
     }
   }
 
-  const rt::Program &program;
+  const rt::BufferPlaces places;
   std::vector<rt::Instruction> &body;
   /// The offsets where buffers begin or end, ascending; part i begins at `ends[i]`.
   std::vector<uint64_t> ends;

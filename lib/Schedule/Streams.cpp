@@ -25,8 +25,14 @@ static bool usesStreams(const rt::Body &body) {
 static void separateBuffers(rt::Program &program) {
   uint64_t end = 0;
   for (rt::Buffer &buffer : program.buffers) {
-    buffer.offset = end;
-    end += (buffer.bytes + rt::kAlignment - 1) / rt::kAlignment * rt::kAlignment;
+    if (!buffer.frameSet) {
+      buffer.offset = end;
+      end += (buffer.bytes + rt::kAlignment - 1) / rt::kAlignment * rt::kAlignment;
+    }
+  }
+  for (rt::FrameSet &set : program.frameSets) {
+    set.offset = end;
+    end += set.count * set.bytes;
   }
 }
 
@@ -51,7 +57,7 @@ static void extendLifetimes(const rt::Program &program, std::span<const rt::Inst
     }
     for (const rt::Operand &operand : body[i].operands) {
       if (!program.buffers[operand.buffer].persistent) {
-        int64_t &until = problem.buffers[operand.buffer].last;
+        int64_t &until = problem.buffers[entryOf(program, operand.buffer)].last;
         until = std::max(until, begin + int64_t(last));
       }
     }

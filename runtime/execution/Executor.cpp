@@ -34,11 +34,7 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   if (!prepareDevice()) {
     return false;
   }
-  reserve();
-  std::vector<std::vector<bool>> areLate = areSeenLater(program);
-  for (uint32_t body = 0; body < program.bodies.size(); ++body) {
-    bodies.push_back(prepareBody(body, areLate[body]));
-  }
+  prepareBodies();
   initCode = prepareSection("init", program.init);
   stepCode = prepareSection("step", program.step);
   evaluateCode = prepareSection("evaluate", program.evaluate);
@@ -66,15 +62,15 @@ std::vector<uint32_t> weft::rt::numberEvents(const std::vector<Instruction> &bod
   return events;
 }
 
-void Executor::reserve() {
+void Executor::reserve(const std::vector<uint32_t> &frames) {
   size_t operands = 0, phases = 0, waited = 0, numbers = 0;
-  for (const Body &body : program.bodies) {
-    for (const Instruction &instruction : body.instructions) {
-      operands += instruction.operands.size();
-      numbers += instruction.immediates.size();
-      waited += instruction.waits.size();
+  for (size_t body = 0; body < program.bodies.size(); ++body) {
+    for (const Instruction &instruction : program.bodies[body].instructions) {
+      operands += frames[body] * instruction.operands.size();
+      numbers += frames[body] * instruction.immediates.size();
+      waited += frames[body] * instruction.waits.size();
       if (instruction.opcode == Opcode::Kernel) {
-        phases += size_t(kernels[instruction.target].phaseCount);
+        phases += frames[body] * size_t(kernels[instruction.target].phaseCount);
       }
     }
   }
@@ -82,6 +78,23 @@ void Executor::reserve() {
   waits.reserve(waited);
   cuts.reserve(phases);
   immediates.reserve(numbers);
+}
+
+void Executor::prepareBodies() {
+  std::vector<uint32_t> frames(program.bodies.size(), 1);
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const Action &action : *section) {
+      frames[action.body] = std::max(frames[action.body], action.frame.value_or(0) + 1);
+    }
+  }
+  reserve(frames);
+  std::vector<std::vector<bool>> areLate = areSeenLater(program);
+  bodies.resize(program.bodies.size());
+  for (uint32_t body = 0; body < program.bodies.size(); ++body) {
+    for (uint32_t frame = 0; frame < frames[body]; ++frame) {
+      bodies[body].push_back(prepareBody(body, frame, areLate[body]));
+    }
+  }
 }
 
 uint64_t Executor::operandBytes(const Instruction &instruction) const {
@@ -106,6 +119,32 @@ void Executor::prepareObserve(const Instruction &instruction, Prepared &prepared
   prepared.isSeen = isSeen(observed);
 }
 
+static uint64_t keptBytesOf(const Program &program, const Instruction &observe) {
+  constexpr uint64_t kUnit = 16;
+  return (program.buffers[observe.operands[0].buffer].bytes + kUnit - 1) / kUnit * kUnit;
+}
+
+/// A section may keep the values of all its actions.
+uint64_t Executor::keptBytes(const Program &program) {
+  uint64_t most = 0;
+  for (const auto *section : {&program.step, &program.evaluate}) {
+    uint64_t bytes = 0;
+    for (const Instruction &instruction : Expansion(program, *section)) {
+      if (instruction.opcode == Opcode::Observe &&
+          isSeen(program.observations[instruction.target])) {
+        bytes += keptBytesOf(program, instruction);
+      }
+    }
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+void Executor::forgetLate() {
+  late.clear();
+  lateBytes = 0;
+}
+
 bool Executor::record(Section &section) {
   isRecording = true;
   bool isGood = recordParts(section);
@@ -114,7 +153,7 @@ bool Executor::record(Section &section) {
   }
   isRecording = false;
   issuing = {};
-  late.clear();
+  forgetLate();
   return isGood;
 }
 
@@ -134,7 +173,7 @@ bool Executor::recordParts(Section &section) {
         return false;
       }
       if (place.prepared->isLate) {
-        part.late.push_back(place.prepared);
+        part.late.push_back(late.back());
       }
     }
     part.end = place.number;
@@ -149,16 +188,17 @@ bool Executor::recordParts(Section &section) {
   }
 }
 
-Executor::Prepared Executor::prepareInstruction(const Instruction &instruction,
+Executor::Prepared Executor::prepareInstruction(const Instruction &instruction, uint32_t frame,
                                                 PreparedBody &body) {
   Prepared prepared;
   prepared.opcode = instruction.opcode;
   prepared.target = instruction.target;
   prepared.stream = instruction.stream;
   prepared.instruction = &instruction;
+  prepared.frame = frame;
   prepared.operands = addresses.data() + addresses.size();
   for (const Operand &operand : instruction.operands) {
-    addresses.push_back(address(operand.buffer));
+    addresses.push_back(address(operand.buffer, frame));
   }
   prepared.immediates = immediates.data() + immediates.size();
   for (const Immediate &immediate : instruction.immediates) {
@@ -171,14 +211,15 @@ Executor::Prepared Executor::prepareInstruction(const Instruction &instruction,
   return prepared;
 }
 
-Executor::PreparedBody Executor::prepareBody(uint32_t number, const std::vector<bool> &areLate) {
+Executor::PreparedBody Executor::prepareBody(uint32_t number, uint32_t frame,
+                                             const std::vector<bool> &areLate) {
   const auto &[name, instructions] = program.bodies[number];
   PreparedBody body;
   body.code.reserve(instructions.size());
   std::vector<uint32_t> events = numberEvents(instructions);
   for (uint32_t index = 0; index < instructions.size(); ++index) {
     const Instruction &instruction = instructions[index];
-    Prepared prepared = prepareInstruction(instruction, body);
+    Prepared prepared = prepareInstruction(instruction, frame, body);
     prepared.event = events[index];
     prepared.waits = {waits.data() + waits.size(), instruction.waits.size()};
     for (uint32_t other : instruction.waits) {
@@ -193,8 +234,11 @@ Executor::PreparedBody Executor::prepareBody(uint32_t number, const std::vector<
     case Opcode::Matmul:
       break;
     case Opcode::Collective:
-      prepared.handle = prepareCollective(program.collectives[instruction.target],
-                                          {name.c_str(), index, program.labels[instruction.label]});
+      // One call site, whatever the frame.
+      prepared.handle =
+          frame > 0 ? bodies[number][0].code[index].handle
+                    : prepareCollective(program.collectives[instruction.target],
+                                        {name.c_str(), index, program.labels[instruction.label]});
       break;
     case Opcode::Observe:
       prepareObserve(instruction, prepared);
@@ -210,7 +254,7 @@ Executor::Section Executor::prepareSection(const char *name, const std::vector<A
   Section section = {name, &actions, Expansion(program, actions)};
   size_t lateCount = 0;
   for (const Action &action : actions) {
-    const std::vector<Prepared> &code = bodies[action.body].code;
+    const std::vector<Prepared> &code = bodyOf(action).code;
     lateCount += size_t(
         std::count_if(code.begin(), code.end(), [](const Prepared &one) { return one.isLate; }));
   }
@@ -227,7 +271,7 @@ Executor::Place Executor::placeOf(const Section &section, size_t number) const {
     return {list.size(), list.actionCount(), nullptr};
   }
   size_t action = list.actionOf(number);
-  const std::vector<Prepared> &code = bodies[list.action(action).body].code;
+  const std::vector<Prepared> &code = bodyOf(list.action(action)).code;
   return {number, action, &code[number - list.beginOf(action)]};
 }
 
@@ -239,7 +283,7 @@ void Executor::advance(const Section &section, Place &place) const {
 }
 
 void Executor::setMicroBatch(const Action &action) {
-  for (const Moving &moving : bodies[action.body].moving) {
+  for (const Moving &moving : bodyOf(action).moving) {
     *moving.place = moving.added + *action.microBatch;
   }
 }
@@ -252,7 +296,7 @@ bool Executor::beginAction(const Section &section, const Place &place) {
     return true;
   }
   setMicroBatch(list.action(place.action));
-  auto usesStreams = [&](size_t action) { return bodies[list.action(action).body].usesStreams; };
+  auto usesStreams = [&](size_t action) { return bodyOf(list.action(action)).usesStreams; };
   return place.action == 0 || ((!usesStreams(place.action - 1) || joinStreams()) &&
                                (!usesStreams(place.action) || forkStreams()));
 }
@@ -272,7 +316,7 @@ Outcome Executor::runSection(const Section &section, StepTimes *times) {
     times->beginStep(link->waitedSeconds());
   }
   beyond.reset();
-  late.clear();
+  forgetLate();
   bool isWhole = section.parts.empty() || isMoreWanted(section);
   Outcome outcome = isWhole ? runEach(section, times) : runParts(section, times);
   issuing = {};
@@ -291,7 +335,7 @@ bool Executor::isMoreWanted(const Section &section) const {
            observer->wants(self, instruction.target);
   };
   return std::any_of(section.actions->begin(), section.actions->end(), [&](const Action &action) {
-    const std::vector<Prepared> &code = bodies[action.body].code;
+    const std::vector<Prepared> &code = bodyOf(action).code;
     return std::any_of(code.begin(), code.end(), isWanted);
   });
 }
@@ -418,20 +462,21 @@ bool Executor::look(const Prepared &instruction, const void *data) {
 
 Outcome Executor::observe(const Prepared &instruction) {
   if (instruction.isLate) {
-    late.push_back(&instruction);
-    return keep(instruction) ? Outcome::Done : Outcome::Stopped;
+    late.push_back({&instruction, lateBytes});
+    lateBytes += keptBytesOf(program, *instruction.instruction);
+    return keep(instruction, late.back().at) ? Outcome::Done : Outcome::Stopped;
   }
   bool isWanted = !isRecording && observer->wants(self, instruction.target);
   if (!isWanted && !instruction.hasLimit && !instruction.mustBeFinite) {
     return Outcome::Done;
   }
-  BufferView value = view(instruction.buffer);
+  BufferView value = view(instruction.buffer, instruction.frame);
   bool isFinite = true;
-  for (const Prepared *before : late) {
+  for (const Late &before : late) {
     // Later values are not read, as on a device that the host reads at once.
-    isFinite = isFinite && look(*before, kept(*before));
+    isFinite = isFinite && look(*before.prepared, kept(before.at));
   }
-  late.clear();
+  forgetLate();
   isFinite = isFinite && look(instruction, value.data());
   if (!instruction.mustBeFinite) {
     return Outcome::Done;

@@ -12,7 +12,8 @@
 // that owns the arena's memory and executes single instructions.
 //
 // `prepare` looks up everything that instructions need (addresses, arguments,
-// prepared collectives) once for each body; running a section then allocates nothing.
+// prepared collectives) once for each body and frame; running a section then allocates
+// nothing.
 // Instructions are issued in the order of the section's expansion, by which they are
 // numbered here; on devices with concurrent streams `Instruction` defines the order. A device may
 // still work on a section whose run has returned: views wait for the values that they show, drafts
@@ -122,15 +123,22 @@ public:
   /// Returns the overflow that this rank found in the section that ran last, if any.
   const std::optional<Overflow> &overflow() const { return beyond; }
 
-  /// Return access to the present bytes `begin` to `begin + count - 1` of a buffer. If the device
-  /// fails to copy, it tells the communicator, the content is unspecified, and the rank's next
-  /// collective returns false.
-  virtual BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const = 0;
+  /// Return access to the present bytes `begin` to `begin + count - 1` of a buffer, in frame
+  /// `frame` if it is framed; there are no drafts of framed ones. If the device fails to copy, it
+  /// tells the communicator, the content is unspecified, and the rank's next collective returns
+  /// false.
+  virtual BufferView view(uint32_t buffer, uint32_t frame, uint64_t begin,
+                          uint64_t count) const = 0;
   virtual BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) = 0;
   virtual void zero(uint32_t buffer) = 0;
 
+  BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const {
+    return view(buffer, 0, begin, count);
+  }
   /// Return access to the whole buffer.
-  BufferView view(uint32_t buffer) const { return view(buffer, 0, program.buffers[buffer].bytes); }
+  BufferView view(uint32_t buffer, uint32_t frame = 0) const {
+    return view(buffer, frame, 0, program.buffers[buffer].bytes);
+  }
   BufferDraft draft(uint32_t buffer) { return draft(buffer, 0, program.buffers[buffer].bytes); }
 
   /// Copies `bytes` into a buffer, starting at byte `begin`.
@@ -161,6 +169,8 @@ protected:
     /// The numbers that a kernel gets from the action that runs, in `immediates`.
     const int64_t *immediates = nullptr;
     const Instruction *instruction = nullptr;
+    /// The frame of framed operands.
+    uint32_t frame = 0;
     /// For Observe: the buffer with the value, and whether the value decides if the run goes on.
     uint32_t buffer = 0;
     bool mustBeFinite = false;
@@ -192,8 +202,9 @@ protected:
 
   const KernelCode &codeOf(size_t kernel) const { return kernels[kernel]; }
 
-  /// Returns the device's address of a buffer, for the device's code; constant for the whole run.
-  virtual void *address(uint32_t buffer) const = 0;
+  /// Returns the device's address of a buffer, in frame `frame` if it is framed, for the device's
+  /// code; constant for the whole run.
+  virtual void *address(uint32_t buffer, uint32_t frame) const = 0;
 
   /// For devices with several streams. `forkStreams` makes the other streams wait for all work so
   /// far on the compute stream; `joinStreams` makes the compute stream wait for all of theirs. On
@@ -224,10 +235,12 @@ protected:
 
   /// Returns true if reading a value means waiting for the device.
   virtual bool looksLate() const { return false; }
-  /// For such devices: copies an Observe's value to host memory, where `kept` finds it after a
-  /// later view. On failure tells the communicator and returns false.
-  virtual bool keep(const Prepared &) { return true; }
-  virtual const void *kept(const Prepared &) const { return nullptr; }
+  /// For such devices: copies an Observe's value to byte `at` of host memory, where `kept` finds it
+  /// after a later view. On failure tells the communicator and returns false.
+  virtual bool keep(const Prepared &, uint64_t /*at*/) { return true; }
+  virtual const void *kept(uint64_t /*at*/) const { return nullptr; }
+  /// Returns the bytes of that memory.
+  static uint64_t keptBytes(const Program &program);
 
   /// For devices that record instructions to launch them together (`recordsParts`). `launchPart`
   /// launches the instructions between `beginRecording` and `endRecording`, any number of times, by
@@ -245,7 +258,7 @@ protected:
   const Program &program;
 
 private:
-  void reserve();
+  void reserve(const std::vector<uint32_t> &frames);
   uint64_t operandBytes(const Instruction &instruction) const;
   void appendCuts(const KernelCode &kernel, bool isSmall);
   /// An immediate that depends on the micro-batch: its place, and what is added to the number.
@@ -258,11 +271,15 @@ private:
     std::vector<Moving> moving = {};
     bool usesStreams = false;
   };
+  /// An Observe instruction whose value the host reads later, and where the value is kept.
+  struct Late {
+    const Prepared *prepared = nullptr;
+    uint64_t at = 0;
+  };
   /// Instructions `begin` to `end - 1`. After them the host reads a value, or the section ends.
   struct Part {
     size_t begin = 0, end = 0, number = 0;
-    /// The Observe instructions among them whose values the host reads later.
-    std::vector<const Prepared *> late = {};
+    std::vector<Late> late = {};
   };
   struct Section {
     const char *name = "";
@@ -281,8 +298,12 @@ private:
     const Prepared *prepared = nullptr;
   };
 
-  PreparedBody prepareBody(uint32_t number, const std::vector<bool> &areLate);
-  Prepared prepareInstruction(const Instruction &instruction, PreparedBody &body);
+  void prepareBodies();
+  PreparedBody prepareBody(uint32_t number, uint32_t frame, const std::vector<bool> &areLate);
+  const PreparedBody &bodyOf(const Action &action) const {
+    return bodies[action.body][action.frame.value_or(0)];
+  }
+  Prepared prepareInstruction(const Instruction &instruction, uint32_t frame, PreparedBody &body);
   Section prepareSection(const char *name, const std::vector<Action> &actions);
   Place placeOf(const Section &section, size_t number) const;
   /// Goes to the next instruction; at the end `prepared` is null.
@@ -303,6 +324,7 @@ private:
   Outcome execute(const Section &section, const Place &place);
   Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
+  void forgetLate();
   /// Returns true if the value is finite or need not be.
   bool look(const Prepared &instruction, const void *data);
 
@@ -323,14 +345,15 @@ private:
   std::vector<Cut> cuts;
   /// All immediates; never grows either.
   std::vector<int64_t> immediates;
-  /// Of each body of the program.
-  std::vector<PreparedBody> bodies;
+  /// Of each body of the program, one for each frame up to the last in which an action runs it.
+  std::vector<std::vector<PreparedBody>> bodies;
   Section initCode, stepCode, evaluateCode;
   /// The number of parts so far, and whether one is being recorded.
   size_t partCount = 0;
   bool isRecording = false;
-  /// The Observe instructions whose values are stored but not read yet.
-  std::vector<const Prepared *> late;
+  /// Values that are kept but not read yet, and the bytes that they take.
+  std::vector<Late> late;
+  uint64_t lateBytes = 0;
   /// The collective that takes the maximum of all ranks' outcomes of a section.
   Communicator::Handle agree = 0;
   std::optional<Overflow> beyond;

@@ -48,20 +48,21 @@ Communicator::Handle HostExecutor::prepareCollective(const Collective &collectiv
   return communicator().prepare(collective, program.groupOf(rank(), collective), site);
 }
 
-void *HostExecutor::address(uint32_t buffer) const {
-  return arena.get() + program.buffers[buffer].offset;
+void *HostExecutor::address(uint32_t buffer, uint32_t frame) const {
+  return arena.get() + program.offsetOf(buffer, frame);
 }
 
-BufferView HostExecutor::view(uint32_t buffer, uint64_t begin, uint64_t count) const {
-  return BufferView({static_cast<const char *>(address(buffer)) + begin, count});
+BufferView HostExecutor::view(uint32_t buffer, uint32_t frame, uint64_t begin,
+                              uint64_t count) const {
+  return BufferView({static_cast<const char *>(address(buffer, frame)) + begin, count});
 }
 
 BufferDraft HostExecutor::draft(uint32_t buffer, uint64_t begin, uint64_t count) {
-  return BufferDraft({static_cast<char *>(address(buffer)) + begin, count});
+  return BufferDraft({static_cast<char *>(address(buffer, 0)) + begin, count});
 }
 
 void HostExecutor::zero(uint32_t buffer) {
-  std::memset(address(buffer), 0, program.buffers[buffer].bytes);
+  std::memset(address(buffer, 0), 0, program.buffers[buffer].bytes);
 }
 
 Outcome HostExecutor::runKernel(const Prepared &instruction) {

@@ -33,7 +33,7 @@ public:
 
   using Executor::draft;
   using Executor::view;
-  BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const override;
+  BufferView view(uint32_t buffer, uint32_t frame, uint64_t begin, uint64_t count) const override;
   BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) override;
   void zero(uint32_t buffer) override;
 
@@ -46,7 +46,7 @@ private:
   bool prepareDevice() override;
   Communicator::Handle prepareCollective(const Collective &collective,
                                          const CallSite &site) override;
-  void *address(uint32_t buffer) const override;
+  void *address(uint32_t buffer, uint32_t frame) const override;
   Outcome runKernel(const Prepared &instruction) override;
   Outcome runMatmul(const Prepared &instruction) override;
   Outcome runCollective(const Prepared &instruction) override;

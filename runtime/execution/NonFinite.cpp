@@ -24,11 +24,11 @@ class Search {
 public:
   Search(const Program &program, const Executor &executor) : program(program), executor(executor) {}
 
-  void look(int64_t instruction, uint32_t buffer) {
+  void look(int64_t instruction, uint32_t buffer, uint32_t frame = 0) {
     const Buffer &place = program.buffers[buffer];
     if (isFloat(place.type)) {
       visitElement(place.type, [&]<typename T>(T) {
-        lookTyped<T>(instruction, buffer, place.bytes / sizeof(T));
+        lookTyped<T>(instruction, buffer, frame, place.bytes / sizeof(T));
       });
     }
   }
@@ -36,8 +36,9 @@ public:
   std::optional<Finding> first() const { return bad ? bad : masked; }
 
 private:
-  template <typename T> void lookTyped(int64_t instruction, uint32_t buffer, uint64_t count) {
-    BufferView view = executor.view(buffer);
+  template <typename T>
+  void lookTyped(int64_t instruction, uint32_t buffer, uint32_t frame, uint64_t count) {
+    BufferView view = executor.view(buffer, frame);
     const T *values = static_cast<const T *>(view.data());
     for (uint64_t i = 0; i < count && !bad; ++i) {
       auto value = double(values[i]);
@@ -73,9 +74,10 @@ std::optional<Finding> weft::rt::replayStep(const Program &program, Executor &ex
     if (executor.runStepInstruction(index) == Outcome::Stopped) {
       return {};
     }
+    uint32_t frame = step.action(step.actionOf(index)).frame.value_or(0);
     for (const Operand &operand : step[index].operands) {
       if (operand.access != Access::Read) {
-        search.look(int64_t(index), operand.buffer);
+        search.look(int64_t(index), operand.buffer, frame);
       }
     }
   }
@@ -100,8 +102,9 @@ std::string weft::rt::describe(const Program &program, const Finding &finding) {
   std::string value = std::isnan(finding.value) ? "nan" : finding.value > 0 ? "inf" : "-inf";
   if (finding.instruction >= 0) {
     Expansion step(program, program.step);
+    uint32_t frame = step.action(step.actionOf(size_t(finding.instruction))).frame.value_or(0);
     return concat("the first value that is not finite is ", value, ", element ", finding.element,
-                  " of buffer ", finding.buffer, ", written by step instruction ",
+                  " of ", nameOf(program, finding.buffer, frame), ", written by step instruction ",
                   finding.instruction, " (", step.label(size_t(finding.instruction)), ") on rank ",
                   finding.rank);
   }

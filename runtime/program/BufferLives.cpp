@@ -23,7 +23,7 @@ struct Use {
   bool readsBefore = false;
 };
 
-/// The last action so far that uses a buffer.
+/// The last action so far that uses a place.
 struct Touch {
   size_t action = 0;
   const Use *use = nullptr;
@@ -31,8 +31,8 @@ struct Touch {
 
 class Finder {
 public:
-  explicit Finder(const Program &program) : program(program) {
-    found.lives.resize(program.buffers.size());
+  explicit Finder(const Program &program) : program(program), places(program) {
+    found.lives.resize(places.size());
     int64_t time = 0;
     for (const Body &body : program.bodies) {
       found.begins.push_back(time);
@@ -43,8 +43,8 @@ public:
   }
 
   BufferLives run() {
-    for (size_t i = 0; i < program.buffers.size(); ++i) {
-      if (program.buffers[i].persistent) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (program.buffers[places[i].buffer].persistent) {
         found.lives[i] = {0, std::max<int64_t>(found.begins.back() - 1, 0)};
       }
     }
@@ -78,39 +78,41 @@ private:
     return list;
   }
 
-  void cover(uint32_t buffer, int64_t first, int64_t last) {
-    BufferLife &life = found.lives[buffer];
+  void cover(uint32_t place, int64_t first, int64_t last) {
+    BufferLife &life = found.lives[place];
     bool isNone = life.first > life.last;
     life = {isNone ? first : std::min(life.first, first), std::max(life.last, last)};
   }
 
   void visit(const std::vector<Action> &section) {
-    std::vector<Touch> before(program.buffers.size());
+    std::vector<Touch> before(places.size());
     for (size_t action = 0; action < section.size(); ++action) {
       for (const Use &use : uses[section[action].body]) {
-        cover(use.buffer, use.first, use.last);
-        if (use.readsBefore && before[use.buffer].use) {
-          coverBetween(section, before[use.buffer], action, use);
+        uint32_t place = places.find(use.buffer, section[action].frame);
+        cover(place, use.first, use.last);
+        if (use.readsBefore && before[place].use) {
+          coverBetween(section, before[place], action, use, place);
         }
-        before[use.buffer] = {action, &use};
+        before[place] = {action, &use};
       }
     }
   }
 
   /// The value is kept from the end of the earlier use to the beginning of the later one.
   void coverBetween(const std::vector<Action> &section, const Touch &touch, size_t action,
-                    const Use &use) {
-    cover(use.buffer, touch.use->last, found.begins[section[touch.action].body + 1] - 1);
+                    const Use &use, uint32_t place) {
+    cover(place, touch.use->last, found.begins[section[touch.action].body + 1] - 1);
     for (size_t other = touch.action + 1; other < action; ++other) {
       uint32_t body = section[other].body;
       if (found.begins[body] < found.begins[body + 1]) {
-        cover(use.buffer, found.begins[body], found.begins[body + 1] - 1);
+        cover(place, found.begins[body], found.begins[body + 1] - 1);
       }
     }
-    cover(use.buffer, found.begins[section[action].body], use.first);
+    cover(place, found.begins[section[action].body], use.first);
   }
 
   const Program &program;
+  const BufferPlaces places;
   /// Of each body.
   std::vector<std::vector<Use>> uses;
   BufferLives found;

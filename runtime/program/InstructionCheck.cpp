@@ -112,6 +112,11 @@ Status InstructionChecker::checkActions(const char *section, const std::vector<A
     return makeError(section, " runs ", count, " instructions, expected at most ",
                      kMostInstructions);
   }
+  for (size_t i = 0; i < actions.size(); ++i) {
+    if (Status status = checkFrame(program, concat(section, " action ", i), actions[i]); !status) {
+      return status;
+    }
+  }
   return {};
 }
 

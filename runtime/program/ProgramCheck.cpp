@@ -116,15 +116,21 @@ Status Checker::checkBuffers() {
   if (Status status = checkDeviceUses(); !status) {
     return status;
   }
+  if (Status status = checkFrames(program); !status) {
+    return status;
+  }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer &buffer = program.buffers[i];
     if (buffer.offset % buffer.alignment() != 0) {
       return makeError("buffer ", i, " lies at offset ", buffer.offset, ", expected a multiple of ",
                        buffer.alignment());
     }
-    if (saturatingAdd(buffer.offset, buffer.bytes) > program.arenaBytes) {
-      return makeError("buffer ", i, " ends at byte ", saturatingAdd(buffer.offset, buffer.bytes),
-                       ", the arena has ", program.arenaBytes, " bytes");
+    uint64_t end = saturatingAdd(buffer.offset, buffer.bytes);
+    uint64_t room =
+        buffer.frameSet ? program.frameSets[*buffer.frameSet].bytes : program.arenaBytes;
+    if (end > room) {
+      return makeError("buffer ", i, " ends at byte ", end, ", ",
+                       buffer.frameSet ? "its frame" : "the arena", " has ", room, " bytes");
     }
     if (buffer.bytes % sizeOf(buffer.type) != 0) {
       return makeError("buffer ", i, " has ", buffer.bytes, " bytes, expected a multiple of ",

@@ -36,8 +36,9 @@ template <typename T> struct IsOptional<std::optional<T>> : std::true_type {};
 // The order in which they are written.
 void fields(auto &visit, Is<Axis> auto &x) { visit(x.name, x.size); }
 void fields(auto &visit, Is<Buffer> auto &x) {
-  visit(x.bytes, x.offset, x.kind, x.persistent, x.type);
+  visit(x.bytes, x.offset, x.kind, x.persistent, x.type, x.frameSet);
 }
+void fields(auto &visit, Is<FrameSet> auto &x) { visit(x.offset, x.bytes, x.count); }
 void fields(auto &visit, Is<TensorLayout> auto &x) {
   visit(x.type, x.globalShape, x.dimAxes, x.paddedShape);
 }
@@ -69,11 +70,11 @@ void fields(auto &visit, Is<Instruction> auto &x) {
 }
 void fields(auto &visit, Is<Immediate> auto &x) { visit(x.value, x.addsMicroBatch); }
 void fields(auto &visit, Is<Body> auto &x) { visit(x.name, x.instructions); }
-void fields(auto &visit, Is<Action> auto &x) { visit(x.body, x.microBatch); }
+void fields(auto &visit, Is<Action> auto &x) { visit(x.body, x.microBatch, x.frame); }
 void fields(auto &visit, Is<DeviceUse> auto &x) { visit(x.part, x.bytes); }
 void fields(auto &visit, Is<Program> auto &x) {
   visit(x.modelName, x.planText, x.planHash, x.rankClass, x.rankClasses, x.mesh);
-  visit(x.buffers, x.arenaBytes, x.deviceUses);
+  visit(x.buffers, x.frameSets, x.arenaBytes, x.deviceUses);
   visit(x.parameters, x.optimizerState, x.inputs);
   visit(x.kernels, x.matmuls, x.collectives, x.observations, x.labels);
   visit(x.bodies, x.init, x.step, x.evaluate);

@@ -151,6 +151,9 @@ void writeActions(std::ostream &out, const Program &program, const char *name,
     if (actions[i].microBatch) {
       out << " for micro-batch " << *actions[i].microBatch;
     }
+    if (actions[i].frame) {
+      out << " in frame " << *actions[i].frame;
+    }
     out << ", from instruction " << expansion.beginOf(i) << "\n";
   }
 }
@@ -159,6 +162,15 @@ void writeAllActions(std::ostream &out, const Program &program) {
   writeActions(out, program, "init", program.init);
   writeActions(out, program, "step", program.step);
   writeActions(out, program, "evaluate", program.evaluate);
+}
+
+void writeBuffer(std::ostream &out, size_t number, const Buffer &buffer) {
+  out << "buffer %" << number << " " << nameOf(buffer.type) << " " << buffer.bytes << " at "
+      << buffer.offset;
+  if (buffer.frameSet) {
+    out << " in frame set " << *buffer.frameSet;
+  }
+  out << " " << nameOf(buffer.kind) << (buffer.persistent ? " persistent" : "") << "\n";
 }
 
 void writeTensors(std::ostream &out, const Program &program, const char *kind,
@@ -230,11 +242,13 @@ std::string weft::rt::toText(const Program &program) {
     out << "beside it " << nameOf(use.part) << " "
         << (use.bytes ? std::to_string(*use.bytes) : "unknown") << "\n";
   }
+  for (size_t i = 0; i < program.frameSets.size(); ++i) {
+    const FrameSet &set = program.frameSets[i];
+    out << "frame set " << i << ": " << set.count << " frames of " << set.bytes << " at "
+        << set.offset << "\n";
+  }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
-    const Buffer &buffer = program.buffers[i];
-    out << "buffer %" << i << " " << nameOf(buffer.type) << " " << buffer.bytes << " at "
-        << buffer.offset << " " << nameOf(buffer.kind) << (buffer.persistent ? " persistent" : "")
-        << "\n";
+    writeBuffer(out, i, program.buffers[i]);
   }
   writeTensors(out, program, "parameter", program.parameters);
   writeTensors(out, program, "state", program.optimizerState);

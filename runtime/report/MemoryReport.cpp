@@ -20,8 +20,9 @@ MemoryPeak weft::rt::memoryPeak(const Program &program) {
   // The bytes of each class that begin and end at an instant.
   using Bytes = std::array<uint64_t, kBufferClasses>;
   std::vector<Bytes> begin(size_t(begins.back()) + 1), end(size_t(begins.back()) + 1);
-  for (uint32_t i = 0; i < program.buffers.size(); ++i) {
-    const Buffer &buffer = program.buffers[i];
+  BufferPlaces places(program);
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Buffer &buffer = program.buffers[places[i].buffer];
     if (buffer.persistent || lives[i].first <= lives[i].last) {
       begin[size_t(lives[i].first)][size_t(buffer.kind)] += buffer.bytes;
       end[size_t(lives[i].last)][size_t(buffer.kind)] += buffer.bytes;

@@ -259,6 +259,25 @@ TEST_P(ProveTable, FindsMatmulsOfOtherMatrices) {
   }
 }
 
+/// The step in two actions, the second of which needs what lies in the first one's frame.
+TEST_P(ProveTable, FollowsFrames) {
+  std::vector<rt::Instruction> second = program.stepBody();
+  size_t half = second.size() / 2;
+  program.stepBody().resize(half);
+  second.erase(second.begin(), second.begin() + ptrdiff_t(half));
+  program.bodies.push_back({"second", second});
+  program.step = {{program.step[0].body, 0, 1}, {uint32_t(program.bodies.size() - 1), 0, 1}};
+  program.frameSets = {{0, 64, 2}};
+  for (rt::Buffer &buffer : program.buffers) {
+    buffer.frameSet = buffer.persistent ? std::nullopt : std::optional<uint32_t>(0);
+  }
+  EXPECT_TRUE(meaning::proveFunctions(*local, compilation->getModule(), program));
+  EXPECT_TRUE(holds(program)) << message;
+  program.step[1].frame = 0;
+  EXPECT_FALSE(meaning::proveFunctions(*local, compilation->getModule(), program));
+  EXPECT_FALSE(holds(program));
+}
+
 TEST_P(ProveTable, FindsLayoutsThatAreOthers) {
   for (size_t number = 0; number < program.parameters.size(); ++number) {
     rt::Program own = program;

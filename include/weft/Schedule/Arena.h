@@ -26,6 +26,7 @@
 #include "weft-rt/Status.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -106,7 +107,9 @@ struct ArenaFault {
 /// result means that the plan is correct.
 std::vector<ArenaFault> checkArena(const ArenaProblem &problem, const ArenaPlan &plan);
 
-/// Returns text such as "buffer 3 and buffer 7 overlap in space and time".
+/// Returns text such as "buffer 3 and buffer 7 overlap in space and time", with the names that
+/// `nameOf` gives to buffers of the problem.
+std::string toText(const ArenaFault &fault, const std::function<std::string(uint32_t)> &nameOf);
 std::string toText(const ArenaFault &fault);
 
 /// Returns `alignment BYTES`, then one line for each buffer, `buffer BYTES FIRST LAST`.

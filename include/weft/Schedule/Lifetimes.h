@@ -9,6 +9,11 @@
 // bodies, one instant each. The sections use the same arena one after the other; only
 // persistent buffers outlive a section.
 //
+// What is packed and what is checked are two problems. A frame set is packed as one
+// buffer that is needed while any of its frames is; in a frame, buffers lie one after
+// another, since all of them are needed at once, from one action to another. The check
+// knows no sets: it sees each place of each buffer, with the place's own life.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_SCHEDULE_LIFETIMES_H
@@ -19,16 +24,24 @@
 
 namespace weft::schedule {
 
-/// Returns one entry for each buffer: its size and its life. A persistent buffer is needed from the
-/// first instant to the last; an unused one, never. Operands that name no buffer are skipped: the
-/// proof reports them.
+/// Returns what is packed: one entry for each buffer and then one for each frame set, its size and
+/// its life. A persistent buffer is needed from the first instant to the last; an unused or framed
+/// one, never. Operands that name no buffer are skipped: the proof reports them. REQUIRES: frames
+/// are laid out.
 ArenaProblem makeArenaProblem(const rt::Program &program);
+/// Returns the number of the entry in which a buffer lies: its own or its frame set's.
+size_t entryOf(const rt::Program &program, uint32_t buffer);
 
-/// Returns the current places of the program's buffers, as a plan for that problem.
-ArenaPlan currentPlan(const rt::Program &program);
-
-/// Places every buffer as in the plan, and sets the size of the arena.
+/// Places every buffer and frame set as in a plan for that problem, and sets the size of the arena.
 void placeBuffers(rt::Program &program, const ArenaPlan &plan);
+
+/// Puts the buffers of each frame one after another, and sets the frames' sizes.
+void layOutFrames(rt::Program &program);
+
+/// Returns what is checked: one entry for each of the program's `rt::BufferPlaces`.
+ArenaProblem makePlaceProblem(const rt::Program &program);
+/// Returns the current places, as a plan for that problem.
+ArenaPlan currentPlan(const rt::Program &program);
 
 /// Sizes in bytes; `gap` is the excess of the plan over the bound, as a fraction of the bound.
 struct ArenaReport {
@@ -36,7 +49,8 @@ struct ArenaReport {
   double gap() const { return bound == 0 ? 0 : double(bytes - bound) / double(bound); }
 };
 
-/// Places every buffer by `packArena` of `Arena.h` and sets the size of the arena.
+/// Lays out frames, places every buffer and frame set by `packArena` of `Arena.h`, and sets the
+/// size of the arena.
 void packArena(rt::Program &program);
 
 /// Compares the current places of the program's buffers with the lower bound.

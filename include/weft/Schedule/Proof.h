@@ -19,7 +19,8 @@
 //
 // Memory. Every operand names a buffer of the size that its instruction needs;
 // every buffer is written before it is read, and its bytes are not written as another
-// buffer's in between; inputs are never written; an evaluation writes no persistent
+// buffer's in between; what a framed buffer holds is read for the micro-batch for which it
+// was written, and in its frame; inputs are never written; an evaluation writes no persistent
 // buffer; no instruction writes bytes that it also reads through another operand; no two
 // buffers that are needed at one instant share bytes. A rank that runs one instruction
 // after the other therefore computes the intended values.

@@ -22,29 +22,12 @@ using namespace weft::rt::cuda;
 /// end.
 static constexpr uint64_t kBlocksEach = 16;
 
-/// Returns the offset of each observation's value, and the bytes of all of them.
-static std::vector<uint64_t> placeKept(const Program &program, uint64_t &bytes) {
-  std::vector<uint64_t> places(program.observations.size());
-  bytes = 0;
-  for (const Body &body : program.bodies) {
-    for (const Instruction &instruction : body.instructions) {
-      if (instruction.opcode == Opcode::Observe &&
-          isSeen(program.observations[instruction.target])) {
-        places[instruction.target] = bytes;
-        bytes += (program.buffers[instruction.operands[0].buffer].bytes + 15) / 16 * 16;
-      }
-    }
-  }
-  return places;
-}
-
 CudaExecutor::CudaExecutor(const Program &program, const KernelCode *kernels, int64_t rank,
                            const DriverTable &library, int64_t device,
                            std::span<const DeviceImage> images, const CudaOptions &options)
     : Executor(program, kernels, rank), library(library), number(device), images(images),
       options(options), communicates(program.communicates()), attention(program, library),
-      clock(library), stage(program, library), keepingPlaces(placeKept(program, keepingBytes)),
-      graphs(library) {}
+      clock(library), stage(program, library), graphs(library) {}
 
 CudaExecutor::~CudaExecutor() {
   // If devices may still wait for each other, free nothing: a call that frees may wait too, and the
@@ -129,11 +112,12 @@ uint64_t CudaExecutor::viewedBytes() const {
 }
 
 uint64_t CudaExecutor::hostBytes() const {
-  return viewedBytes() + keepingBytes + kWordBytes + stage.hostBytes();
+  return viewedBytes() + keptBytes(program) + kWordBytes + stage.hostBytes();
 }
 
 bool CudaExecutor::prepareCopies() {
-  if (!grow(lent, viewedBytes()) || !grow(keeping, keepingBytes) || !check(stage.prepare(device))) {
+  if (!grow(lent, viewedBytes()) || !grow(keeping, keptBytes(program)) ||
+      !check(stage.prepare(device))) {
     return false;
   }
   return stage.isReady() ||
@@ -144,14 +128,10 @@ bool CudaExecutor::prepareCopies() {
                              ExitCode::OutOfMemory);
 }
 
-bool CudaExecutor::keep(const Prepared &instruction) {
-  return check(library.copyToHost(device, stream, keeping.place + keepingPlaces[instruction.target],
-                                  reinterpret_cast<Address>(address(instruction.buffer)),
+bool CudaExecutor::keep(const Prepared &instruction, uint64_t at) {
+  return check(library.copyToHost(device, stream, keeping.place + at,
+                                  addressOf(address(instruction.buffer, instruction.frame)),
                                   program.buffers[instruction.buffer].bytes));
-}
-
-const void *CudaExecutor::kept(const Prepared &instruction) const {
-  return keeping.place + keepingPlaces[instruction.target];
 }
 
 bool CudaExecutor::sendCoordinates() {
@@ -299,8 +279,8 @@ Communicator::Handle CudaExecutor::prepareCollective(const Collective &, const C
   return 0; // All are prepared before the device is sealed, by their number in the program.
 }
 
-void *CudaExecutor::address(uint32_t buffer) const {
-  return reinterpret_cast<void *>(arena + program.buffers[buffer].offset);
+void *CudaExecutor::address(uint32_t buffer, uint32_t frame) const {
+  return reinterpret_cast<void *>(arena + program.offsetOf(buffer, frame));
 }
 
 Outcome CudaExecutor::runKernel(const Prepared &instruction) {
@@ -355,7 +335,7 @@ Outcome CudaExecutor::runCollective(const Prepared &instruction) {
 
 void CudaExecutor::zero(uint32_t buffer) {
   if (uint64_t bytes = program.buffers[buffer].bytes) {
-    (void)check(library.zero(device, stream, addressOf(address(buffer)), bytes));
+    (void)check(library.zero(device, stream, addressOf(address(buffer, 0)), bytes));
   }
 }
 
@@ -373,12 +353,13 @@ std::span<char> CudaExecutor::lend(uint64_t bytes, bool &isGood) {
   return {lent.place, bytes};
 }
 
-BufferView CudaExecutor::view(uint32_t buffer, uint64_t begin, uint64_t count) const {
+BufferView CudaExecutor::view(uint32_t buffer, uint32_t frame, uint64_t begin,
+                              uint64_t count) const {
   auto &self = const_cast<CudaExecutor &>(*this); // Lent memory does not change results.
   bool isGood = false;
   std::span<char> memory = self.lend(count, isGood);
   if (isGood && count > 0) {
-    Address from = addressOf(address(buffer)) + begin;
+    Address from = addressOf(address(buffer, frame)) + begin;
     (void)(check(library.copyToHost(device, stream, memory.data(), from, count)) && self.finish());
   }
   return BufferView(memory, self);
@@ -410,7 +391,7 @@ void CudaExecutor::endDraft(char *memory) {
   if (bytes == 0) {
     return;
   }
-  Address to = addressOf(address(buffer)) + begin;
+  Address to = addressOf(address(buffer, 0)) + begin;
   (void)check(isInput ? stage.send(device, stream, buffer, begin, bytes, to)
                       : library.copyToDevice(device, stream, to, memory, bytes));
   isLentUnderWay = isLentUnderWay || !isInput;

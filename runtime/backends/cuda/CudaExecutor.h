@@ -72,7 +72,7 @@ public:
 
   using Executor::draft;
   using Executor::view;
-  BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const override;
+  BufferView view(uint32_t buffer, uint32_t frame, uint64_t begin, uint64_t count) const override;
   BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) override;
   void zero(uint32_t buffer) override;
 
@@ -98,7 +98,7 @@ private:
   bool prepareDevice() override;
   Communicator::Handle prepareCollective(const Collective &collective,
                                          const CallSite &site) override;
-  void *address(uint32_t buffer) const override;
+  void *address(uint32_t buffer, uint32_t frame) const override;
   bool forkStreams() override;
   bool joinStreams() override;
   bool waitForEvents(const Prepared &instruction) override;
@@ -108,8 +108,8 @@ private:
   Outcome runCollective(const Prepared &instruction) override;
   bool passMark(const Prepared &instruction, uint32_t mark) override;
   bool looksLate() const override { return true; }
-  bool keep(const Prepared &instruction) override;
-  const void *kept(const Prepared &instruction) const override;
+  bool keep(const Prepared &instruction, uint64_t at) override;
+  const void *kept(uint64_t at) const override { return keeping.place + at; }
   bool recordsParts() const override { return options.usesGraphs && !options.takesTimes; }
   bool beginRecording() override;
   bool endRecording(size_t number) override;
@@ -204,10 +204,8 @@ private:
   /// True while the device still copies from `lent`.
   bool isLentUnderWay = false;
   InputStage stage;
-  /// Values of observations that the host reads later, and the place of each observation.
+  /// Values of observations that the host reads later.
   Pinned keeping;
-  uint64_t keepingBytes = 0;
-  const std::vector<uint64_t> keepingPlaces;
   CudaGraphs graphs;
   static constexpr uint64_t kWordBytes = kStreams * sizeof(uint32_t);
   /// By stream, the last progress mark that it has passed, and the monitor's line for it, or null.

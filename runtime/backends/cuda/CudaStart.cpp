@@ -105,7 +105,9 @@ bool CudaExecutor::warmUpCollectives() {
       return true;
     }
     setPosition(first);
-    auto at = [&](size_t operand) { return addressOf(address(one->operands[operand].buffer)); };
+    auto at = [&](size_t operand) {
+      return addressOf(address(one->operands[operand].buffer, /*frame=*/0));
+    };
     // Reports of a hang name the instruction by its mark.
     uint32_t mark = monitor() ? monitor()->marks().behind(first.section, first.first) : 0;
     return collectives->run(number, stream, at(0), at(1)) && enqueueMark(Stream::Compute, mark);
@@ -122,7 +124,7 @@ bool CudaExecutor::warmUpCollectives() {
 }
 
 bool CudaExecutor::warmUp() {
-  auto addressOf = [&](uint32_t buffer) { return address(buffer); };
+  auto addressOf = [&](uint32_t buffer) { return address(buffer, /*frame=*/0); };
   // Loading code may wait for the device: finish collectives first, or ranks that load code would
   // wait for each other.
   return warmUpCollectives() && finish() && check(attention.runEach(device, stream, addressOf)) &&

@@ -12,14 +12,14 @@
 //
 // A buffer is needed from an instruction that writes it to the last that reads this
 // value, maybe in a later action, whose section it does not outlive; a persistent
-// one always.
+// one always. A framed buffer has a life in each frame.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_RT_BUFFERLIVES_H
 #define WEFT_RT_BUFFERLIVES_H
 
-#include "weft-rt/Program.h"
+#include "weft-rt/BufferPlaces.h"
 
 #include <cstdint>
 #include <vector>
@@ -32,13 +32,13 @@ struct BufferLife {
 };
 
 struct BufferLives {
-  /// One for each buffer.
+  /// One for each of the program's BufferPlaces.
   std::vector<BufferLife> lives;
   /// The instant of the first instruction of each body, and the number of instants.
   std::vector<int64_t> begins;
 };
 
-/// REQUIRES: actions name bodies of the program. Skips operands that name no buffer.
+/// REQUIRES: actions name bodies and frames of the program. Skips operands that name no buffer.
 BufferLives findBufferLives(const Program &program);
 
 } // namespace weft::rt

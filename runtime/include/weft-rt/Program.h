@@ -8,11 +8,12 @@
 // A Program is the result of compiling a model: buffers with their places in one
 // arena, bodies, which are straight lists of instructions, and three sections, which
 // are straight lists of actions. An action runs a body, for one micro-batch or for the
-// whole batch. `init` runs once, `step` runs every step, and `evaluate` computes the
-// loss of a batch and leaves persistent buffers unchanged. The compiler's Schedule phase
-// writes a Program, the proof in `lib/Schedule` checks it, and the runtime runs it. It
-// contains no control flow, allocation or name lookup: every operand is a buffer number,
-// and a section means the list of instructions that `Expansion` shows.
+// whole batch. Where several micro-batches are in flight, what one action leaves to a
+// later one of its micro-batch lies in a frame, and an action says in which. `init` runs once,
+// `step` runs every step, and `evaluate` computes the loss of a batch and leaves persistent buffers
+// unchanged. The compiler's Schedule phase writes a Program, the proof in `lib/Schedule` checks it,
+// and the runtime runs it. It contains no control flow, allocation or name lookup: every operand is
+// a buffer number, and a section means the list of instructions that `Expansion` shows.
 //
 // All ranks of one class run the same Program. They differ only in their
 // coordinates on the mesh axes, which kernels receive as an argument. Ranks of a class
@@ -62,21 +63,35 @@ inline constexpr uint64_t kAlignment = 64;
 /// The same for workspaces: cuBLASLt and cuDNN require it.
 inline constexpr uint64_t kWorkspaceAlignment = 256;
 
-/// A part of the arena. Persistent buffers (parameters, optimizer state, inputs) live for the whole
-/// run, other buffers from their first write to their last use in a section.
+/// A part of the arena, or of each frame of a set. Persistent buffers (parameters, optimizer state,
+/// inputs) live for the whole run, other buffers from their first write to their last use in a
+/// section.
 struct Buffer {
   /// The size of the content, without padding.
   uint64_t bytes = 0;
-  /// Byte offset in the arena, a multiple of `alignment()`.
+  /// Byte offset in the arena or the frame, a multiple of `alignment()`.
   uint64_t offset = 0;
   BufferClass kind = BufferClass::Activation;
   bool persistent = false;
   /// The type of every element; the search for non-finite values needs it.
   ElementType type = ElementType::F32;
+  /// The number of its frame set; empty if it has one place only. Persistent buffers and workspaces
+  /// have none.
+  std::optional<uint32_t> frameSet = {};
 
   uint64_t alignment() const {
     return kind == BufferClass::Workspace ? kWorkspaceAlignment : kAlignment;
   }
+};
+
+/// Frames of equal size and content, one after another: each holds what actions of one micro-batch
+/// leave to later actions of it, such as `forward` to `backward`. So there are as many as
+/// micro-batches in flight.
+struct FrameSet {
+  /// The first frame's byte offset in the arena, and the size of a frame: multiples of
+  /// `kAlignment`.
+  uint64_t offset = 0, bytes = 0;
+  uint32_t count = 0;
 };
 
 /// The layout of a named tensor over the ranks' buffers: dimension d of the global tensor is cut
@@ -329,6 +344,8 @@ struct Action {
   uint32_t body = 0;
   /// The number of the micro-batch that the body works on; empty if it works on the whole batch.
   std::optional<int64_t> microBatch = {};
+  /// The frame in which framed operands of the body lie; empty if it has no such operands.
+  std::optional<uint32_t> frame = {};
   bool operator==(const Action &) const = default;
 };
 
@@ -370,6 +387,7 @@ struct Program {
   /// Of the ranks of this class.
   std::vector<Axis> mesh;
   std::vector<Buffer> buffers;
+  std::vector<FrameSet> frameSets;
   uint64_t arenaBytes = 0;
   /// One entry for each DevicePart, in order, in programs for CUDA devices; else empty.
   std::vector<DeviceUse> deviceUses;
@@ -433,6 +451,8 @@ struct Program {
   /// operations divided by the seconds that they take at their own peaks. Reports print the share
   /// of it that a run reaches.
   double stepPeakFlopsPerRank() const;
+  /// Returns the arena's byte at which a buffer begins, in frame `frame` if it is framed.
+  uint64_t offsetOf(uint32_t buffer, uint32_t frame) const;
   /// Returns the predicted bytes of a rank's device memory, arena included.
   uint64_t deviceBytes() const;
   /// Returns the bytes that inputs take besides the arena while they are copied to a device.
@@ -463,6 +483,9 @@ uint64_t stagedBytes(const Buffer &input);
 /// Returns the class of an instruction for reports: "matmul", the kind of a collective, "observe",
 /// "optimizer" if it writes a parameter or an optimizer state, else the kernel's kind.
 std::string classOf(const Program &program, const Instruction &instruction);
+
+/// Returns "buffer 5"; "buffer 5 of frame 1" for a framed one.
+std::string nameOf(const Program &program, uint32_t buffer, uint32_t frame);
 
 /// Returns the shape of a rank's shard.
 std::vector<int64_t> localShape(const TensorLayout &layout, std::span<const Axis> mesh);

@@ -47,19 +47,19 @@ public:
 
   using Executor::draft;
   using Executor::view;
-  BufferView view(uint32_t buffer, uint64_t begin, uint64_t count) const override {
+  BufferView view(uint32_t buffer, uint32_t frame, uint64_t begin, uint64_t count) const override {
     ++views;
     auto &self = const_cast<FarExecutor &>(*this); // Loans do not change what it computes.
-    Loan &loan = self.lend(buffer, begin, count);
+    Loan &loan = self.lend(buffer, frame, begin, count);
     if (!loan.hasFailed) {
-      std::copy_n(content(buffer, begin), count, loan.memory.begin());
+      std::copy_n(content(buffer, frame, begin), count, loan.memory.begin());
     }
     return BufferView(loan.memory, self);
   }
 
   BufferDraft draft(uint32_t buffer, uint64_t begin, uint64_t count) override {
     ++drafts;
-    return BufferDraft(lend(buffer, begin, count).memory, *this);
+    return BufferDraft(lend(buffer, 0, begin, count).memory, *this);
   }
 
   /// The number of views and drafts of all buffers so far, on all ranks.
@@ -69,7 +69,7 @@ public:
 
 private:
   struct Loan {
-    uint32_t buffer;
+    uint32_t buffer, frame;
     uint64_t begin;
     std::vector<char> memory;
     bool hasFailed;
@@ -78,11 +78,11 @@ private:
   static constexpr char kSpoilt = char(0xA7);
   static bool isSpoilt(char byte) { return byte == kSpoilt; }
 
-  const char *content(uint32_t buffer, uint64_t begin) const {
-    BufferView place = HostExecutor::view(buffer, begin, 0);
+  const char *content(uint32_t buffer, uint32_t frame, uint64_t begin) const {
+    BufferView place = HostExecutor::view(buffer, frame, begin, 0);
     return place.bytes().data();
   }
-  Loan &lend(uint32_t buffer, uint64_t begin, uint64_t count) {
+  Loan &lend(uint32_t buffer, uint32_t frame, uint64_t begin, uint64_t count) {
     EXPECT_EQ(lent, nullptr) << "a view or draft of buffer " << buffer << " inside another";
     if (loans.empty()) {
       thread = std::this_thread::get_id();
@@ -92,13 +92,13 @@ private:
     if (fails) {
       communicator().fail("the device is lost");
     }
-    lent = &loans.emplace_back(buffer, begin, std::vector<char>(count, kSpoilt), fails);
+    lent = &loans.emplace_back(buffer, frame, begin, std::vector<char>(count, kSpoilt), fails);
     return *lent;
   }
   void endView(const char *memory) override {
     EXPECT_EQ(memory, lent->memory.data());
     EXPECT_TRUE(lent->hasFailed || std::equal(lent->memory.begin(), lent->memory.end(),
-                                              content(lent->buffer, lent->begin)))
+                                              content(lent->buffer, lent->frame, lent->begin)))
         << "a view of buffer " << lent->buffer << " has been written to";
     takeBack();
   }

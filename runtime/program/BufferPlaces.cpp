@@ -1,0 +1,40 @@
+//===- BufferPlaces.cpp - the places of buffers in the arena ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft-rt/BufferPlaces.h"
+
+#include "support/Text.h"
+
+using namespace weft::rt;
+
+uint64_t Program::offsetOf(uint32_t buffer, uint32_t frame) const {
+  const Buffer &one = buffers[buffer];
+  if (!one.frameSet) {
+    return one.offset;
+  }
+  const FrameSet &set = frameSets[*one.frameSet];
+  return set.offset + frame * set.bytes + one.offset;
+}
+
+std::string weft::rt::nameOf(const Program &program, uint32_t buffer, uint32_t frame) {
+  std::string name = concat("buffer ", buffer);
+  return program.buffers[buffer].frameSet ? concat(name, " of frame ", frame) : name;
+}
+
+BufferPlaces::BufferPlaces(const Program &program) : program(program) {
+  firsts.reserve(program.buffers.size() + 1);
+  for (uint32_t buffer = 0; buffer < program.buffers.size(); ++buffer) {
+    firsts.push_back(uint32_t(places.size()));
+    const Buffer &one = program.buffers[buffer];
+    uint32_t frames = one.frameSet ? program.frameSets[*one.frameSet].count : 1;
+    for (uint32_t frame = 0; frame < frames; ++frame) {
+      uint64_t begin = program.offsetOf(buffer, frame);
+      places.push_back({buffer, frame, begin, begin + one.bytes});
+    }
+  }
+  firsts.push_back(uint32_t(places.size()));
+}

@@ -1,0 +1,221 @@
+//===- FramesTest.cpp - programs with micro-batches in flight -------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tests/ToyPipeline.h"
+#include "weft-rt/BufferPlaces.h"
+#include "weft/Schedule/Lifetimes.h"
+#include "weft/Schedule/Proof.h"
+#include "weft/Schedule/Streams.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+using namespace weft;
+using namespace weft::schedule;
+
+namespace {
+
+/// Numbers in the program: buffers in its frames, others, and bodies.
+constexpr uint32_t kDifference = 8, kPart = 9, kGradient = 6, kNorm = 7, kForward = 2, kEnd = 4;
+
+const std::pair<const char *, uint32_t> kOrders[] = {{rt::kOneInFlight, 1},
+                                                     {rt::kTwoInFlight, 2},
+                                                     {rt::kThreeInFlight, 3},
+                                                     {rt::kAllForwardFirst, 4}};
+
+std::string refusal(const rt::Program &program) {
+  std::string text;
+  for (const std::string &message : prove(program).diagnostics) {
+    text += message + "\n";
+  }
+  return text;
+}
+
+rt::Program makePacked(const std::string &order, uint32_t frames) {
+  rt::Program program = rt::makeToyPipeline(2, 2, order, frames);
+  packArena(program);
+  return program;
+}
+
+TEST(Frames, AreProvenInEveryOrder) {
+  for (auto [order, frames] : kOrders) {
+    EXPECT_EQ(refusal(rt::makeToyPipeline(2, 2, order, frames)), "");
+    EXPECT_EQ(refusal(makePacked(order, frames)), "");
+  }
+}
+
+TEST(Frames, LieOneAfterAnotherAndOnTheirOwn) {
+  rt::Program program = rt::makeToyPipeline(2, 2, rt::kTwoInFlight, 2);
+  program.buffers[kPart].kind = rt::BufferClass::Workspace; // For its alignment.
+  program.buffers[kPart].frameSet.reset();
+  program.buffers[kNorm].frameSet = 0;
+  packArena(program);
+  EXPECT_EQ(program.buffers[kNorm].offset, 0);
+  EXPECT_EQ(program.buffers[kDifference].offset, 256);
+  EXPECT_EQ(program.frameSets[0].bytes, 512);
+  EXPECT_EQ(program.frameSets[0].offset % 256, 0);
+}
+
+TEST(Frames, TheBoundCountsThoseThatAreInUse) {
+  uint64_t before = 0;
+  for (auto [order, frames] : kOrders) {
+    ArenaReport report = reportArena(makePacked(order, frames));
+    EXPECT_LE(report.bound, report.bytes);
+    if (frames > 1) {
+      EXPECT_EQ(report.bound - before, 192);
+    }
+    before = report.bound;
+  }
+  // A frame that is never used takes memory, but nothing needs it.
+  EXPECT_EQ(reportArena(makePacked(rt::kOneInFlight, 2)).bound,
+            reportArena(makePacked(rt::kOneInFlight, 1)).bound);
+}
+
+struct Refusal {
+  const char *order;
+  uint32_t frames;
+  const char *text;
+};
+
+const Refusal kRefusals[] = {
+    // Reused too early: a frame too few for two micro-batches in flight.
+    {"F0@0 F1@0 B0@0 B1@0", 1,
+     "step instruction 9 'micro-batch 0/table: gradient' of backward reads buffer 8 of frame 0, "
+     "which forward has written for micro-batch 1\n"},
+    {"F0@0 F1@1 F2@0 B0@0 B1@1 B2@0", 2,
+     "step instruction 13 'micro-batch 0/table: gradient' of backward reads buffer 8 of frame 0, "
+     "which forward has written for micro-batch 2\n"},
+    // Frames swapped.
+    {"F0@0 F1@1 B0@1 B1@0", 2,
+     "step instruction 9 'micro-batch 0/table: gradient' of backward reads buffer 8 of frame 1, "
+     "which forward has written for micro-batch 1\n"
+     "step instruction 10 'micro-batch 1/table: gradient' of backward reads buffer 8 of frame 0, "
+     "which forward has written for micro-batch 0\n"},
+    // Another frame, and backward before forward.
+    {"F0@0 B0@1", 2,
+     "step instruction 5 'micro-batch 0/table: gradient' of backward reads buffer 8 of frame 1, "
+     "which no instruction has written\n"},
+    {"B0@0 F0@0", 1,
+     "step instruction 1 'micro-batch 0/table: gradient' of backward reads buffer 8 of frame 0, "
+     "which no instruction has written\n"},
+    {"F0@0 F1@1 B0@0 B1@1", 1,
+     "step action 2 is for frame 1, but forward instruction 0 uses buffer 8, which lies in 1\n"},
+};
+
+TEST(Frames, MistakesAreRefused) {
+  for (const Refusal &refused : kRefusals) {
+    EXPECT_EQ(refusal(rt::makeToyPipeline(2, 2, refused.order, refused.frames)), refused.text)
+        << refused.order;
+  }
+}
+
+/// Any other frame or order of one action, where all are needed, is refused.
+TEST(Frames, MutantsAreRefused) {
+  std::mt19937_64 random(1);
+  for (auto [order, frames] : {kOrders[1], kOrders[2], kOrders[3]}) {
+    const rt::Program right = makePacked(order, frames);
+    for (int trial = 0; trial < 50; ++trial) {
+      rt::Program moved = right;
+      rt::Action &action = moved.step[1 + random() % 8];
+      action.frame = (*action.frame + 1 + random() % (frames - 1)) % frames;
+      EXPECT_NE(refusal(moved), "") << order;
+
+      rt::Program early = right; // A backward before its forward.
+      auto isBackward = [&](size_t i) { return early.step[i].body == kForward + 1; };
+      size_t number = 1 + random() % 8;
+      while (!isBackward(number)) {
+        number = 1 + random() % 8;
+      }
+      rt::Action late = early.step[number];
+      early.step.erase(early.step.begin() + int64_t(number));
+      early.step.insert(early.step.begin() + 1, late);
+      EXPECT_NE(refusal(early), "") << order;
+
+      rt::Program few = right;
+      --few.frameSets[0].count;
+      EXPECT_NE(refusal(few), "") << order;
+    }
+  }
+}
+
+TEST(Frames, NothingElseLiesInThem) {
+  rt::Program program = makePacked(rt::kTwoInFlight, 2);
+  program.buffers[kGradient].offset = program.offsetOf(kPart, 1);
+  program.arenaBytes += program.buffers[kGradient].bytes;
+  EXPECT_NE(refusal(program).find("buffer 6 and buffer 9 of frame 1 overlap in space and time"),
+            std::string::npos)
+      << refusal(program);
+  program = makePacked(rt::kTwoInFlight, 2);
+  program.buffers[kPart].offset = program.buffers[kDifference].offset;
+  EXPECT_NE(refusal(program).find(
+                "reads buffer 8 of frame 0, some of whose bytes buffer 9 of frame 0 has "
+                "overwritten"),
+            std::string::npos)
+      << refusal(program);
+}
+
+TEST(Frames, StreamsAreOrderedInEach) {
+  rt::Program program = makePacked(rt::kTwoInFlight, 2);
+  program.bodies[kForward].instructions[2].waits.clear();
+  std::string text = refusal(program);
+  for (const char *frame : {"0", "1"}) {
+    EXPECT_NE(text.find(std::string(" of forward reads buffer 8 of frame ") + frame +
+                        " on compute without waiting for"),
+              std::string::npos)
+        << text;
+  }
+}
+
+/// The sum of differences runs beside a kernel that does not need it.
+TEST(Frames, StreamsAreAssigned) {
+  for (auto [order, frames] : kOrders) {
+    rt::Program program = rt::makeToyPipeline(2, 2, order, frames);
+    std::vector<rt::Instruction> &body = program.bodies[kForward].instructions;
+    rt::Instruction other = program.bodies[kEnd].instructions[3];
+    other.operands[0].buffer = 0;
+    other.operands[1].buffer = uint32_t(program.buffers.size());
+    program.buffers.push_back(program.buffers[kNorm]);
+    body.insert(body.begin() + 1, other);
+    for (rt::Body &one : program.bodies) {
+      for (rt::Instruction &instruction : one.instructions) {
+        instruction.cost.seconds = instruction.opcode == rt::Opcode::Observe ? 0 : 1e-3;
+        instruction.stream = rt::Stream::Compute;
+        instruction.waits.clear();
+      }
+    }
+    packArena(program);
+    assignStreams(program);
+    EXPECT_EQ(refusal(program), "");
+    EXPECT_NE(toText(program).find("over {model} %8 -> %8 on communication"), std::string::npos);
+  }
+}
+
+/// A buffer of `forward` shares bytes with frame 1 only, so frame 0 alone needs no wait.
+TEST(Frames, WaitsAreThoseOfAll) {
+  rt::Program program = rt::makeToyPipeline(2, 2, "F0@0 B0@0 F1@1 B1@1 F2@0 B2@0 F3@1 B3@1", 2);
+  auto own = uint32_t(program.buffers.size());
+  program.buffers.push_back(program.buffers[kNorm]);
+  program.buffers[own].offset = program.offsetOf(kPart, 1);
+  std::vector<rt::Instruction> &body = program.bodies[kForward].instructions;
+  rt::Instruction fill = program.bodies[kEnd].instructions[3],
+                  sum = program.bodies[kEnd].instructions[4];
+  fill.operands[1].buffer = own;
+  sum.operands = {{own, rt::Access::Read}, {own, rt::Access::Write}};
+  sum.stream = rt::Stream::Communication;
+  body[1].stream = rt::Stream::Compute;
+  body.insert(body.begin(), {fill, sum});
+  setWaits(program, body);
+  EXPECT_EQ(refusal(program), "");
+  EXPECT_EQ(body[4].waits, std::vector<uint32_t>{1});
+  body[4].waits.clear();
+  EXPECT_NE(refusal(program).find("writes buffer 9 of frame 1 on compute without waiting for"),
+            std::string::npos)
+      << refusal(program);
+}
+
+} // namespace
