@@ -431,9 +431,10 @@ void GradientBuilder::buildBackwardOf(CallOp call, OpBuilder &builder, Gradients
                    : createZeroLike(builder, call.getLoc(), result));
     }
   }
-  auto backward = CallOp::create(builder, call.getLoc(), layer.backward.getResultTypes(),
-                                 FlatSymbolRefAttr::get(layer.backward.getSymNameAttr()),
-                                 builder.getStringAttr(call.getLabel() + kBackwardSuffix), operands);
+  auto backward =
+      CallOp::create(builder, call.getLoc(), layer.backward.getResultTypes(),
+                     FlatSymbolRefAttr::get(layer.backward.getSymNameAttr()),
+                     builder.getStringAttr(call.getLabel() + kBackwardSuffix), operands);
   if (moveBehind(call, backward)) {
     gradients.addEarly(backward);
   }
