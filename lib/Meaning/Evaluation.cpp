@@ -295,7 +295,7 @@ Evaluation::Ids Evaluation::evaluate(Operation *op, ArrayRef<uint32_t> operands,
                       return isStacked ? Ids{select(own, operands, label)} : Ids();
                     })
                     .Case([&](ReshapeOp own) { return Ids{reshape(own, operands, label)}; })
-                    .Case([&](ConstrainOp) { return Ids{operands[0]}; })
+                    .Case<ConstrainOp, TransferOp>([&](Operation *) { return Ids{operands[0]}; })
                     .Default([](Operation *) { return Ids(); });
   if (!special.empty()) {
     return special;

@@ -340,7 +340,8 @@ LocalValues LocalOps::evaluate(Operation *op, ArrayRef<LocalValue> operands) {
             return LocalValues{
                 {quantized(own.getFormatAttr(), operands[0].array, operands[1].array), {}, {}}};
           })
-          .Case<ReshapeOp, ConstrainOp>([&](Operation *) { return LocalValues{operands[0]}; })
+          .Case<ReshapeOp, ConstrainOp, TransferOp>(
+              [&](Operation *) { return LocalValues{operands[0]}; })
           .Case([&](SplitOp own) { return split(own, operands[0]); })
           .Default([](Operation *) { return LocalValues(); });
   if (!results.empty()) {

@@ -197,7 +197,7 @@ private:
 
 bool ModuleNumbering::readOp(Operation *op, Body &body, llvm::DenseMap<Value, uint32_t> &places) {
   auto firstResult = uint32_t(body.start.size());
-  if (isa<ReshapeOp, ConstrainOp>(op)) {
+  if (isa<ReshapeOp, ConstrainOp, TransferOp>(op)) {
     places[op->getResult(0)] = places.lookup(op->getOperand(0));
     return true;
   }

@@ -277,3 +277,18 @@ func.func private @movements(%x: tensor<8xf64, #whole>) {
       -> tensor<8xf64, #weft.sharding<#mesh, [{}], unreduced = sum{"tp"}>>
   return
 }
+
+// -----
+
+// A stage sends the shards that it has.
+
+#mesh = #weft.mesh<"tp"=2>
+#cut = #weft.sharding<#mesh, [{"tp"}, {}]>
+// CHECK-LABEL: func.func @transfer(
+// CHECK-SAME:      %[[X:.*]]: tensor<4x4xf64>) -> tensor<4x4xf64>
+// CHECK-NEXT:    %[[Y:.*]] = weft.transfer %[[X]] from 0 to 1 : tensor<4x4xf64>
+// CHECK-NEXT:    return %[[Y]] : tensor<4x4xf64>
+func.func @transfer(%x: tensor<8x4xf64, #cut>) -> tensor<8x4xf64, #cut> {
+  %0 = weft.transfer %x from 0 to 1 : tensor<8x4xf64, #cut>
+  return %0 : tensor<8x4xf64, #cut>
+}

@@ -181,3 +181,27 @@ func.func @whole_numbers() {
   weft.assign @places, %0 : tensor<8xi32>
   return
 }
+
+// -----
+
+// A transfer keeps the padding as it is: zeros of a parameter, and what is no zero after the exp.
+weft.variable parameter @w ["ffn"] unpadded [7] : tensor<8xf64>
+// CHECK-LABEL: func.func @transfer
+// CHECK: %[[W:.*]] = weft.transfer
+// CHECK-NEXT: weft.contract "n->"(%[[W]])
+// CHECK: %[[E:.*]] = weft.transfer
+// CHECK: %[[MASKED:.*]] = weft.map ins(%[[E]]
+// CHECK: weft.contract "n->"(%[[MASKED]])
+func.func @transfer() -> (tensor<f64>, tensor<f64>) {
+  %w = weft.read @w : tensor<8xf64>
+  %0 = weft.transfer %w from 0 to 1 : tensor<8xf64>
+  %1 = weft.contract "n->" (%0) : (tensor<8xf64>) -> tensor<f64>
+  %e = weft.map ins(%w : tensor<8xf64>) maps [affine_map<(i) -> (i)>] -> tensor<8xf64> {
+  ^bb0(%a: f64):
+    %b = math.exp %a : f64
+    weft.yield %b : f64
+  }
+  %2 = weft.transfer %e from 0 to 1 : tensor<8xf64>
+  %3 = weft.contract "n->" (%2) : (tensor<8xf64>) -> tensor<f64>
+  return %1, %3 : tensor<f64>, tensor<f64>
+}

@@ -11,6 +11,7 @@
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
+#include "weft/Pipeline/LayerLabels.h"
 #include "weft/Pipeline/ReadPlan.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -127,9 +128,8 @@ bool moveBehind(CallOp forward, CallOp backward) {
 
 /// Returns N for a call with the label "layers.N", else `outer`, the layer that the call is in.
 std::optional<int64_t> layerOf(CallOp call, std::optional<int64_t> outer) {
-  StringRef label = call.getLabel();
-  int64_t number = 0;
-  return label.consume_front("layers.") && !label.getAsInteger(10, number) ? number : outer;
+  std::optional<int64_t> number = layerOfLabel(call.getLabel());
+  return number ? number : outer;
 }
 
 class GradientBuilder {
@@ -431,9 +431,10 @@ void GradientBuilder::buildBackwardOf(CallOp call, OpBuilder &builder, Gradients
                    : createZeroLike(builder, call.getLoc(), result));
     }
   }
-  auto backward = CallOp::create(builder, call.getLoc(), layer.backward.getResultTypes(),
-                                 FlatSymbolRefAttr::get(layer.backward.getSymNameAttr()),
-                                 builder.getStringAttr(call.getLabel() + " backward"), operands);
+  auto backward =
+      CallOp::create(builder, call.getLoc(), layer.backward.getResultTypes(),
+                     FlatSymbolRefAttr::get(layer.backward.getSymNameAttr()),
+                     builder.getStringAttr(call.getLabel() + kBackwardSuffix), operands);
   if (moveBehind(call, backward)) {
     gradients.addEarly(backward);
   }

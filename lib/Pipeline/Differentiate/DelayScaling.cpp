@@ -7,6 +7,7 @@
 
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
+#include "weft/Pipeline/LayerLabels.h"
 
 #include <map>
 
@@ -195,7 +196,7 @@ LogicalResult RootScaling::delay(AmaxOp amax) {
 LogicalResult RootScaling::delay(CallOp call, const Tensors &tensors) {
   Location loc = call.getLoc();
   StringRef label = call.getLabel();
-  label.consume_back(" backward");
+  label.consume_back(kBackwardSuffix);
   builder.setInsertionPoint(call);
   SmallVector<Value> operands(call.getOperands());
   SmallVector<Type> results(call.getResultTypes());

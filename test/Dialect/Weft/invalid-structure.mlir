@@ -309,3 +309,40 @@ func.func @constrain_cut(%x: tensor<4x8xf32, #cut>) {
   %0 = weft.constrain %x [[], unit] : tensor<4x8xf32, #cut>
   return
 }
+
+// -----
+
+func.func @transfer_to_itself(%x: tensor<4xf32>) {
+  // transfer_c1
+  // expected-error @+1 {{expected two stages, numbered from 0, got 1 and 1}}
+  %0 = weft.transfer %x from 1 to 1 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @transfer_from_nowhere(%x: tensor<4xf32>) {
+  // transfer_c1
+  // expected-error @+1 {{expected two stages, numbered from 0, got -1 and 0}}
+  %0 = weft.transfer %x from -1 to 0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @transfer_to_nowhere(%x: tensor<4xf32>) {
+  // transfer_c1
+  // expected-error @+1 {{expected two stages, numbered from 0, got 0 and -2}}
+  %0 = weft.transfer %x from 0 to -2 : tensor<4xf32>
+  return
+}
+
+// -----
+
+#pending = #weft.sharding<#weft.mesh<"tp"=2>, [{}], unreduced = sum{"tp"}>
+func.func @transfer_pending(%x: tensor<4xf32, #pending>) {
+  // transfer_c2
+  // expected-error @+1 {{is not additive in operand #0, pending over "tp"; reduce it first by a weft.reshard}}
+  %0 = weft.transfer %x from 0 to 1 : tensor<4xf32, #pending>
+  return
+}

@@ -44,6 +44,15 @@ func.func @constrain(%x: tensor<?x4x8xf32>) {
   return
 }
 
+// CHECK-LABEL: @transfer
+func.func @transfer(%x: tensor<?x4xf32>, %ids: tensor<8xi32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>>) {
+  // CHECK: weft.transfer %{{.*}} from 0 to 2 : tensor<?x4xf32>
+  %0 = weft.transfer %x from 0 to 2 : tensor<?x4xf32>
+  // CHECK: weft.transfer %{{.*}} from 1 to 0 : tensor<8xi32, #weft.sharding<#mesh, [{"tp"}]>>
+  %1 = weft.transfer %ids from 1 to 0 : tensor<8xi32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>>
+  return
+}
+
 // CHECK-LABEL: @observe
 func.func @observe(%x: tensor<f32>, %loads: tensor<4x8xf32>) {
   // CHECK: weft.observe "loss", %{{.*}} : tensor<f32>

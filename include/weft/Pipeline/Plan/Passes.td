@@ -60,6 +60,91 @@ def AccumulateMicroBatchesPass : Pass<"accumulate-micro-batches", "::mlir::Modul
   let dependentDialects = ["::weft::WeftDialect", "::mlir::arith::ArithDialect"];
 }
 
+def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
+  let summary = "splits a step into pipeline stages";
+  let description = [{
+    Before: a step has two micro-batches or more, each a call of one function, and no stages. After:
+    the function of a micro-batch is one function for each stage and direction, and each op of a
+    root, each variable and each such function has the number of its stage as `weft.stage`. Where a
+    stage uses a value of another, a `weft.transfer` stands in the root; nothing else differs, and
+    the module computes what it computed before. With fewer than two stages nothing happens.
+
+    Stage s has the next `layers[s]` layers. A micro-batch passes through 2S positions: forward of
+    stages 0 to S - 1, then backward of stages S - 1 to 0. Calls of layers lie at the positions of
+    their layers, and each other op lies as early as its operands and variables allow: so the first
+    stage has the embedding, and the last one the head, the loss and backward of the head, in its
+    forward function. A variable belongs to the stage of the first op that uses it. Ops on inputs
+    and constants alone, such as masks and tables, belong to all stages: each position that uses one
+    has a copy, and in roots they have no `weft.stage`. What backward of a stage needs of its forward
+    is a result of one function and an argument of the other. See `StagePositions.h`.
+
+    In roots an op lies in the stage of its tensors, and scalars are transferred: the last stage adds
+    up the norm of all gradients, and the others get the factor that clips them. A call with tensors
+    of several stages, such as the update of all that is outside of layers, is inlined.
+
+    Fails if the stages do not have the model's layers, and if two stages use one variable.
+
+    ```mlir
+    func.func private @step_micro_batch(%number: index, %sum: tensor<f64>) -> tensor<f64>
+        attributes {weft.micro_batch} {
+      %0 = weft.read @x : tensor<2x?x4xf64>
+      %1 = weft.select %0[%number] : tensor<2x?x4xf64> -> tensor<?x4xf64>
+      %2 = weft.call @layer(%1) label "layers.0"
+      %3 = weft.call @layer(%2) label "layers.1"
+      %4 = weft.contract "bk->"(%3) : (tensor<?x4xf64>) -> tensor<f64>
+      %5 = weft.map ins(%sum, %4 : …) … { … arith.addf … }
+      return %5
+    …
+      %1 = weft.call @step_micro_batch(%c0, %0) label "micro-batch 0"
+      %2 = weft.call @step_micro_batch(%c1, %1) label "micro-batch 1"
+    ```
+
+    becomes, with `layers=1,1`,
+
+    ```mlir
+    func.func private @step_forward_0(%number: index) -> tensor<?x4xf64>
+        attributes {weft.micro_batch, weft.stage = 0 : i64} {
+      %0 = weft.read @x : tensor<2x?x4xf64>
+      %1 = weft.select %0[%number] : tensor<2x?x4xf64> -> tensor<?x4xf64>
+      %2 = weft.call @layer(%1) label "layers.0"
+      return %2
+    func.func private @step_forward_1(%number: index, %sum: tensor<f64>, %x: tensor<?x4xf64>) -> tensor<f64>
+        attributes {weft.micro_batch, weft.stage = 1 : i64} {
+      %0 = weft.call @layer(%x) label "layers.1"
+      %1 = weft.contract "bk->"(%0) : (tensor<?x4xf64>) -> tensor<f64>
+      %2 = weft.map ins(%sum, %1 : …) … { … arith.addf … }
+      return %2
+    …
+      %1 = weft.call @step_forward_0(%c0) label "micro-batch 0" {weft.stage = 0 : i64}
+      %2 = weft.transfer %1 from 0 to 1 : tensor<?x4xf64>
+      %3 = weft.call @step_forward_1(%c0, %0, %2) label "micro-batch 0" {weft.stage = 1 : i64}
+      %4 = weft.call @step_forward_0(%c1) label "micro-batch 1" {weft.stage = 0 : i64}
+      %5 = weft.transfer %4 from 0 to 1 : tensor<?x4xf64>
+      %6 = weft.call @step_forward_1(%c1, %3, %5) label "micro-batch 1" {weft.stage = 1 : i64}
+    ```
+  }];
+  let options = [
+    ListOption<"layers", "layers", "int64_t", "the number of layers of each stage">,
+  ];
+  let dependentDialects = ["::weft::WeftDialect", "::mlir::arith::ArithDialect"];
+}
+
+def VerifyStagesPass : Pass<"verify-stages", "::mlir::ModuleOp"> {
+  let summary = "checks that stages use their own values";
+  let description = [{
+    Reads only. Requires a module as split-stages leaves it, and is its last step. An op of stage s
+    uses variables, functions and values of stage s, those of no stage, and what a `weft.transfer`
+    sends to s. An op of a root that later passes insert need not be marked: it belongs to the stage
+    of its operands.
+
+    ```mlir
+    %0 = weft.read @w {weft.stage = 0 : i64} : tensor<4xf64>
+    weft.observe "w", %0 {weft.stage = 1 : i64} : tensor<4xf64>
+    // error: verify-stages: uses a value of stage 0, but belongs to stage 1
+    ```
+  }];
+}
+
 def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
   let summary = "replaces the unknown size of the batch by a number";
   let description = [{

@@ -56,6 +56,11 @@ inline constexpr llvm::StringLiteral kMayPendAttrName = "weft.may_pend";
 /// On a function: it computes one micro-batch, whose number is its first argument. Unit.
 inline constexpr llvm::StringLiteral kMicroBatchAttrName = "weft.micro_batch";
 
+/// From split-stages on, on a variable, a function of a micro-batch and an op of a root: the number
+/// of the pipeline stage that holds or runs it. Inputs, and ops on inputs and constants alone, are
+/// of every stage and have none; a transfer names both of its stages itself.
+inline constexpr llvm::StringLiteral kStageAttrName = "weft.stage";
+
 /// On a kernel function: for each result, the number of the argument whose storage it takes over,
 /// or -1. A function with this attribute is a kernel.
 inline constexpr llvm::StringLiteral kTiedAttrName = "weft.tied";

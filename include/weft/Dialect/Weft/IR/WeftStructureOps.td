@@ -164,6 +164,27 @@ def Weft_ConstrainOp : Weft_Op<"constrain", [Pure, AllTypesMatch<["input", "outp
   let hasVerifier = 1;
 }
 
+def Weft_TransferOp : Weft_Op<"transfer", [Pure, AllTypesMatch<["input", "output"]>, Weft_Shardable,
+    Weft_Cost, Weft_Padding<["isNothingBeyond"]>]> {
+  let summary = "a value of one pipeline stage, for the ops of another";
+  let description = [{
+    Returns its operand. The ranks of stage `from` hold the operand, those of stage `to` the result,
+    in the same sharding. See split-stages.
+
+    ```mlir
+    %1 = weft.transfer %0 from 0 to 1 : tensor<?x128x64xf32>
+    ```
+
+    **Constraints:**
+    - transfer_c1: `from` and `to` differ and are not negative.
+    - transfer_c2: the operand is not pending: sums are reduced before they leave a stage.
+  }];
+  let arguments = (ins Weft_Tensor:$input, I64Attr:$from, I64Attr:$to);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = "$input `from` $from `to` $to attr-dict `:` type($output)";
+  let hasVerifier = 1;
+}
+
 def Weft_LaunchOp : Weft_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one run of a kernel";
   let description = [{

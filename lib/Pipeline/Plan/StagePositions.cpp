@@ -1,0 +1,179 @@
+//===- StagePositions.cpp - where in a pipeline each op lies ----------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StagePositions.h"
+
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Pipeline/LayerLabels.h"
+
+using namespace mlir;
+
+namespace weft {
+
+std::optional<int64_t> markedStageOf(Operation *op) {
+  auto stage = op->getAttrOfType<IntegerAttr>(kStageAttrName);
+  return stage ? std::optional<int64_t>(stage.getInt()) : std::nullopt;
+}
+
+void markStage(Operation *op, int64_t stage) {
+  op->setAttr(kStageAttrName, IntegerAttr::get(IntegerType::get(op->getContext(), 64), stage));
+}
+
+int64_t StageLayers::stageOfLayer(int64_t number) const {
+  int64_t stage = 0;
+  for (int64_t end = layers[0]; end <= number; end += layers[++stage]) {
+  }
+  return stage;
+}
+
+std::optional<LayerUse> layerUseOf(Operation *op) {
+  auto call = dyn_cast<CallOp>(op);
+  if (!call) {
+    return std::nullopt;
+  }
+  StringRef label = call.getLabel();
+  bool isBackward = label.consume_back(kBackwardSuffix);
+  std::optional<int64_t> layer = layerOfLabel(label);
+  return layer ? std::optional<LayerUse>({*layer, isBackward}) : std::nullopt;
+}
+
+LogicalResult StagePositions::compute(func::FuncOp function, CallOp call) {
+  addArguments(function, call);
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    if (failed(place(op))) {
+      return failure();
+    }
+  }
+  return success();
+}
+
+std::optional<int64_t> StagePositions::of(Operation *op) const {
+  auto found = positions.find(op);
+  return found == positions.end() ? std::nullopt : std::optional<int64_t>(found->second);
+}
+
+/// The arguments are the number of the micro-batch, a sum for each result, and values that do not
+/// depend on samples.
+void StagePositions::addArguments(func::FuncOp function, CallOp call) {
+  for (BlockArgument argument : function.getArguments()) {
+    Origin &origin = origins[argument];
+    unsigned number = argument.getArgNumber();
+    origin.ofInput = number == 0;
+    origin.isSum = number > 0 && number <= function.getNumResults();
+    if (number > function.getNumResults()) {
+      addVariablesOf(call.getOperand(number), origin);
+    }
+  }
+}
+
+/// Adds the variables that a value of a root is computed from.
+void StagePositions::addVariablesOf(Value value, Origin &origin) {
+  Operation *definition = value.getDefiningOp();
+  if (auto read = dyn_cast<ReadOp>(definition)) {
+    if (VariableOp variable = variableOf(read); variable.getRole() != VariableRole::Input) {
+      origin.variables.insert(variable);
+    }
+    return;
+  }
+  for (Value operand : definition->getOperands()) {
+    addVariablesOf(operand, origin);
+  }
+}
+
+VariableOp StagePositions::variableOf(ReadOp read) const {
+  return symbols.lookup<VariableOp>(read.getVariable());
+}
+
+LogicalResult StagePositions::place(Operation &op) {
+  Origin origin;
+  if (auto read = dyn_cast<ReadOp>(op)) {
+    VariableOp variable = variableOf(read);
+    origin.ofInput = variable.getRole() == VariableRole::Input;
+    if (!origin.ofInput) {
+      origin.variables.insert(variable);
+    }
+    origins[read.getOutput()] = std::move(origin);
+    return success();
+  }
+  std::optional<int64_t> earliest;
+  for (Value operand : op.getOperands()) {
+    Operation *definition = operand.getDefiningOp();
+    if (std::optional<int64_t> position = definition ? of(definition) : std::nullopt) {
+      earliest = std::max(earliest.value_or(0), *position);
+      continue;
+    }
+    const Origin &other = origins[operand];
+    origin.variables.insert(other.variables.begin(), other.variables.end());
+    origin.ofInput |= other.ofInput;
+    origin.isSum |= other.isSum;
+  }
+  bool isOfOneKind = origin.variables.empty() || !origin.ofInput;
+  if (!earliest && !origin.isSum && isOfOneKind && !layerUseOf(&op) && op.getNumResults() > 0) {
+    for (Value result : op.getResults()) {
+      origins[result] = origin;
+    }
+    return success();
+  }
+  FailureOr<int64_t> position = positionOf(op, earliest.value_or(0), origin);
+  if (failed(position)) {
+    return failure();
+  }
+  positions[&op] = *position;
+  return success();
+}
+
+/// Returns the position of an op whose operands are there from position `earliest` on.
+FailureOr<int64_t> StagePositions::positionOf(Operation &op, int64_t earliest,
+                                              const Origin &origin) {
+  int64_t position = earliest;
+  if (std::optional<LayerUse> use = layerUseOf(&op)) {
+    int64_t stage = layers.stageOfLayer(use->layer);
+    position = use->isBackward ? layers.backwardOf(stage) : layers.forwardOf(stage);
+    if (position < earliest) {
+      return op.emitError("split-stages: uses a value that stage ")
+             << layers.stageAt(earliest) << " computes later, expected layers in their order";
+    }
+  } else {
+    for (VariableOp variable : origin.variables) {
+      position = firstOfStage(position, variable);
+    }
+  }
+  for (VariableOp variable : origin.variables) {
+    if (failed(giveStage(variable, layers.stageAt(position)))) {
+      return failure();
+    }
+  }
+  return position;
+}
+
+/// Returns the first position from `earliest` on that is one of the variable's stage. If an op of
+/// forward is behind that of the stage, then another stage uses the variable, too: returns
+/// `earliest`.
+int64_t StagePositions::firstOfStage(int64_t earliest, VariableOp variable) const {
+  std::optional<int64_t> stage = markedStageOf(variable);
+  if (!stage) {
+    return earliest;
+  }
+  if (earliest <= layers.forwardOf(*stage)) {
+    return layers.forwardOf(*stage);
+  }
+  bool isBackward = !layers.isForward(earliest) && earliest <= layers.backwardOf(*stage);
+  return isBackward ? layers.backwardOf(*stage) : earliest;
+}
+
+LogicalResult StagePositions::giveStage(VariableOp variable, int64_t stage) {
+  int64_t before = markedStageOf(variable).value_or(stage);
+  if (before != stage) {
+    return variable.emitError("split-stages: '")
+           << variable.getSymName() << "' is used in stages " << before << " and " << stage
+           << "; tied parameters across stages are not supported yet";
+  }
+  markStage(variable, stage);
+  return success();
+}
+
+} // namespace weft

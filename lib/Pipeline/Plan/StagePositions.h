@@ -1,0 +1,114 @@
+//===- StagePositions.h - where in a pipeline each op lies ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A micro-batch passes through the stages forward, and then through them backward. Of three stages
+// there are six positions in this order:
+//
+//   position   0          1          2          3           4           5
+//   stage      0          1          2          2           1           0
+//              forward    forward    forward    backward    backward    backward
+//
+// An op has one of three kinds:
+//
+//   placed     It lies at one position: a layer's call at that of its layer, any other op at the
+//              first at which its operands are there and that is one of the stage of the variables
+//              that it uses. So the loss, and backward of the head, belong to the last forward.
+//   shared     It needs no samples but inputs, or no inputs but variables: a mask, a table, a
+//              select of an input, a read, a cast of weights. Each position that uses it gets a
+//              copy.
+//
+// A variable belongs to the stage of the first op that uses it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_PLAN_STAGEPOSITIONS_H
+#define WEFT_LIB_PIPELINE_PLAN_STAGEPOSITIONS_H
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft {
+
+/// Returns the stage that `op` is marked with, if any.
+std::optional<int64_t> markedStageOf(mlir::Operation *op);
+void markStage(mlir::Operation *op, int64_t stage);
+
+/// The numbers of layers of the stages, from which positions follow.
+class StageLayers {
+public:
+  explicit StageLayers(llvm::ArrayRef<int64_t> layers) : layers(layers) {}
+
+  int64_t countStages() const { return int64_t(layers.size()); }
+  int64_t countPositions() const { return 2 * countStages(); }
+  int64_t countLayers() const { return std::accumulate(layers.begin(), layers.end(), int64_t(0)); }
+
+  /// Returns the stage of layer `number`. REQUIRES: number < countLayers().
+  int64_t stageOfLayer(int64_t number) const;
+
+  int64_t forwardOf(int64_t stage) const { return stage; }
+  int64_t backwardOf(int64_t stage) const { return countPositions() - 1 - stage; }
+  bool isForward(int64_t position) const { return position < countStages(); }
+  int64_t stageAt(int64_t position) const { return std::min(position, backwardOf(position)); }
+
+private:
+  llvm::SmallVector<int64_t> layers;
+};
+
+/// A call of a layer, or of its derivative.
+struct LayerUse {
+  int64_t layer;
+  bool isBackward;
+};
+std::optional<LayerUse> layerUseOf(mlir::Operation *op);
+
+/// The positions of ops of functions of one micro-batch.
+class StagePositions {
+public:
+  StagePositions(mlir::ModuleOp module, const StageLayers &layers)
+      : symbols(module), layers(layers) {}
+
+  /// Places the ops of `function`, and marks the variables that it uses with their stages. `call`
+  /// is one of its calls. Fails, with an error, if two stages use a variable.
+  mlir::LogicalResult compute(mlir::func::FuncOp function, CallOp call);
+
+  /// Returns the position of a placed op; nothing for shared ones.
+  std::optional<int64_t> of(mlir::Operation *op) const;
+
+private:
+  /// What a value that is not placed is computed from.
+  struct Origin {
+    llvm::SmallSetVector<VariableOp, 2> variables;
+    bool ofInput = false;
+    /// It is a sum over micro-batches, and lies where it is continued.
+    bool isSum = false;
+  };
+
+  void addArguments(mlir::func::FuncOp function, CallOp call);
+  void addVariablesOf(mlir::Value value, Origin &origin);
+  VariableOp variableOf(ReadOp read) const;
+  mlir::LogicalResult place(mlir::Operation &op);
+  mlir::FailureOr<int64_t> positionOf(mlir::Operation &op, int64_t earliest, const Origin &origin);
+  int64_t firstOfStage(int64_t earliest, VariableOp variable) const;
+  mlir::LogicalResult giveStage(VariableOp variable, int64_t stage);
+
+  mlir::SymbolTable symbols;
+  const StageLayers &layers;
+  llvm::DenseMap<mlir::Operation *, int64_t> positions;
+  llvm::DenseMap<mlir::Value, Origin> origins;
+};
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_PLAN_STAGEPOSITIONS_H

@@ -1,0 +1,166 @@
+//===- StageRoots.cpp - the stages of ops that run once in a step -----------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "StageRoots.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace weft {
+
+namespace {
+
+bool isScalar(Value value) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return !tensor || tensor.getRank() == 0;
+}
+
+} // namespace
+
+void RootStages::run(func::FuncOp root) {
+  Block &body = root.getBody().front();
+  for (Operation *op = &body.front(); op != body.getTerminator();) {
+    auto call = dyn_cast<CallOp>(op);
+    if (call && isOfSeveralStages(call)) {
+      op = inlineCall(call);
+    } else {
+      visit(op);
+      op = op->getNextNode();
+    }
+  }
+}
+
+/// Returns the variable that `op` reads or assigns, null for other ops and for inputs.
+VariableOp RootStages::variableOf(Operation *op) const {
+  VariableOp variable;
+  if (auto read = dyn_cast_or_null<ReadOp>(op)) {
+    variable = symbols.lookup<VariableOp>(read.getVariable());
+  } else if (auto assign = dyn_cast_or_null<AssignOp>(op)) {
+    variable = symbols.lookup<VariableOp>(assign.getVariable());
+  }
+  return variable && variable.getRole() != VariableRole::Input ? variable : VariableOp();
+}
+
+std::optional<int64_t> RootStages::stageOf(Value value) const {
+  Operation *definition = value.getDefiningOp();
+  auto transfer = dyn_cast<TransferOp>(definition);
+  return transfer ? std::optional<int64_t>(transfer.getTo()) : markedStageOf(definition);
+}
+
+/// Tensors stay where they are, and scalars move: an op lies in the stage of its tensors. The last
+/// of several stages is the one to which sums over all parameters go.
+std::optional<int64_t> RootStages::stageOfOperands(Operation *op) const {
+  std::optional<int64_t> ofTensors, ofScalars;
+  for (Value operand : op->getOperands()) {
+    if (std::optional<int64_t> stage = stageOf(operand)) {
+      std::optional<int64_t> &greatest = isScalar(operand) ? ofScalars : ofTensors;
+      greatest = std::max(greatest.value_or(0), *stage);
+    }
+  }
+  return ofTensors ? ofTensors : ofScalars;
+}
+
+/// A function for several parameters, such as that of the update outside of layers.
+bool RootStages::isOfSeveralStages(CallOp call) const {
+  std::optional<int64_t> first;
+  for (Value operand : call.getOperands()) {
+    std::optional<int64_t> stage = isScalar(operand) ? std::nullopt : stageOf(operand);
+    if (stage && first.value_or(*stage) != *stage) {
+      return true;
+    }
+    first = stage ? stage : first;
+  }
+  return false;
+}
+
+/// Returns the first op that takes the place of `call`.
+Operation *RootStages::inlineCall(CallOp call) {
+  auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+  Block &body = callee.getBody().front();
+  OpBuilder builder(call);
+  IRMapping copies;
+  copies.map(body.getArguments(), call.getOperands());
+  // There is one: what defines an operand.
+  Operation *before = call->getPrevNode();
+  for (Operation &op : body.without_terminator()) {
+    builder.clone(op, copies);
+  }
+  for (auto [result, value] :
+       llvm::zip_equal(call.getResults(), body.getTerminator()->getOperands())) {
+    result.replaceAllUsesWith(copies.lookup(value));
+  }
+  call.erase();
+  if (SymbolTable::symbolKnownUseEmpty(callee, callee->getParentOp())) {
+    symbols.erase(callee);
+  }
+  return before->getNextNode();
+}
+
+/// Returns the stage of an op; nothing if it needs inputs and constants alone.
+std::optional<int64_t> RootStages::choose(Operation *op) const {
+  if (VariableOp variable = variableOf(op)) {
+    if (std::optional<int64_t> stage = markedStageOf(variable)) {
+      return stage;
+    }
+  }
+  if (auto call = dyn_cast<CallOp>(op)) {
+    auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+    if (std::optional<int64_t> stage = markedStageOf(callee)) {
+      return stage;
+    }
+  }
+  if (std::optional<int64_t> stage = stageOfOperands(op)) {
+    return stage;
+  }
+  bool usesVariable = llvm::any_of(
+      op->getOperands(), [&](Value operand) { return bool(variableOf(operand.getDefiningOp())); });
+  return usesVariable || op->getNumResults() == 0 ? std::optional<int64_t>(last) : std::nullopt;
+}
+
+void RootStages::visit(Operation *op) {
+  if (isa<TransferOp>(op)) {
+    return;
+  }
+  std::optional<int64_t> stage = choose(op);
+  if (!stage) {
+    return;
+  }
+  markStage(op, *stage);
+  if (VariableOp variable = variableOf(op)) {
+    markStage(variable, *stage);
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    moveTo(operand, *stage);
+  }
+}
+
+/// Lets an op of `stage` use its operand.
+void RootStages::moveTo(OpOperand &operand, int64_t stage) {
+  Operation *definition = operand.get().getDefiningOp();
+  VariableOp variable = variableOf(definition);
+  if (variable && !markedStageOf(definition)) {
+    // The first op that uses the variable.
+    if (!markedStageOf(variable)) {
+      markStage(variable, stage);
+    }
+    markStage(definition, *markedStageOf(variable));
+  }
+  std::optional<int64_t> from = stageOf(operand.get());
+  if (!from || *from == stage) {
+    return;
+  }
+  Value &result = transferred[{operand.get(), stage}];
+  if (!result) {
+    OpBuilder builder(operand.getOwner());
+    result = TransferOp::create(builder, operand.get().getLoc(), operand.get().getType(),
+                                operand.get(), *from, stage);
+  }
+  operand.set(result);
+}
+
+} // namespace weft

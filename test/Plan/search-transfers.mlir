@@ -1,0 +1,23 @@
+// RUN: weft-opt %s -search-shardings -verify-plan | FileCheck %s
+
+// What is transferred is as it is, but not pending: its sum is reduced before.
+
+#mesh = #weft.mesh<"tp"=2>
+#columns = #weft.sharding<#mesh, [{}, {"tp"}]>
+module attributes {weft.mesh = #mesh} {
+  weft.variable parameter @x ["sequence", "hidden"] : tensor<128x32xf64, #columns>
+  // CHECK-LABEL: func.func @step
+  // CHECK:         %[[X:.*]] = weft.read @x : tensor<128x32xf64, #weft.sharding<#mesh, [{}, {"tp"}]>>
+  // CHECK-NEXT:    %[[Y:.*]] = weft.transfer %[[X]] from 0 to 1 : tensor<128x32xf64, #weft.sharding<#mesh, [{}, {"tp"}]>>
+  // CHECK-NEXT:    %[[PARTS:.*]] = weft.contract "sk->s"(%[[Y]]) {{.*}}unreduced = sum{"tp"}>>
+  // CHECK-NEXT:    %[[SUM:.*]] = weft.reshard %[[PARTS]]
+  // CHECK-NEXT:    weft.transfer %[[SUM]] from 1 to 0
+  func.func @step() {
+    %x = weft.read @x : tensor<128x32xf64>
+    %0 = weft.transfer %x from 0 to 1 : tensor<128x32xf64>
+    %1 = weft.contract "sk->s"(%0) : (tensor<128x32xf64>) -> tensor<128xf64>
+    %2 = weft.transfer %1 from 1 to 0 : tensor<128xf64>
+    weft.observe "sums", %2 : tensor<128xf64>
+    return
+  }
+}
