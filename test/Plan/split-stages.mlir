@@ -114,6 +114,7 @@ func.func @step() {
 
 // What reaches stage 1 for forward is there for backward. The norm of two stages is inlined, and the last
 // stage adds it up. The momentum belongs to the gradients that it is of; what is of no stage to the last.
+// An update lies where its variable is.
 
 // CHECK-LABEL: func.func @step()
 // CHECK:         %[[ZERO:.*]] = weft.fill constant 0.0
@@ -136,6 +137,10 @@ func.func @step() {
 // CHECK-NEXT:    weft.call @update(%[[M]], %[[C0]]#1, %[[MOVED]]) label "layers.0 update" {weft.stage = 0 : i64}
 // CHECK-NEXT:    weft.call @update(%{{.*}}, %{{.*}}, %[[MOVED]]) label "layers.0 update" {weft.stage = 0 : i64}
 // CHECK-NEXT:    weft.call @update(%{{.*}}, %{{.*}}, %[[NORM]]) label "layers.1 update" {weft.stage = 1 : i64}
+// CHECK:         %[[EMBED:.*]] = weft.read @embed
+// CHECK-NEXT:    %[[G:.*]] = weft.transfer %[[G1]]#0 from 1 to 0 : tensor<4xf64>
+// CHECK-NEXT:    %[[U:.*]] = weft.map ins(%[[EMBED]], %[[G]] {{.*}} {weft.stage = 0 : i64}
+// CHECK:         weft.assign @embed, %[[U]] {weft.stage = 0 : i64}
 // CHECK:         weft.observe "steps", %{{.*}} {weft.stage = 1 : i64}
 // CHECK-NOT:     @square_norm
 
@@ -251,6 +256,9 @@ func.func @step() {
   weft.assign @momentum, %m : tensor<4xf64>
   weft.assign @layers.0, %3 : tensor<4xf64>
   weft.assign @layers.1, %4 : tensor<4xf64>
+  %embed = weft.read @embed : tensor<4xf64>
+  %5 = weft.call @next(%embed, %2#3) label "update" : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+  weft.assign @embed, %5 : tensor<4xf64>
   %steps = weft.read @steps : tensor<f64>
   weft.observe "steps", %steps : tensor<f64>
   return

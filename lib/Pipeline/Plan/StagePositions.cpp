@@ -25,7 +25,9 @@ void markStage(Operation *op, int64_t stage) {
 
 int64_t StageLayers::stageOfLayer(int64_t number) const {
   int64_t stage = 0;
-  for (int64_t end = layers[0]; end <= number; end += layers[++stage]) {
+  int64_t end = layers[0];
+  while (end <= number) {
+    end += layers[++stage];
   }
   return stage;
 }

@@ -52,17 +52,19 @@ std::optional<int64_t> RootStages::stageOf(Value value) const {
   return transfer ? std::optional<int64_t>(transfer.getTo()) : markedStageOf(definition);
 }
 
-/// Tensors stay where they are, and scalars move: an op lies in the stage of its tensors. The last
-/// of several stages is the one to which sums over all parameters go.
+/// An op lies where the variables are that it reads, else where its tensors are: scalars move. The
+/// last of several stages is the one to which sums over all parameters go.
 std::optional<int64_t> RootStages::stageOfOperands(Operation *op) const {
-  std::optional<int64_t> ofTensors, ofScalars;
+  std::optional<int64_t> ofVariables, ofTensors, ofScalars;
   for (Value operand : op->getOperands()) {
     if (std::optional<int64_t> stage = stageOf(operand)) {
-      std::optional<int64_t> &greatest = isScalar(operand) ? ofScalars : ofTensors;
+      std::optional<int64_t> &greatest = isScalar(operand)                 ? ofScalars
+                                         : operand.getDefiningOp<ReadOp>() ? ofVariables
+                                                                           : ofTensors;
       greatest = std::max(greatest.value_or(0), *stage);
     }
   }
-  return ofTensors ? ofTensors : ofScalars;
+  return ofVariables ? ofVariables : ofTensors ? ofTensors : ofScalars;
 }
 
 /// A function for several parameters, such as that of the update outside of layers.

@@ -75,12 +75,14 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
     stage has the embedding, and the last one the head, the loss and backward of the head, in its
     forward function. A variable belongs to the stage of the first op that uses it. Ops on inputs
     and constants alone, such as masks and tables, belong to all stages: each position that uses one
-    has a copy, and in roots they have no `weft.stage`. What backward of a stage needs of its forward
-    is a result of one function and an argument of the other. See `StagePositions.h`.
+    has a copy, and in roots they have no `weft.stage`. Reads have copies, too. What backward of a
+    stage needs of its forward is a result of one function and an argument of the other. See
+    `StagePositions.h`.
 
-    In roots an op lies in the stage of its tensors, and scalars are transferred: the last stage adds
-    up the norm of all gradients, and the others get the factor that clips them. A call with tensors
-    of several stages, such as the update of all that is outside of layers, is inlined.
+    In roots an op lies in the stage of the variables that it reads, else in that of its tensors, and
+    scalars are transferred: the last stage adds up the norm of all gradients, and the others get the
+    factor that clips them. A call with tensors of several stages, such as the update of all that is
+    outside of layers, is inlined.
 
     Fails if the stages do not have the model's layers, and if two stages use one variable.
 
@@ -126,7 +128,7 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
   let options = [
     ListOption<"layers", "layers", "int64_t", "the number of layers of each stage">,
   ];
-  let dependentDialects = ["::weft::WeftDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::weft::WeftDialect"];
 }
 
 def VerifyStagesPass : Pass<"verify-stages", "::mlir::ModuleOp"> {
