@@ -126,6 +126,15 @@ std::string certify(std::span<const rt::Program> programs) {
   return hash.toText();
 }
 
+Proof conclude(std::span<const rt::Program> programs, Diagnostics &diagnostics) {
+  Proof proof;
+  proof.diagnostics = diagnostics.take();
+  if (proof.holds()) {
+    proof.certificate = certify(programs);
+  }
+  return proof;
+}
+
 } // namespace
 
 Proof weft::schedule::prove(std::span<const rt::Program> programs) {
@@ -136,12 +145,11 @@ Proof weft::schedule::prove(std::span<const rt::Program> programs) {
   if (diagnostics.size() == 0) {
     checkCollectives(programs, diagnostics);
   }
-  Proof proof;
-  proof.diagnostics = diagnostics.take();
-  if (proof.holds()) {
-    proof.certificate = certify(programs);
-  }
-  return proof;
+  return conclude(programs, diagnostics);
 }
 
-Proof weft::schedule::prove(const rt::Program &program) { return prove(std::span(&program, 1)); }
+Proof weft::schedule::prove(const rt::Program &program) {
+  Diagnostics diagnostics;
+  checkProgram(program, diagnostics);
+  return conclude(std::span(&program, 1), diagnostics);
+}

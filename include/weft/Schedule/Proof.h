@@ -61,7 +61,7 @@ struct Proof {
 
 /// Checks the tables of all rank classes together. REQUIRES: at least one.
 Proof prove(std::span<const rt::Program> programs);
-/// Checks the table of the only rank class.
+/// Checks the table of one rank class by itself: all that there is to check if it is the only one.
 Proof prove(const rt::Program &program);
 
 } // namespace weft::schedule

@@ -7,21 +7,11 @@
 
 #include "StagePositions.h"
 
-#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Pipeline/LayerLabels.h"
 
 using namespace mlir;
 
 namespace weft {
-
-std::optional<int64_t> markedStageOf(Operation *op) {
-  auto stage = op->getAttrOfType<IntegerAttr>(kStageAttrName);
-  return stage ? std::optional<int64_t>(stage.getInt()) : std::nullopt;
-}
-
-void markStage(Operation *op, int64_t stage) {
-  op->setAttr(kStageAttrName, IntegerAttr::get(IntegerType::get(op->getContext(), 64), stage));
-}
 
 int64_t StageLayers::stageOfLayer(int64_t number) const {
   int64_t stage = 0;

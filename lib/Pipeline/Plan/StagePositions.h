@@ -29,6 +29,7 @@
 #define WEFT_LIB_PIPELINE_PLAN_STAGEPOSITIONS_H
 
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -40,10 +41,6 @@
 #include <numeric>
 
 namespace weft {
-
-/// Returns the stage that `op` is marked with, if any.
-std::optional<int64_t> markedStageOf(mlir::Operation *op);
-void markStage(mlir::Operation *op, int64_t stage);
 
 /// The numbers of layers of the stages, from which positions follow.
 class StageLayers {

@@ -19,6 +19,22 @@ LogicalResult TransferOp::verify() {
   return success();
 }
 
+static LogicalResult verifyHalf(Operation *op, int64_t stage, int64_t number) {
+  if (stage < 0 || number < 1) {
+    return op->emitOpError() << "expected a stage, numbered from 0, and a number from 1, got "
+                             << stage << " and " << number;
+  }
+  return success();
+}
+
+LogicalResult SendOp::verify() { // send_c1
+  return verifyHalf(*this, static_cast<int64_t>(getTo()), static_cast<int64_t>(getNumber()));
+}
+
+LogicalResult ReceiveOp::verify() { // receive_c1
+  return verifyHalf(*this, static_cast<int64_t>(getFrom()), static_cast<int64_t>(getNumber()));
+}
+
 /// Not additive, so that the operand is not pending (transfer_c2).
 FactorRule TransferOp::getFactorRule() {
   std::string dims = letters(cast<RankedTensorType>(getInput().getType()).getRank());

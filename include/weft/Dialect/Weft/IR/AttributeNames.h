@@ -61,6 +61,9 @@ inline constexpr llvm::StringLiteral kMicroBatchAttrName = "weft.micro_batch";
 /// of every stage and have none; a transfer names both of its stages itself.
 inline constexpr llvm::StringLiteral kStageAttrName = "weft.stage";
 
+/// On a module that take-stage made: the number of stages; `kStageAttrName` is that of its own.
+inline constexpr llvm::StringLiteral kStagesAttrName = "weft.stages";
+
 /// On a kernel function: for each result, the number of the argument whose storage it takes over,
 /// or -1. A function with this attribute is a kernel.
 inline constexpr llvm::StringLiteral kTiedAttrName = "weft.tied";

@@ -185,6 +185,43 @@ def Weft_TransferOp : Weft_Op<"transfer", [Pure, AllTypesMatch<["input", "output
   let hasVerifier = 1;
 }
 
+def Weft_SendOp : Weft_Op<"send"> {
+  let summary = "sends a tensor to another pipeline stage";
+  let description = [{
+    One half of a `weft.transfer`, in the module of stage `from`: the rank sends the tensor to the
+    rank at the same place of stage `to`, whose module receives it by the same number. The numbers
+    of a program's transfers are positive; all micro-batches use the same. See take-stage.
+
+    ```mlir
+    weft.send %0 to 1 number 3 : tensor<2x128x64xf32>
+    ```
+
+    **Constraints:**
+    - send_c1: `to` is not negative, and `number` is positive.
+  }];
+  let arguments = (ins Weft_Tensor:$input, I64Attr:$to, I64Attr:$number);
+  let assemblyFormat = "$input `to` $to `number` $number attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def Weft_ReceiveOp : Weft_Op<"receive"> {
+  let summary = "receives a tensor from another pipeline stage";
+  let description = [{
+    The other half of a `weft.transfer`, in the module of stage `to`. See `weft.send`.
+
+    ```mlir
+    %0 = weft.receive from 0 number 3 : tensor<2x128x64xf32>
+    ```
+
+    **Constraints:**
+    - receive_c1: `from` is not negative, and `number` is positive.
+  }];
+  let arguments = (ins I64Attr:$from, I64Attr:$number);
+  let results = (outs Weft_Tensor:$output);
+  let assemblyFormat = "`from` $from `number` $number attr-dict `:` type($output)";
+  let hasVerifier = 1;
+}
+
 def Weft_LaunchOp : Weft_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one run of a kernel";
   let description = [{

@@ -1,0 +1,123 @@
+//===- TakeStage.cpp - the module of one pipeline stage -------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/Partition/Passes.h"
+#include "weft/Pipeline/StageMarks.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+
+namespace weft {
+#define GEN_PASS_DEF_TAKESTAGEPASS
+#include "weft/Pipeline/Partition/Passes.h.inc"
+
+namespace {
+
+/// Numbers the transfers of all stages, in the order of the module. Those of one result of one
+/// function to one stage are the same in all micro-batches.
+llvm::DenseMap<Operation *, int64_t> numberTransfers(ModuleOp module) {
+  llvm::DenseMap<Operation *, int64_t> numbers;
+  std::map<std::tuple<std::string, unsigned, int64_t>, int64_t> ofResults;
+  int64_t count = 0;
+  module.walk([&](TransferOp op) {
+    auto result = dyn_cast<OpResult>(op.getInput());
+    auto call = result ? dyn_cast<CallOp>(result.getOwner()) : CallOp();
+    int64_t next = count + 1;
+    if (call) {
+      std::tuple key(call.getCallee().str(), result.getResultNumber(),
+                     static_cast<int64_t>(op.getTo()));
+      next = ofResults.try_emplace(key, next).first->second;
+    }
+    count = std::max(count, next);
+    numbers[op] = next;
+  });
+  return numbers;
+}
+
+struct TakeStagePass : impl::TakeStagePassBase<TakeStagePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const int64_t stages = countStages(module);
+    if (stage < 0 || stage >= stages) {
+      module.emitError("take-stage: expected a stage from 0 to ")
+          << stages - 1 << ", got " << static_cast<int64_t>(stage);
+      return signalPassFailure();
+    }
+    if (stages == 1) {
+      return;
+    }
+    llvm::DenseMap<Operation *, int64_t> numbers = numberTransfers(module);
+    for (auto root : module.getOps<func::FuncOp>()) {
+      if (!root.isPrivate()) {
+        takeFrom(root, numbers);
+      }
+    }
+    eraseOthers(module);
+    OpBuilder builder(module);
+    markStage(module, stage);
+    module->setAttr(kStagesAttrName, builder.getI64IntegerAttr(stages));
+  }
+
+  void takeFrom(func::FuncOp root, const llvm::DenseMap<Operation *, int64_t> &numbers) const {
+    Block &body = root.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(body)) {
+      if (auto transfer = dyn_cast<TransferOp>(op)) {
+        take(transfer, numbers.at(&op));
+      }
+    }
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
+      bool isOther = markedStageOf(&op).value_or(stage) != stage || isa<TransferOp>(op);
+      if (isOther || isOpTriviallyDead(&op) ||
+          (isa<CallOp>(op) && op.use_empty() && !markedStageOf(&op))) {
+        op.erase();
+      } else {
+        op.removeAttr(kStageAttrName);
+      }
+    }
+  }
+
+  /// Makes a half of a transfer where it stands. The transfer itself is erased with the ops of
+  /// other stages.
+  void take(TransferOp transfer, int64_t number) const {
+    OpBuilder builder(transfer);
+    auto from = static_cast<int64_t>(transfer.getFrom()),
+         to = static_cast<int64_t>(transfer.getTo());
+    if (from == stage) {
+      SendOp::create(builder, transfer.getLoc(), transfer.getInput(), to, number);
+    } else if (to == stage) {
+      Value received = ReceiveOp::create(builder, transfer.getLoc(), transfer.getOutput().getType(),
+                                         from, number)
+                           .getOutput();
+      transfer.getOutput().replaceAllUsesWith(received);
+    }
+  }
+
+  /// Erases variables and functions that nothing uses any more.
+  void eraseOthers(ModuleOp module) const {
+    bool isMore = true;
+    while (isMore) {
+      isMore = false;
+      for (Operation &op : llvm::make_early_inc_range(*module.getBody())) {
+        auto function = dyn_cast<func::FuncOp>(op);
+        bool mayGo = function ? function.isPrivate() : isa<VariableOp>(op);
+        if (mayGo && SymbolTable::symbolKnownUseEmpty(&op, module)) {
+          op.erase();
+          isMore = true;
+        } else if (mayGo) {
+          op.removeAttr(kStageAttrName);
+        }
+      }
+    }
+  }
+};
+
+} // namespace
+} // namespace weft
