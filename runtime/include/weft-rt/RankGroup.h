@@ -36,13 +36,16 @@ struct RankGroup {
 
 /// The most axes of a mesh.
 inline constexpr size_t kMostAxes = 12;
-/// Groups over mesh axes have numbers below this; those over all ranks and those across rank
-/// classes have numbers of their own.
+/// Groups over mesh axes have numbers below this; those over all ranks have it, pairs the next.
 inline constexpr uint32_t kAxisGroups = 1 << kMostAxes;
+inline constexpr uint32_t kPairs = kAxisGroups + 1;
 inline constexpr uint32_t kGroupNumbers = kAxisGroups + 2;
 
 /// Returns the group of all ranks, from 0 to `count - 1`.
 RankGroup allRanks(int64_t count);
+
+/// Returns the group of a transfer. A rank may be in several pairs; all have the number `kPairs`.
+RankGroup pairOf(int64_t sender, int64_t receiver);
 
 /// Returns the ranks of `mesh` that differ from `rank` only on `axes`, the first axis major. Ranks
 /// are numbered row-major. Its number has a bit for each axis of several coordinates.
