@@ -25,8 +25,8 @@ Operation::Operation(const Collective &collective, const RankGroup &group, const
                      Rendezvous *meeting, int64_t rank)
     : collective(collective), group(group), site(site),
       fingerprint(fingerprintOf(collective, group, site)), meeting(meeting),
-      member(meeting ? meeting->indexOf(rank) : 0),
-      elementBytes(sizeOf(collective.type)), count(int64_t(elementCount(collective.shape))) {
+      member(meeting ? meeting->indexOf(rank) : 0), elementBytes(sizeOf(collective.type)),
+      count(int64_t(elementCount(collective.shape))) {
   if (!meeting || !changesShape(collective.kind)) {
     return;
   }

@@ -32,7 +32,8 @@ namespace weft::rt::local {
 
 class Operation {
 public:
-  /// An operation of `rank` in `group`. `meeting` is where its ranks meet; null if the rank is alone.
+  /// An operation of `rank` in `group`. `meeting` is where its ranks meet; null if the rank is
+  /// alone.
   Operation(const Collective &collective, const RankGroup &group, const CallSite &site,
             Rendezvous *meeting, int64_t rank);
 

@@ -28,8 +28,8 @@ constexpr std::chrono::milliseconds kAwake(2);
 
 constexpr int32_t kCollectTag = kTags - 1;
 
-/// Returns the key by which the collectives of a group are counted: its number, unless others of the
-/// rank's groups have it too.
+/// Returns the key by which the collectives of a group are counted: its number, unless others of
+/// the rank's groups have it too.
 int64_t counterOf(const RankGroup &group) {
   if (group.number != kPairs) {
     return group.number;
