@@ -51,16 +51,16 @@ public:
 
   Handle prepare(const Collective &collective, const RankGroup &group,
                  const CallSite &site) override {
-    Rendezvous *meeting = nullptr;
+    Rendezvous *rendezvous = nullptr;
     if (group.ranks.size() > 1) {
       std::vector<int64_t> ranks = group.ranks;
       if (collective.kind == CollectiveKind::Transfer) {
         std::sort(ranks.begin(), ranks.end()); // So that two that both send meet, and fail.
       }
       std::lock_guard lock(shared.mutex);
-      meeting = &shared.groups.try_emplace(ranks, ranks, shared.state).first->second;
+      rendezvous = &shared.groups.try_emplace(ranks, ranks, shared.state).first->second;
     }
-    operations.emplace_back(collective, group, site, meeting, self);
+    operations.emplace_back(collective, group, site, rendezvous, self);
     issued.reserve(operations.size());
     return Handle(operations.size() - 1);
   }

@@ -22,15 +22,15 @@ using namespace weft::rt::local;
 static constexpr size_t kLargeRun = 4096;
 
 Operation::Operation(const Collective &collective, const RankGroup &group, const CallSite &site,
-                     Rendezvous *meeting, int64_t rank)
+                     Rendezvous *rendezvous, int64_t rank)
     : collective(collective), group(group), site(site),
-      fingerprint(fingerprintOf(collective, group, site)), meeting(meeting),
-      member(meeting ? meeting->indexOf(rank) : 0), elementBytes(sizeOf(collective.type)),
+      fingerprint(fingerprintOf(collective, group, site)), rendezvous(rendezvous),
+      member(rendezvous ? rendezvous->indexOf(rank) : 0), elementBytes(sizeOf(collective.type)),
       count(int64_t(elementCount(collective.shape))) {
-  if (!meeting || !changesShape(collective.kind)) {
+  if (!rendezvous || !changesShape(collective.kind)) {
     return;
   }
-  int64_t members = int64_t(meeting->size());
+  int64_t members = int64_t(rendezvous->size());
   std::vector<int64_t> shape = collective.shape; // of the shard that one member copies from another
   std::vector<int64_t> sourceStrides = rowMajorStrides(shape);
   if (collective.kind != CollectiveKind::AllGather) {
@@ -53,33 +53,33 @@ bool Operation::matches(const Operation &other) const { return fingerprint == ot
 std::string Operation::description() const { return describeCall(collective, group, site); }
 
 bool Operation::run(const void *operand, void *result) const {
-  if (!meeting) {
+  if (!rendezvous) {
     if (operand != result && count > 0) {
       std::memcpy(result, operand, size_t(count) * elementBytes);
     }
     return true;
   }
-  if (!meeting->meet(member, *this, operand, result)) {
+  if (!rendezvous->meet(member, *this, operand, result)) {
     return false;
   }
   if (count > 0) { // An empty operand may have no address at all.
     moveElements(result);
   }
-  return meeting->part(member);
+  return rendezvous->part(member);
 }
 
 bool Operation::collect(std::span<const char> own, const Communicator::Receiver &take) const {
-  if (!meeting) {
+  if (!rendezvous) {
     take(0, own);
     return true;
   }
-  if (!meeting->meet(member, *this, &own, nullptr)) {
+  if (!rendezvous->meet(member, *this, &own, nullptr)) {
     return false;
   }
-  for (size_t other = 0; member == 0 && other < meeting->size(); ++other) {
-    take(int64_t(other), *static_cast<const std::span<const char> *>(meeting->operandOf(other)));
+  for (size_t other = 0; member == 0 && other < rendezvous->size(); ++other) {
+    take(int64_t(other), *static_cast<const std::span<const char> *>(rendezvous->operandOf(other)));
   }
-  return meeting->part(member);
+  return rendezvous->part(member);
 }
 
 void Operation::moveElements(void *result) const {
@@ -95,7 +95,7 @@ void Operation::moveElements(void *result) const {
     copyShard(result, operandOf(collective.sources[member]), size_t(count) * elementBytes);
     return;
   case CollectiveKind::Transfer:
-    if (size_t sender = meeting->indexOf(group.ranks.front()); sender != member) {
+    if (size_t sender = rendezvous->indexOf(group.ranks.front()); sender != member) {
       copyShard(result, operandOf(sender), size_t(count) * elementBytes);
     }
     return;
@@ -105,8 +105,8 @@ void Operation::moveElements(void *result) const {
 /// Bypasses caches, since the results of all members rarely stay in a cache until they are read.
 void Operation::copyShard(void *to, const void *from, size_t bytes) const {
   bool gathers = collective.kind == CollectiveKind::AllGather;
-  size_t result = size_t(count) * elementBytes * (gathers ? meeting->size() : 1);
-  bool isLarge = bytes >= kLargeRun && result * meeting->size() > sharedCacheBytes();
+  size_t result = size_t(count) * elementBytes * (gathers ? rendezvous->size() : 1);
+  bool isLarge = bytes >= kLargeRun && result * rendezvous->size() > sharedCacheBytes();
   if (isLarge) {
     copyPastCaches(to, from, bytes);
   } else {
@@ -116,7 +116,7 @@ void Operation::copyShard(void *to, const void *from, size_t bytes) const {
 
 void Operation::allReduce() const {
   // Equal slices in whole cache lines, so that no two members write to one line.
-  int64_t members = int64_t(meeting->size());
+  int64_t members = int64_t(rendezvous->size());
   int64_t line = 64 / int64_t(elementBytes);
   int64_t slice = ((count + members - 1) / members + line - 1) / line * line;
   int64_t begin = std::min(count, int64_t(member) * slice), end = std::min(count, begin + slice);
@@ -125,8 +125,8 @@ void Operation::allReduce() const {
     int64_t length = std::min(chunkLength(), end - at);
     size_t offset = size_t(at) * elementBytes;
     reduceChunk(sum, offset, length);
-    for (size_t other = 0; other < meeting->size(); ++other) {
-      endReduction(collective.type, static_cast<char *>(meeting->resultOf(other)) + offset, sum,
+    for (size_t other = 0; other < rendezvous->size(); ++other) {
+      endReduction(collective.type, static_cast<char *>(rendezvous->resultOf(other)) + offset, sum,
                    length);
     }
   }
@@ -138,7 +138,7 @@ int64_t Operation::chunkLength() const {
 
 void Operation::reduceChunk(void *sum, size_t offset, int64_t length) const {
   beginReduction(collective.type, sum, operandOf(0) + offset, length);
-  for (size_t other = 1; other < meeting->size(); ++other) {
+  for (size_t other = 1; other < rendezvous->size(); ++other) {
     reduceInto(collective.type, collective.reduction, sum, operandOf(other) + offset, length);
   }
 }
@@ -156,7 +156,7 @@ void Operation::reduceScatter(void *result) const {
 }
 
 void Operation::copyShards(void *result) const {
-  for (size_t other = 0; other < meeting->size(); ++other) {
+  for (size_t other = 0; other < rendezvous->size(); ++other) {
     const char *from = operandOf(other);
     char *to = static_cast<char *>(result) + int64_t(other) * targetStep;
     shard->forEachRun([&](int64_t source, int64_t target) {

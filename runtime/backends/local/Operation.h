@@ -32,10 +32,10 @@ namespace weft::rt::local {
 
 class Operation {
 public:
-  /// An operation of `rank` in `group`. `meeting` is where its ranks meet; null if the rank is
+  /// An operation of `rank` in `group`. `rendezvous` is where its ranks meet; null if the rank is
   /// alone.
   Operation(const Collective &collective, const RankGroup &group, const CallSite &site,
-            Rendezvous *meeting, int64_t rank);
+            Rendezvous *rendezvous, int64_t rank);
 
   /// See Communicator::run.
   bool run(const void *operand, void *result) const;
@@ -61,15 +61,15 @@ private:
   /// Reduces `length` elements of all operands, from byte `offset` on, into `sum`.
   void reduceChunk(void *sum, size_t offset, int64_t length) const;
   const char *operandOf(size_t other) const {
-    return static_cast<const char *>(meeting->operandOf(other)) + sourceStart;
+    return static_cast<const char *>(rendezvous->operandOf(other)) + sourceStart;
   }
 
   const Collective collective;
   const RankGroup group;
   const CallSite site;
   const uint64_t fingerprint;
-  Rendezvous *const meeting;
-  /// The rank's index in `meeting`.
+  Rendezvous *const rendezvous;
+  /// The rank's index in `rendezvous`.
   const size_t member;
   const size_t elementBytes;
   /// Elements in the operand.

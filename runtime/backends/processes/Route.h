@@ -21,7 +21,7 @@
 //
 // With n members and operands of b bytes, a member sends: all-reduce 2b(n-1)/n, or b(n-1) if
 // few; reduce-scatter and all-to-all b(n-1)/n; all-gather b(n-1); permute b;
-// the sender of a transfer b.
+// of a transfer the first member sends b.
 //
 //===----------------------------------------------------------------------===//
 
