@@ -317,6 +317,9 @@ double Predictor::collective(CollectiveKind kind, Group group, double bytes) con
   if (group.ranks <= 1) {
     return 0;
   }
+  if (kind == CollectiveKind::Transfer) {
+    kind = CollectiveKind::Permute;
+  }
   const Curve *curve = nearestCurve(kind, group);
   if (!curve) {
     return byLinks(kind, group, bytes);

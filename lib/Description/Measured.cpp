@@ -17,7 +17,7 @@
 namespace weft::desc {
 
 // The schema lists the kinds in the same order.
-static_assert(std::size(rt::kCollectiveKinds) == proto::CollectiveTime::Kind_ARRAYSIZE);
+static_assert(std::size(rt::kGroupKinds) == proto::CollectiveTime::Kind_ARRAYSIZE);
 
 const char *wordOf(rt::CollectiveKind kind) {
   return proto::CollectiveTime::Kind_Name(proto::CollectiveTime::Kind(kind)).c_str();

@@ -120,6 +120,8 @@ LocalValue LocalOps::collective(const Group &group, Shape shape, ArrayId array) 
   case rt::CollectiveKind::Permute:
     result = permute(array, group.sources, group.axes);
     break;
+  case rt::CollectiveKind::Transfer: // Between programs, of which each is looked at alone.
+    break;
   }
   if (!result) {
     Print print = (Words() << uint64_t('K') << uint64_t(group.kind) << uint64_t(group.isMax)

@@ -192,6 +192,13 @@ private:
   }
 
   void checkCollective(const rt::Instruction &instruction, const rt::Collective &collective) {
+    if (collective.kind == rt::CollectiveKind::Transfer) {
+      bool isSender = program.rankClass == collective.classes.front();
+      if (expectOperands(instruction, {isSender ? rt::Access::Read : rt::Access::Write})) {
+        expectElements(instruction, 0, collective.type, countElements(collective.shape));
+      }
+      return;
+    }
     if (!expectOperands(instruction, {rt::Access::Read, rt::Access::Write})) {
       return;
     }

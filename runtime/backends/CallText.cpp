@@ -9,25 +9,39 @@
 
 #include "support/Text.h"
 
-#include <cstring>
-
 using namespace weft::rt;
 
-std::string weft::rt::describeCall(const Collective &collective, const CallSite &site) {
+std::string weft::rt::describeCall(const Collective &collective, const RankGroup &group,
+                                   const CallSite &site) {
   bool reduces = isReduction(collective.kind);
-  return concat(nameOf(collective.kind), reduces ? " " : "",
-                reduces ? nameOf(collective.reduction) : "", " ", nameOf(collective.type), " ",
-                shapeText(collective.shape), " (", site.section, " instruction ", site.instruction,
-                ", ", site.label, ")");
+  bool isTransfer = collective.kind == CollectiveKind::Transfer;
+  return concat(
+      nameOf(collective.kind), reduces ? " " : "", reduces ? nameOf(collective.reduction) : "", " ",
+      nameOf(collective.type), " ", shapeText(collective.shape),
+      isTransfer ? concat(" from rank ", group.ranks.front(), " to rank ", group.ranks.back()) : "",
+      " (", site.section, " instruction ", site.instruction, ", ", site.label, ")");
 }
 
-bool weft::rt::isSameCall(const Collective &a, const CallSite &siteA, const Collective &b,
-                          const CallSite &siteB) {
-  return a.kind == b.kind && a.reduction == b.reduction && a.type == b.type && a.shape == b.shape &&
-         a.dim == b.dim && a.dim2 == b.dim2 && a.sources == b.sources && a.classes == b.classes &&
-         a.number == b.number &&
-         (a.isAcrossClasses() || (siteA.instruction == siteB.instruction &&
-                                  std::strcmp(siteA.section, siteB.section) == 0));
+/// By FNV-1a.
+uint64_t weft::rt::fingerprintOf(const Collective &collective, const RankGroup &group,
+                                 const CallSite &site) {
+  std::string text =
+      concat(int(collective.kind), " ", int(collective.reduction), " ", int(collective.type), " ",
+             collective.dim, " ", collective.dim2, " ", shapeText(collective.shape));
+  bool isTransfer = collective.kind == CollectiveKind::Transfer;
+  text += isTransfer ? concat(" from ", group.ranks.front()) : "";
+  // Partners of other rank classes, and the two ends of a transfer, are at places of their own.
+  text += collective.isAcrossClasses() ? concat(" number ", collective.number)
+          : isTransfer                 ? ""
+                                       : concat(" ", site.section, " ", site.instruction);
+  for (uint32_t source : collective.sources) {
+    text += concat(" s", source);
+  }
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char letter : text) {
+    hash = (hash ^ uint8_t(letter)) * 0x100000001b3;
+  }
+  return hash;
 }
 
 std::string weft::rt::differentCallsText(int64_t first, const std::string &firstCall,

@@ -13,12 +13,14 @@
 namespace weft::rt {
 
 /// "all-reduce sum f32 [4, 8] (step instruction 12, layers.0.mlp)".
-std::string describeCall(const Collective &collective, const CallSite &site);
+/// "transfer f32 [4] from rank 0 to rank 1 (step instruction 12, layers.0.mlp)".
+std::string describeCall(const Collective &collective, const RankGroup &group,
+                         const CallSite &site);
 
-/// Returns true if the two calls are one collective at one place of the program, so that ranks that
-/// make them belong together.
-bool isSameCall(const Collective &a, const CallSite &siteA, const Collective &b,
-                const CallSite &siteB);
+/// Returns a hash of the collective and its place in the program, so that ranks whose calls have
+/// the same belong together. A transfer's ranks may call it from different places; they must agree
+/// on who sends.
+uint64_t fingerprintOf(const Collective &collective, const RankGroup &group, const CallSite &site);
 
 /// "ranks 0 and 1 came to the same place with different collectives: ...".
 std::string differentCallsText(int64_t first, const std::string &firstCall, int64_t second,

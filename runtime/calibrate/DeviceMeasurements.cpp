@@ -125,7 +125,7 @@ public:
     for (int64_t group : groups) {
       progress(concat("collectives of ", group, " ranks"));
       double each = plan.seconds * kCollectiveShare /
-                    double(1 + groups.size() * bytes.size() * std::size(kCollectiveKinds));
+                    double(1 + groups.size() * bytes.size() * std::size(kGroupKinds));
       status = onRanks(each, [&](Sampler &sampler, MeasuredDevice &device) {
         return together(sampler, device, group, bytes);
       });
@@ -332,7 +332,7 @@ private:
     // The smallest comes first; its time counts as that of a rendezvous.
     std::vector<Collective> cases = {makeCollective(CollectiveKind::AllReduce, group, 4 * group)};
     for (int64_t bytes : sizes) {
-      for (const CollectiveKindEntry &entry : kCollectiveKinds) {
+      for (const CollectiveKindEntry &entry : kGroupKinds) {
         cases.push_back(makeCollective(entry.kind, group, bytes));
       }
     }

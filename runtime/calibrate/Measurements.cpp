@@ -49,7 +49,7 @@ public:
     for (int64_t group : groups) {
       progress(concat("collectives of ", group, " ranks"));
       std::vector<int64_t> bytes = collectiveCases();
-      double cases = double(groups.size() * bytes.size() * std::size(kCollectiveKinds));
+      double cases = double(groups.size() * bytes.size() * std::size(kGroupKinds));
       if (status) {
         status = onRanks(kCollectiveShare * plan.seconds / cases,
                          [&](Sampler &sampler) { collectiveTimes(sampler, group, bytes); });
@@ -177,7 +177,7 @@ private:
     std::vector<float> operand(size_t(sizes.back()) / sizeof(float), 1);
     std::vector<float> result(operand.size() * size_t(group));
     for (int64_t bytes : sizes) {
-      for (const CollectiveKindEntry &entry : kCollectiveKinds) {
+      for (const CollectiveKindEntry &entry : kGroupKinds) {
         Collective collective = makeCollective(entry.kind, group, bytes);
         Communicator::Handle handle =
             link.prepare(collective, groupOf(link.rank(), group), {"calibration", 1, entry.name});

@@ -84,18 +84,22 @@ public:
     Prepared &run = prepared[handle];
     // The result lies behind the operand, unless both are the same.
     Address from = run.memory, to = operand == result ? from : from + run.padded;
+    // A transfer has only one of them on each rank.
+    bool hasOperand = operand && run.operandBytes > 0, hasResult = result && run.resultBytes > 0;
     if (!isGood) {
       return false;
     }
-    std::copy_n(static_cast<const char *>(operand), run.operandBytes, run.operand);
+    if (hasOperand) {
+      std::copy_n(static_cast<const char *>(operand), run.operandBytes, run.operand);
+    }
     run.target = result;
     // This collective may read the result of the one before.
-    isGood = waitForAll() &&
-             (run.operandBytes == 0 ||
-              check(library.copyToDevice(device, stream, from, run.operand, run.operandBytes))) &&
-             collectives->run(handle, stream, from, to) &&
-             (run.resultBytes == 0 ||
-              check(library.copyToHost(device, stream, run.result, to, run.resultBytes)));
+    isGood =
+        waitForAll() &&
+        (!hasOperand ||
+         check(library.copyToDevice(device, stream, from, run.operand, run.operandBytes))) &&
+        collectives->run(handle, stream, operand ? from : 0, result ? to : 0) &&
+        (!hasResult || check(library.copyToHost(device, stream, run.result, to, run.resultBytes)));
     pending.push_back(handle);
     return isGood;
   }
@@ -126,7 +130,7 @@ private:
     isGood = isGood && check(library.record(device, event, stream)) && collectives->await(event);
     for (uint32_t handle : pending) {
       const Prepared &run = prepared[handle];
-      if (isGood) {
+      if (isGood && run.target) {
         std::copy_n(run.result, run.resultBytes, static_cast<char *>(run.target));
       }
     }

@@ -30,18 +30,26 @@ constexpr std::chrono::seconds kSoon(30), kLong(60);
 
 const Collective kSum = {.shape = {4}};
 
+const Collective kTransfer = {.kind = CollectiveKind::Transfer, .shape = {4}};
+
+struct Brought {
+  Collective collective;
+  RankGroup group = allRanks(2);
+  uint32_t instruction = 5;
+};
+
 /// Rank 0 comes with `first`, rank 1 with `second`; the run must end with a report that `matches`.
-void expectReport(const Collective &first, const Collective &second,
-                  const testing::Matcher<const std::string &> &matches, uint32_t instruction1 = 5) {
+void expectReport(const Brought &first, const Brought &second,
+                  const testing::Matcher<const std::string &> &matches) {
   auto backend = makeBackendUnderTest(2, kLong);
   if (!backend) {
     return;
   }
   RunResult run = backend->run([&](Communicator &communicator) {
     bool isFirst = communicator.rank() == 0;
-    auto handle =
-        communicator.prepare(isFirst ? first : second, allRanks(2),
-                             {"step", isFirst ? 5u : instruction1, isFirst ? "mlp" : "attention"});
+    const Brought &own = isFirst ? first : second;
+    auto handle = communicator.prepare(own.collective, own.group,
+                                       {"step", own.instruction, isFirst ? "mlp" : "attention"});
     std::vector<char> operand(256), result(256);
     EXPECT_FALSE(communicator.run(handle, operand.data(), result.data()));
   });
@@ -53,7 +61,7 @@ void expectReport(const Collective &first, const Collective &second,
 TEST(Mismatch, NamesBothRanksAndWhatTheyBrought) {
   Collective gather = kSum;
   gather.kind = CollectiveKind::AllGather;
-  expectReport(kSum, gather,
+  expectReport({kSum}, {gather},
                "ranks 0 and 1 came to the same place with different collectives: rank 0 with "
                "all-reduce sum f32 [4] (step instruction 5, mlp), rank 1 with all-gather f32 [4] "
                "(step instruction 5, attention)");
@@ -64,10 +72,27 @@ TEST(Mismatch, OfReductionTypeCountAndInstruction) {
   maximum.reduction = ReductionKind::Max;
   wide.type = ElementType::F64;
   longer.shape = {5};
-  expectReport(kSum, maximum, HasSubstr("rank 1 with all-reduce max f32 [4]"));
-  expectReport(kSum, wide, HasSubstr("rank 1 with all-reduce sum f64 [4]"));
-  expectReport(kSum, longer, HasSubstr("rank 1 with all-reduce sum f32 [5]"));
-  expectReport(kSum, kSum, HasSubstr("(step instruction 6, attention)"), 6);
+  expectReport({kSum}, {maximum}, HasSubstr("rank 1 with all-reduce max f32 [4]"));
+  expectReport({kSum}, {wide}, HasSubstr("rank 1 with all-reduce sum f64 [4]"));
+  expectReport({kSum}, {longer}, HasSubstr("rank 1 with all-reduce sum f32 [5]"));
+  expectReport({kSum}, {kSum, allRanks(2), 6}, HasSubstr("(step instruction 6, attention)"));
+}
+
+TEST(Mismatch, OfTypeCountAndDirectionOfTransfers) {
+  RankGroup there = pairOf(0, 1), back = pairOf(1, 0);
+  Collective wide = kTransfer, longer = kTransfer;
+  wide.type = ElementType::F64;
+  longer.shape = {5};
+  expectReport({kTransfer, there}, {wide, there},
+               HasSubstr("rank 1 with transfer f64 [4] from rank 0 to rank 1"));
+  expectReport({kTransfer, back}, {longer, back},
+               HasSubstr("rank 1 with transfer f32 [5] from rank 1 to rank 0"));
+  expectReport({kTransfer, there}, {kTransfer, back},
+               "ranks 0 and 1 came to the same place with different collectives: rank 0 with "
+               "transfer f32 [4] from rank 0 to rank 1 (step instruction 5, mlp), rank 1 with "
+               "transfer f32 [4] from rank 1 to rank 0 (step instruction 5, attention)");
+  expectReport({kTransfer, back}, {kTransfer, there},
+               HasSubstr("rank 0 with transfer f32 [4] from rank 1 to rank 0"));
 }
 
 TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
@@ -98,6 +123,40 @@ TEST(Timeout, NamesWhoWaitsWhereAndWhoIsMissing) {
                     testing::Not(HasSubstr("rank 2 is missing"))));
   EXPECT_EQ(run.failure->code, ExitCode::Stuck);
   EXPECT_LT(Clock::now() - begin, kSoon);
+}
+
+/// Prepares and runs a transfer between this rank and another.
+bool transfer(Communicator &communicator, const RankGroup &pair, uint32_t instruction) {
+  auto handle = communicator.prepare(kTransfer, pair, {"step", instruction, "x"});
+  float operand[4] = {}, result[4];
+  bool sends = pair.ranks[0] == communicator.rank();
+  return communicator.run(handle, sends ? operand : nullptr, sends ? nullptr : result);
+}
+
+TEST(Timeout, NamesTheMissingRankOfATransfer) {
+  for (RankGroup pair : {pairOf(0, 1), pairOf(1, 0)}) {
+    auto backend = makeBackendUnderTest(3, kPatience);
+    if (!backend) {
+      continue;
+    }
+    RunResult run = backend->run([&](Communicator &communicator) {
+      if (communicator.rank() > 0) {
+        EXPECT_TRUE(transfer(communicator, pairOf(1, 2), 3));
+        while (!communicator.stopped()) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        return;
+      }
+      EXPECT_FALSE(transfer(communicator, pair, 7));
+    });
+    ASSERT_TRUE(run.failure);
+    std::string ends = pair.ranks[0] == 0 ? "from rank 0 to rank 1" : "from rank 1 to rank 0";
+    EXPECT_EQ(run.failure->message.substr(0, run.failure->message.find(", and ")),
+              "rank 0 waited 2 s in transfer f32 [4] " + ends +
+                  " (step instruction 7, x); rank 1 is missing: it last finished transfer f32 [4] "
+                  "from rank 1 to rank 2 (step instruction 3, x)");
+    EXPECT_EQ(run.failure->code, ExitCode::Stuck);
+  }
 }
 
 TEST(Timeout, TellsWhoIsSlowFromWhoIsStuck) {
@@ -160,6 +219,29 @@ TEST(Leaving, IsNoticedWithoutWaitingForTheTimeout) {
             "rank 0 waits in all-reduce sum f32 [4] (step instruction 0, x); rank 1 is missing: it "
             "has left the run after no collective at all");
   EXPECT_LT(Clock::now() - begin, kSoon);
+}
+
+TEST(Leaving, OfATransferIsNoticedThoughTheRankTransferredWithOthers) {
+  for (RankGroup pair : {pairOf(0, 1), pairOf(1, 0)}) {
+    auto backend = makeBackendUnderTest(3, kLong);
+    if (!backend) {
+      continue;
+    }
+    Clock::time_point begin = Clock::now();
+    RunResult run = backend->run([&](Communicator &communicator) {
+      if (communicator.rank() == 0) {
+        EXPECT_FALSE(transfer(communicator, pair, 7));
+      } else {
+        EXPECT_TRUE(transfer(communicator, pairOf(1, 2), 3));
+      }
+    });
+    ASSERT_TRUE(run.failure);
+    EXPECT_THAT(run.failure->message,
+                AllOf(HasSubstr("rank 0 waits in transfer f32 [4] from rank"),
+                      HasSubstr("; rank 1 is missing: it has left the run after transfer f32 [4] "
+                                "from rank 1 to rank 2 (step instruction 3, x)")));
+    EXPECT_LT(Clock::now() - begin, kSoon);
+  }
 }
 
 TEST(Failing, StopsAllRanksWithOneReport) {

@@ -53,6 +53,7 @@ Index resultShape(const Collective &collective, int64_t members) {
   switch (collective.kind) {
   case CollectiveKind::AllReduce:
   case CollectiveKind::Permute:
+  case CollectiveKind::Transfer:
     break;
   case CollectiveKind::AllGather:
     shape[collective.dim] *= members;
@@ -93,6 +94,9 @@ int64_t moveToOrigin(const Collective &collective, Index &index, int64_t me, int
   }
   case CollectiveKind::Permute:
     member = collective.sources[size_t(me)];
+    break;
+  case CollectiveKind::Transfer:
+    member = 0;
     break;
   }
   return member;

@@ -301,6 +301,15 @@ bool Executor::beginAction(const Section &section, const Place &place) {
                                (!usesStreams(place.action) || forkStreams()));
 }
 
+Executor::Ends Executor::endsOf(const Prepared &collective) {
+  Ends ends;
+  for (size_t i = 0; i < collective.instruction->operands.size(); ++i) {
+    bool isRead = collective.instruction->operands[i].access == Access::Read;
+    (isRead ? ends.operand : ends.result) = collective.operands[i];
+  }
+  return ends;
+}
+
 bool Executor::lap(size_t index, StepTimes *times) {
   if (times && takesTimes()) {
     return lapTimes(index);

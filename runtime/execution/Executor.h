@@ -181,6 +181,12 @@ protected:
     bool isSeen = false, isLate = false;
   };
 
+  /// The operand and the result of a collective; null where a transfer has none.
+  struct Ends {
+    void *operand = nullptr, *result = nullptr;
+  };
+  static Ends endsOf(const Prepared &collective);
+
   /// `program`, which must be well-formed, and `kernels` must outlive this object; `kernels[i]` is
   /// the code of `program.kernels[i]`.
   Executor(const Program &program, const KernelCode *kernels, int64_t rank);

@@ -94,9 +94,8 @@ Outcome HostExecutor::runMatmul(const Prepared &instruction) {
 }
 
 Outcome HostExecutor::runCollective(const Prepared &instruction) {
-  void *const *operands = instruction.operands;
-  return communicator().run(instruction.handle, operands[0], operands[1]) ? Outcome::Done
-                                                                          : Outcome::Stopped;
+  auto [operand, result] = endsOf(instruction);
+  return communicator().run(instruction.handle, operand, result) ? Outcome::Done : Outcome::Stopped;
 }
 
 std::unique_ptr<Executor> weft::rt::makeHostExecutor(const Program &program,

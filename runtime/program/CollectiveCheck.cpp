@@ -74,6 +74,9 @@ Status CollectiveChecker::checkGroup() const {
   if (collective.isAcrossClasses()) {
     return checkClasses();
   }
+  if (collective.kind == CollectiveKind::Transfer) {
+    return makeError(name, " is a transfer within a rank class, expected one between two");
+  }
   if (collective.number != 0) {
     return makeError(name, " is of one class, but has the number ", collective.number,
                      " of one across classes");
@@ -99,10 +102,11 @@ Status CollectiveChecker::checkClasses() const {
                      ", that of its program");
   }
   // Only the ranks of all classes have a communicator on devices; two can send and receive.
-  bool isBetweenTwo = collective.kind == CollectiveKind::Permute && classes.size() == 2;
-  if (!isBetweenTwo && classes.size() != program.rankClasses) {
-    return makeError(name, " is across ", classes.size(), " rank classes, expected all ",
-                     program.rankClasses);
+  bool isTransfer = collective.kind == CollectiveKind::Transfer;
+  size_t expected = isTransfer ? 2 : program.rankClasses;
+  if (classes.size() != expected) {
+    return makeError(name, " is across ", classes.size(), " rank classes, expected ",
+                     isTransfer ? "" : "all ", expected);
   }
   return {};
 }

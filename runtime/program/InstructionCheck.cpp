@@ -244,9 +244,11 @@ Status InstructionChecker::checkOperands(const std::string &where, const Instruc
     return checkAttentionOperands(program, where, instruction);
   }
   bool isMatmul = instruction.opcode == Opcode::Matmul;
+  bool isTransfer = instruction.opcode == Opcode::Collective &&
+                    program.collectives[instruction.target].kind == CollectiveKind::Transfer;
   size_t expected = isMatmul ? program.matmuls[instruction.target].operandCount()
-                    : instruction.opcode == Opcode::Collective ? 2
-                                                               : 1;
+                    : instruction.opcode == Opcode::Collective && !isTransfer ? 2
+                                                                              : 1;
   if (instruction.operands.size() != expected) {
     return makeError(where, " has ", instruction.operands.size(), " operands, expected ", expected);
   }
@@ -313,7 +315,17 @@ Status InstructionChecker::checkMatmulOperands(const std::string &where,
 Status InstructionChecker::checkCollectiveOperands(const std::string &where,
                                                    const Instruction &instruction) {
   const Collective &collective = program.collectives[instruction.target];
-  uint32_t operand = instruction.operands[0].buffer, result = instruction.operands[1].buffer;
+  uint32_t operand = instruction.operands.front().buffer,
+           result = instruction.operands.back().buffer;
+  if (collective.kind == CollectiveKind::Transfer) {
+    bool isSender = program.rankClass == collective.classes.front();
+    Access access = isSender ? Access::Read : Access::Write;
+    if (instruction.operands.front().access != access) {
+      return makeError(where, isSender ? " sends a buffer that it does not read"
+                                       : " receives a buffer that it does not write");
+    }
+    return checkRoom(program, where, operand, collective.type, elementCount(collective.shape));
+  }
   if (operand == result && collective.kind != CollectiveKind::AllReduce) {
     return makeError(where, " has buffer ", operand, " as operand and result of ",
                      nameOf(collective.kind), "; only all-reduce may");

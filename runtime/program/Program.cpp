@@ -140,7 +140,7 @@ RankGroup Program::groupOf(int64_t rank, const Collective &collective) const {
   if (!collective.isAcrossClasses()) {
     return shiftedBy(first, groupOver(collective.axes, rank - first, mesh));
   }
-  RankGroup group = {{}, collective.classes.size() == 2 ? kTwoClasses : kAllClasses};
+  RankGroup group = {{}, collective.classes.size() == 2 ? kPairs : kAllClasses};
   for (uint32_t other : collective.classes) {
     group.ranks.push_back(other * count + rank - first);
   }

@@ -94,8 +94,12 @@ std::string matmulText(const Matmul &matmul) {
   return text;
 }
 
-/// Returns " number 3 across classes [0, 1]".
+/// Returns " number 3 across classes [0, 1]", or for a transfer " number 3 from class 0 to 1".
 std::string classesText(const Collective &collective) {
+  if (collective.kind == CollectiveKind::Transfer) {
+    return concat(" number ", collective.number, " from class ", collective.classes.front(), " to ",
+                  collective.classes.back());
+  }
   std::vector<int64_t> classes(collective.classes.begin(), collective.classes.end());
   return concat(" number ", collective.number, " across classes ", shapeText(classes));
 }

@@ -22,6 +22,10 @@ RankGroup weft::rt::allRanks(int64_t count) {
   return group;
 }
 
+RankGroup weft::rt::pairOf(int64_t sender, int64_t receiver) {
+  return {{sender, receiver}, kPairs};
+}
+
 RankGroup weft::rt::groupOver(std::span<const uint32_t> axes, int64_t rank,
                               std::span<const Axis> mesh) {
   // strides[a]: the distance between two ranks whose coordinates on axis a differ by one.

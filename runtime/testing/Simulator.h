@@ -70,6 +70,8 @@ struct SimulatorSettings {
   /// From there on each unit of work takes `slowness` longer.
   SimulatorDrill slow = {};
   std::chrono::microseconds slowness{0};
+  /// The longest time for which `await` waits for other devices, unless one is slow.
+  std::chrono::milliseconds patience = std::chrono::seconds(60);
   /// Allows memory to be registered as a window.
   bool hasWindows = true;
   /// The reason for which it refuses all attention; empty to run attention.

@@ -145,9 +145,6 @@ void Device::add(Handle stream, Handle communicator, const Exchange &exchange) {
   if (exchange.count == 0) {
     misuse("expected at least 1 element, got 0");
   }
-  if (exchange.isPair() && !group) {
-    misuse("expected a group");
-  }
   if (exchange.isPair() &&
       (exchange.peer < 0 || size_t(exchange.peer) >= link.clique->members.size())) {
     misuse("expected a rank from 0 to before ", link.clique->members.size(), ", got ",
@@ -227,6 +224,29 @@ void Device::checkFirst(const Link &link, uint64_t serial, const std::string &wh
   }
 }
 
+std::string Device::unmet() const {
+  std::string text;
+  auto add = [&](const DeviceRendezvous &rendezvous) {
+    for (const DeviceRendezvous::Part &part : rendezvous.parts) {
+      if (part.device == this) {
+        text += (text.empty() ? ": " : ", ") + textOf(part.exchanges[0]);
+      }
+    }
+  };
+  for (const auto &[serial, link] : links.items) {
+    if (!link.clique) {
+      continue;
+    }
+    for (const auto &[number, rendezvous] : link.clique->allRendezvous) {
+      add(*rendezvous);
+    }
+    for (const auto &[ends, waiting] : link.clique->pairs) {
+      std::ranges::for_each(waiting, [&](const auto &rendezvous) { add(*rendezvous); });
+    }
+  }
+  return text;
+}
+
 void Device::checkOrderOfFirsts() const {
   for (const auto &[serial, child] : links.items) {
     auto parent = links.items.find(HandleParts::of(child.parent).serial);
@@ -270,7 +290,7 @@ void Device::enqueueGroup(const Group &issued) {
   }
   touches = merge(std::move(touches));
   checkTouches(touches);
-  world.checkOrder(link.clique, *this);
+  world.checkOrder(*link.clique, link.rank, issued.exchanges);
   std::vector<std::shared_ptr<DeviceRendezvous>> allRendezvous;
   for (const std::vector<Exchange> &exchanges : bundle(issued.exchanges)) {
     allRendezvous.push_back(world.meet(*link.clique, link.rank, exchanges));

@@ -52,7 +52,7 @@ Device::Device(int64_t number, const SimulatorSettings &settings, const Counterp
   world.devices.push_back(this);
 }
 
-Device::~Device() { std::erase(world.devices, this); }
+Device::~Device() { world.leave(this); }
 
 void Device::enter() {
   if (std::this_thread::get_id() != owner) {
@@ -308,10 +308,10 @@ void Device::await(Handle event) {
   checkSeen(event);
   const Clock awaited = *recordedEvent(event).recorded;
   bool comesByItself = settings.slow.device >= 0;
-  auto limit = comesByItself ? std::chrono::milliseconds(1) : std::chrono::seconds(60);
+  auto limit = comesByItself ? std::chrono::milliseconds(1) : settings.patience;
   while (!finish(awaited)) {
     if (!world.wait(limit) && !comesByItself) {
-      misuse("a collective is awaited that other devices do not come to");
+      misuse("a collective is awaited that other devices do not come to", unmet());
     }
   }
   learn(awaited);

@@ -291,6 +291,8 @@ private:
   /// Fail if the first collective of a kind comes too late.
   void checkFirst(const Link &link, uint64_t serial, const std::string &what) const;
   void checkOrderOfFirsts() const;
+  /// Lists what the device has enqueued and others have not: ": send f32 of 4 to 1".
+  std::string unmet() const;
   void enqueueGroup(const Group &issued);
 
   Touch touchDevice(Address address, uint64_t bytes, Access access, const std::string &what);

@@ -206,48 +206,47 @@ std::shared_ptr<DeviceRendezvous> World::meet(Clique &clique, size_t rank,
 // The order in which ranks issue
 //===----------------------------------------------------------------------===//
 
-static size_t countCommon(const Clique &a, const Clique &b) {
-  return size_t(std::count_if(a.members.begin(), a.members.end(), [&](Device *member) {
-    return std::find(b.members.begin(), b.members.end(), member) != b.members.end();
-  }));
+std::string World::textOf(const Issued &issued) {
+  return issued.sender < 0 ? concat("to communicator ", issued.clique)
+                           : concat("a transfer from rank ", issued.sender, " to rank ",
+                                    issued.receiver, " of communicator ", issued.clique);
 }
 
-void World::checkPair(Order &order, bool isSecond, Device &device, const Clique &clique,
-                      const Clique &other) {
-  uint64_t place = order.come[&device] - order.dropped;
-  if (place == order.issued.size()) {
-    order.issued.push_back(isSecond);
-  } else if (order.issued[place] != isSecond) {
-    misuse("device ", device.ordinal(), " issues to communicator ", clique.number,
-           ", where another that they share has issued to communicator ", other.number,
-           ": both have the same devices among others, which may wait for each other for ever");
+void World::checkOrder(Device &device, Device &other, const Issued &issued) {
+  Order &order = orders[std::minmax(&device, &other)];
+  if (order.ahead.empty() || order.leader == &device) {
+    order.leader = &device;
+    order.ahead.push_back(issued);
+    return;
   }
-  ++order.come[&device];
-  // Drop the entries that all devices have issued.
-  uint64_t least = order.come.begin()->second;
-  for (const auto &[one, count] : order.come) {
-    least = std::min(least, count);
+  if (order.ahead.front() != issued) {
+    misuse("device ", device.ordinal(), " issues ", textOf(issued), ", where device ",
+           other.ordinal(), " has issued ", textOf(order.ahead.front()),
+           ": both take part in both, and may wait for each other for ever");
   }
-  if (order.come.size() == countCommon(clique, other)) {
-    for (; order.dropped < least; ++order.dropped) {
-      order.issued.pop_front();
+  order.ahead.pop_front();
+}
+
+void World::checkOrder(const Clique &clique, size_t rank, const std::vector<Exchange> &group) {
+  const Exchange &first = group.front();
+  bool isTransfer = first.isPair() && group.size() == 1, sends = first.kind == Exchange::Kind::Send;
+  auto own = int64_t(rank);
+  Issued issued = {clique.number};
+  if (isTransfer) {
+    issued = {clique.number, sends ? own : first.peer, sends ? first.peer : own};
+  }
+  for (size_t other = 0; !isAlone && other < clique.members.size(); ++other) {
+    if (other != rank && (!isTransfer || int64_t(other) == first.peer)) {
+      checkOrder(*clique.members[rank], *clique.members[other], issued);
     }
   }
 }
 
-void World::checkOrder(const std::shared_ptr<Clique> &clique, Device &device) {
-  std::erase_if(cliques, [](const auto &one) { return one.expired(); });
-  for (const auto &one : cliques) {
-    std::shared_ptr<Clique> other = one.lock();
-    const auto &members = other->members;
-    if (other == clique || countCommon(*clique, *other) < 2 ||
-        std::find(members.begin(), members.end(), &device) == members.end()) {
-      continue;
-    }
-    bool isSecond = other->number < clique->number;
-    checkPair(orders[std::minmax(other->number, clique->number)], isSecond, device, *clique,
-              *other);
-  }
+void World::leave(Device *device) {
+  std::erase(devices, device);
+  std::erase_if(orders, [&](const auto &order) {
+    return order.first.first == device || order.first.second == device;
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -262,9 +261,7 @@ WorldId World::makeId() {
 }
 
 std::shared_ptr<Clique> World::makeClique(size_t ranks) {
-  auto made = std::make_shared<Clique>(++numbers, ranks);
-  cliques.push_back(made);
-  return made;
+  return std::make_shared<Clique>(++numbers, ranks);
 }
 
 std::shared_ptr<Clique> World::join(const WorldId &id, size_t ranks, size_t rank, Device &device) {

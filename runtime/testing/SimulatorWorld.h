@@ -119,8 +119,11 @@ public:
   /// it and one peer.
   std::shared_ptr<DeviceRendezvous> meet(Clique &clique, size_t rank,
                                          const std::vector<Exchange> &exchanges);
-  /// Fails if ranks that belong to two cliques issue collectives on them in different orders.
-  void checkOrder(const std::shared_ptr<Clique> &clique, Device &device);
+  /// Fails if two ranks issue collectives and transfers in which both take part in different
+  /// orders. `group` is issued by `rank`; one send or receive alone is a transfer.
+  void checkOrder(const Clique &clique, size_t rank, const std::vector<Exchange> &group);
+  /// Forgets a device that is closed.
+  void leave(Device *device);
 
   /// Does some work of a device other than `own`. Returns false if there was none.
   bool helpOthers(const Device &own);
@@ -130,24 +133,27 @@ public:
   bool wait(std::chrono::milliseconds limit);
 
 private:
-  /// The order in which devices of two cliques issue collectives, until all have issued them.
+  /// What a device issues: collectives of a clique, or a transfer between two of its ranks.
+  struct Issued {
+    uint64_t clique = 0;
+    int64_t sender = -1, receiver = -1;
+
+    bool operator==(const Issued &) const = default;
+  };
+  /// What one of two devices has issued to both, and the other has not yet.
   struct Order {
-    /// For each collective, true if it was issued on the second clique.
-    std::deque<bool> issued = {};
-    /// The number of dropped entries.
-    uint64_t dropped = 0;
-    std::map<Device *, uint64_t> come = {};
+    Device *leader = nullptr;
+    std::deque<Issued> ahead = {};
   };
 
-  void checkPair(Order &order, bool isSecond, Device &device, const Clique &clique,
-                 const Clique &other);
+  static std::string textOf(const Issued &issued);
+  void checkOrder(Device &device, Device &other, const Issued &issued);
   std::shared_ptr<Clique> makeClique(size_t ranks);
 
   std::condition_variable changed;
   uint64_t ids = 0, numbers = 0;
   std::map<uint64_t, std::shared_ptr<Clique>> joining;
-  std::vector<std::weak_ptr<Clique>> cliques;
-  std::map<std::pair<uint64_t, uint64_t>, Order> orders;
+  std::map<std::pair<Device *, Device *>, Order> orders;
 };
 
 } // namespace weft::rt::cuda

@@ -53,7 +53,7 @@ desc::MachineSpec machine(const std::string &name) {
 }
 
 CollectiveKind kindOf(const std::string &word) {
-  for (const rt::CollectiveKindEntry &entry : rt::kCollectiveKinds) {
+  for (const rt::CollectiveKindEntry &entry : rt::kGroupKinds) {
     if (word == desc::wordOf(entry.kind)) {
       return entry.kind;
     }

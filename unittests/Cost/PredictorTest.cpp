@@ -83,6 +83,16 @@ TEST(Predictor, APermuteSendsAShardOnce) {
   EXPECT_DOUBLE_EQ(predictor.collective(CollectiveKind::Permute, {4, 2}, 1e6), 1e-5 + 1e6 / 1e7);
 }
 
+TEST(Predictor, ATransferTakesAsLongAsAPermuteOfTwo) {
+  desc::MachineSpec machine = sheet();
+  Predictor plain(machine);
+  EXPECT_DOUBLE_EQ(plain.collective(CollectiveKind::Transfer, {2}, 1e6), 1e-6 + 1e6 / 1e8);
+  EXPECT_DOUBLE_EQ(plain.collective(CollectiveKind::Transfer, {2, 2}, 1e6), 1e-5 + 1e6 / 1e7);
+  machine.device.measured.collectives = {{CollectiveKind::Permute, 2, 1000, 1e-3},
+                                         {CollectiveKind::Permute, 2, 2000, 3e-3}};
+  EXPECT_DOUBLE_EQ(Predictor(machine).collective(CollectiveKind::Transfer, {2}, 1500), 2e-3);
+}
+
 TEST(Predictor, RanksOfANodeShareTheWayBetweenNodes) {
   Predictor predictor(sheet());
   // Two nodes of four ranks: a ring of eight crosses twice, and four rings run side by side.

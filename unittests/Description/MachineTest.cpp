@@ -286,7 +286,7 @@ TEST(Machine, R10Nodes) {
 
 TEST(Machine, WordsOfCollectives) {
   std::string words;
-  for (const rt::CollectiveKindEntry &entry : rt::kCollectiveKinds) {
+  for (const rt::CollectiveKindEntry &entry : rt::kGroupKinds) {
     words += std::string(wordOf(entry.kind)) + " ";
   }
   EXPECT_EQ(words, "ALL_REDUCE ALL_GATHER REDUCE_SCATTER ALL_TO_ALL PERMUTE ");

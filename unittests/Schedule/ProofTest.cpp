@@ -139,7 +139,7 @@ TEST(Proof, ClassesMayDifferWhereTheyDoNotMeet) {
   EXPECT_EQ(refusal(prove(programs)), "");
 }
 
-/// The program of one of three classes: permutes of one number between two classes at a time, in
+/// The program of one of three classes: transfers between two classes at a time, in
 /// the order given. The number of each is the sum of its classes.
 rt::Program makeChain(uint32_t rankClass, const std::vector<std::vector<uint32_t>> &pairs) {
   rt::Program program;
@@ -150,15 +150,14 @@ rt::Program makeChain(uint32_t rankClass, const std::vector<std::vector<uint32_t
   program.buffers = {{4, 0}, {4, 0}};
   program.stepBody().push_back({rt::Opcode::Kernel, 0, 0, {{0, rt::Access::Write}}, {}});
   for (const std::vector<uint32_t> &pair : pairs) {
-    rt::Collective permute = {.kind = rt::CollectiveKind::Permute, .sources = {1, 0}};
-    permute.classes = pair;
-    permute.number = pair[0] + pair[1];
-    program.collectives.push_back(permute);
-    program.stepBody().push_back({rt::Opcode::Collective,
-                                  uint32_t(program.collectives.size() - 1),
-                                  0,
-                                  {{0, rt::Access::Read}, {1, rt::Access::Write}},
-                                  {}});
+    rt::Collective transfer = {.kind = rt::CollectiveKind::Transfer};
+    transfer.classes = pair;
+    transfer.number = pair[0] + pair[1];
+    program.collectives.push_back(transfer);
+    rt::Operand operand =
+        pair[0] == rankClass ? rt::Operand{0, rt::Access::Read} : rt::Operand{1, rt::Access::Write};
+    program.stepBody().push_back(
+        {rt::Opcode::Collective, uint32_t(program.collectives.size() - 1), 0, {operand}, {}});
   }
   packArena(program);
   return program;
@@ -172,10 +171,10 @@ TEST(Proof, PrintsTheCircleOfADeadlock) {
   rt::Programs bad = {makeChain(0, Pairs{{0, 1}, {0, 2}}), makeChain(1, Pairs{{1, 2}, {0, 1}}),
                       makeChain(2, Pairs{{0, 2}, {1, 2}})};
   EXPECT_EQ(refusal(prove(bad)),
-            "deadlock: rank 0 at step instruction 1 'chain' issues permute f32[] across classes 0 "
-            "1 from 1,0 and waits for rank 1; rank 1 at step instruction 1 'chain' issues permute "
-            "f32[] across classes 1 2 from 1,0 and waits for rank 2; rank 2 at step instruction 1 "
-            "'chain' issues permute f32[] across classes 0 2 from 1,0 and waits for rank 0\n");
+            "deadlock: rank 0 at step instruction 1 'chain' issues transfer f32[] across classes 0 "
+            "1 and waits for rank 1; rank 1 at step instruction 1 'chain' issues transfer "
+            "f32[] across classes 1 2 and waits for rank 2; rank 2 at step instruction 1 "
+            "'chain' issues transfer f32[] across classes 0 2 and waits for rank 0\n");
 }
 
 TEST(Proof, ClassesMustBelongTogether) {

@@ -55,8 +55,9 @@
 //
 //   2 ceil(log2 N) A + the longer of all-reduce(m, b) within and 2 (N - 1) / N b / (m W) between
 //
-// A permute between nodes takes the link between them. docs/Machines.md compares predictions with
-// measurements. A Predictor is immutable: any number of threads may call it.
+// A permute between nodes takes the link between them. A transfer takes as long as a permute of its
+// two ranks, measured or not: either is one message from rank to rank. docs/Machines.md compares
+// predictions with measurements. A Predictor is immutable: any number of threads may call it.
 //
 //===----------------------------------------------------------------------===//
 

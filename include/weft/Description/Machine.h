@@ -50,7 +50,7 @@ struct KernelRate {
   std::optional<int64_t> positions = std::nullopt, features = std::nullopt;
 };
 
-/// "ALL_REDUCE", ..., as in a machine's file.
+/// "ALL_REDUCE", ..., as in a machine's file, which has all kinds but transfers.
 const char *wordOf(rt::CollectiveKind kind);
 
 /// The time of a collective of `ranks` devices with an operand of `bytes` each. The devices are

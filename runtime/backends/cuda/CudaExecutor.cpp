@@ -327,8 +327,9 @@ Outcome CudaExecutor::runMatmul(const Prepared &instruction) {
 }
 
 Outcome CudaExecutor::runCollective(const Prepared &instruction) {
-  return collectives->run(instruction.target, handleOf(instruction.stream),
-                          addressOf(instruction.operands[0]), addressOf(instruction.operands[1]))
+  auto [operand, result] = endsOf(instruction);
+  return collectives->run(instruction.target, handleOf(instruction.stream), addressOf(operand),
+                          addressOf(result))
              ? Outcome::Done
              : Outcome::Stopped;
 }

@@ -95,8 +95,6 @@ bool CudaExecutor::prepareCollectives() {
 }
 
 /// Runs each collective once, since the library connects ranks and takes memory at the first run.
-/// Collectives of the world come first: other communicators share its buffers, and would make them
-/// too small if they came first (NVIDIA/nccl#2430).
 bool CudaExecutor::warmUpCollectives() {
   auto runFirst = [&](uint32_t number) {
     InstructionRange first = firstUse(program, Opcode::Collective, number);
@@ -105,22 +103,19 @@ bool CudaExecutor::warmUpCollectives() {
       return true;
     }
     setPosition(first);
-    auto at = [&](size_t operand) {
-      return addressOf(address(one->operands[operand].buffer, /*frame=*/0));
+    auto at = [&](Access access) {
+      auto found = std::ranges::find(one->operands, access, &Operand::access);
+      return found == one->operands.end() ? 0 : addressOf(address(found->buffer, /*frame=*/0));
     };
     // Reports of a hang name the instruction by its mark.
     uint32_t mark = monitor() ? monitor()->marks().behind(first.section, first.first) : 0;
-    return collectives->run(number, stream, at(0), at(1)) && enqueueMark(Stream::Compute, mark);
+    return collectives->run(number, stream, at(Access::Read), at(Access::Write)) &&
+           enqueueMark(Stream::Compute, mark);
   };
-  for (bool isOfWorld : {true, false}) {
-    for (uint32_t number = 0; number < program.collectives.size(); ++number) {
-      if (collectives->isOfWorld(number) == isOfWorld && !runFirst(number)) {
-        return false;
-      }
-    }
-  }
+  std::vector<uint32_t> order = collectives->firstOrder();
+  bool isGood = std::all_of(order.begin(), order.end(), runFirst);
   setPosition({});
-  return true;
+  return isGood;
 }
 
 bool CudaExecutor::warmUp() {

@@ -34,6 +34,8 @@ constexpr auto kLook = std::chrono::milliseconds(1);
 /// The advice if making a window fails, after which the communicator is lost.
 constexpr const char *kWithoutWindows =
     "; with NCCL_WIN_ENABLE=0 in the environment collectives go without windows";
+/// The first numbers of turns.
+constexpr int64_t kWorldsTurn = 0, kTransfersTurn = 1, kOthersTurn = 2;
 /// The longest wait for `giveUp`.
 constexpr auto kGrace = std::chrono::seconds(5);
 
@@ -311,6 +313,17 @@ void DeviceCollectives::appendShards(const Collective &collective, uint64_t own,
   }
 }
 
+void DeviceCollectives::prepareTransfer(const Collective &collective, const RankGroup &group,
+                                        Prepared &transfer) {
+  int64_t sender = group.ranks.front(), receiver = group.ranks.back();
+  bool sends = sender == link.rank();
+  transfer.communicator = made.front()->communicator;
+  transfer.turn = {kTransfersTurn, sender, receiver, int64_t(collective.type),
+                   int64_t(transfer.bytes)};
+  transfer.steps.push_back({sends ? Call::Send : Call::Receive, 0, 0, product(collective.shape),
+                            sends ? receiver : sender});
+}
+
 bool DeviceCollectives::prepare(const Collective &collective, const RankGroup &group) {
   Prepared &made = prepared.emplace_back();
   made.reduction = collective.reduction;
@@ -319,11 +332,16 @@ bool DeviceCollectives::prepare(const Collective &collective, const RankGroup &g
   if (group.ranks.size() == 1 || made.bytes == 0) {
     return true;
   }
+  if (collective.kind == CollectiveKind::Transfer) {
+    prepareTransfer(collective, group, made);
+    return true;
+  }
   const Shared *shared = find(group.ranks);
   if (!shared) {
     return false;
   }
   made.communicator = shared->communicator;
+  made.turn[0] = shared == this->made.front() ? kWorldsTurn : kOthersTurn;
   if (collective.kind == CollectiveKind::Permute || collective.kind == CollectiveKind::AllToAll) {
     appendShards(collective, group.indexOf(link.rank()), group.ranks.size(), made.steps);
   } else {
@@ -357,8 +375,15 @@ bool DeviceCollectives::call(const Prepared &prepared, const Step &step, Handle 
   return true;
 }
 
-bool DeviceCollectives::isOfWorld(uint32_t number) const {
-  return !made.empty() && prepared[number].communicator == made.front()->communicator;
+/// Other communicators share the world's buffers, and would make them too small if they came first
+/// (NVIDIA/nccl#2430).
+std::vector<uint32_t> DeviceCollectives::firstOrder() const {
+  std::vector<uint32_t> order(prepared.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t one, uint32_t other) {
+    return std::pair(prepared[one].turn, one) < std::pair(prepared[other].turn, other);
+  });
+  return order;
 }
 
 bool DeviceCollectives::run(uint32_t number, Handle stream, Address operand, Address result) {

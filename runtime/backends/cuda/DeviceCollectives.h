@@ -6,15 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // A prepared collective is a list of calls of the library: one call if the collective joins
-// or cuts the leading dimension, else a group of calls, one for each contiguous run.
+// or cuts the leading dimension, else a group of calls, one for each contiguous run. A transfer
+// is one send on one rank, one receive on the other.
 //
 // One world communicator has all ranks. Where there are several rank classes, each has one of
 // its own, and so do the ranks at the same place of all classes. Smaller groups get a
 // communicator that is split off that of their class, one for all collectives over the same
-// groups in the same order; groups of one rank copy. All ranks of a class prepare the same
-// collectives in the same order, so that they make communicators in the same order. Making
-// them waits for other ranks, up to a timeout; then the host's communicator names the
-// missing ranks.
+// groups in the same order; groups of one rank copy; transfers need none of their own, since
+// the world has both ranks. All ranks of a class prepare the same collectives but transfers in
+// the same order, so that they make communicators in the same order. Making them waits for
+// other ranks, up to a timeout; then the host's communicator names the missing ranks.
 //
 // Only its rank's thread may use it.
 //
@@ -26,6 +27,7 @@
 #include "backends/cuda/DriverTable.h"
 #include "weft-rt/Backend.h"
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -59,13 +61,15 @@ public:
   /// use one device; facts without an identity are not checked.
   bool join(const DeviceFacts &facts = {});
   /// Prepares the next collective, among the ranks of `group`; they are numbered from 0. May make a
-  /// communicator.
+  /// communicator, unless it is a transfer.
   bool prepare(const Collective &collective, const RankGroup &group);
   /// Registers memory of `allocateShared`, so that communicators use it without copies. Call it
   /// once all communicators are made. If the library refuses, it copies, and rank 0 prints a note.
   bool registerMemory(Address at, uint64_t bytes);
-  /// Returns true if all ranks take part in prepared collective `number`.
-  bool isOfWorld(uint32_t number) const;
+  /// Returns the numbers of the prepared collectives in the order in which ranks run them for the
+  /// first time: those of all ranks; transfers, which ranks may have numbered in different orders;
+  /// those of smaller groups.
+  std::vector<uint32_t> firstOrder() const;
   /// Enqueues prepared collective `number` on `stream`. See Program.h for operand and result.
   bool run(uint32_t number, Handle stream, Address operand, Address result);
   /// Waits on the host for all ranks; a timeout names the missing ones.
@@ -94,6 +98,8 @@ private:
     std::vector<Step> steps;
     /// The bytes of a copy.
     uint64_t bytes = 0;
+    /// Its place in `firstOrder`, which for a transfer is the same on both ranks.
+    std::array<int64_t, 5> turn = {};
   };
 
   struct Shared {
@@ -121,6 +127,7 @@ private:
   /// Returns the communicator of `ranks`, in this order.
   const Shared *find(const std::vector<int64_t> &ranks);
   bool registerWith(const Shared &communicator, Address at, uint64_t bytes);
+  void prepareTransfer(const Collective &collective, const RankGroup &group, Prepared &transfer);
   bool call(const Prepared &prepared, const Step &step, Handle stream, Address operand,
             Address result) const;
 

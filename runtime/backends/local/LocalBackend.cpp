@@ -34,7 +34,7 @@ struct Run {
   const int64_t ranks;
   RunState state;
   std::mutex mutex;
-  /// The rendezvous by the group's ranks, in group order. Guarded by `mutex`.
+  /// The rendezvous by the members' ranks. Guarded by `mutex`.
   std::map<std::vector<int64_t>, Rendezvous> groups;
   /// Each rank's operations. They are kept here so that other ranks can name them after the rank
   /// has left. Only the rank itself adds to its own.
@@ -53,10 +53,14 @@ public:
                  const CallSite &site) override {
     Rendezvous *rendezvous = nullptr;
     if (group.ranks.size() > 1) {
+      std::vector<int64_t> ranks = group.ranks;
+      if (collective.kind == CollectiveKind::Transfer) {
+        std::sort(ranks.begin(), ranks.end()); // So that two that both send meet, and fail.
+      }
       std::lock_guard lock(shared.mutex);
-      rendezvous = &shared.groups.try_emplace(group.ranks, group.ranks, shared.state).first->second;
+      rendezvous = &shared.groups.try_emplace(ranks, ranks, shared.state).first->second;
     }
-    operations.emplace_back(collective, site, rendezvous, group.indexOf(self));
+    operations.emplace_back(collective, group, site, rendezvous, self);
     issued.reserve(operations.size());
     return Handle(operations.size() - 1);
   }

@@ -21,14 +21,16 @@ using namespace weft::rt::local;
 /// The shortest run, in bytes, that may be copied with stores that bypass caches.
 static constexpr size_t kLargeRun = 4096;
 
-Operation::Operation(const Collective &collective, const CallSite &site, Rendezvous *group,
-                     size_t member)
-    : collective(collective), site(site), group(group), member(member),
-      elementBytes(sizeOf(collective.type)), count(int64_t(elementCount(collective.shape))) {
-  if (!group || !changesShape(collective.kind)) {
+Operation::Operation(const Collective &collective, const RankGroup &group, const CallSite &site,
+                     Rendezvous *rendezvous, int64_t rank)
+    : collective(collective), group(group), site(site),
+      fingerprint(fingerprintOf(collective, group, site)), rendezvous(rendezvous),
+      member(rendezvous ? rendezvous->indexOf(rank) : 0), elementBytes(sizeOf(collective.type)),
+      count(int64_t(elementCount(collective.shape))) {
+  if (!rendezvous || !changesShape(collective.kind)) {
     return;
   }
-  int64_t members = int64_t(group->size());
+  int64_t members = int64_t(rendezvous->size());
   std::vector<int64_t> shape = collective.shape; // of the shard that one member copies from another
   std::vector<int64_t> sourceStrides = rowMajorStrides(shape);
   if (collective.kind != CollectiveKind::AllGather) {
@@ -46,40 +48,38 @@ Operation::Operation(const Collective &collective, const CallSite &site, Rendezv
   shard.emplace(shape, sourceStrides, targetStrides);
 }
 
-bool Operation::matches(const Operation &other) const {
-  return isSameCall(collective, site, other.collective, other.site);
-}
+bool Operation::matches(const Operation &other) const { return fingerprint == other.fingerprint; }
 
-std::string Operation::description() const { return describeCall(collective, site); }
+std::string Operation::description() const { return describeCall(collective, group, site); }
 
 bool Operation::run(const void *operand, void *result) const {
-  if (!group) {
+  if (!rendezvous) {
     if (operand != result && count > 0) {
       std::memcpy(result, operand, size_t(count) * elementBytes);
     }
     return true;
   }
-  if (!group->meet(member, *this, operand, result)) {
+  if (!rendezvous->meet(member, *this, operand, result)) {
     return false;
   }
   if (count > 0) { // An empty operand may have no address at all.
     moveElements(result);
   }
-  return group->part(member);
+  return rendezvous->part(member);
 }
 
 bool Operation::collect(std::span<const char> own, const Communicator::Receiver &take) const {
-  if (!group) {
+  if (!rendezvous) {
     take(0, own);
     return true;
   }
-  if (!group->meet(member, *this, &own, nullptr)) {
+  if (!rendezvous->meet(member, *this, &own, nullptr)) {
     return false;
   }
-  for (size_t other = 0; member == 0 && other < group->size(); ++other) {
-    take(int64_t(other), *static_cast<const std::span<const char> *>(group->operandOf(other)));
+  for (size_t other = 0; member == 0 && other < rendezvous->size(); ++other) {
+    take(int64_t(other), *static_cast<const std::span<const char> *>(rendezvous->operandOf(other)));
   }
-  return group->part(member);
+  return rendezvous->part(member);
 }
 
 void Operation::moveElements(void *result) const {
@@ -94,14 +94,19 @@ void Operation::moveElements(void *result) const {
   case CollectiveKind::Permute:
     copyShard(result, operandOf(collective.sources[member]), size_t(count) * elementBytes);
     return;
+  case CollectiveKind::Transfer:
+    if (size_t sender = rendezvous->indexOf(group.ranks.front()); sender != member) {
+      copyShard(result, operandOf(sender), size_t(count) * elementBytes);
+    }
+    return;
   }
 }
 
 /// Bypasses caches, since the results of all members rarely stay in a cache until they are read.
 void Operation::copyShard(void *to, const void *from, size_t bytes) const {
   bool gathers = collective.kind == CollectiveKind::AllGather;
-  size_t result = size_t(count) * elementBytes * (gathers ? group->size() : 1);
-  bool isLarge = bytes >= kLargeRun && result * group->size() > sharedCacheBytes();
+  size_t result = size_t(count) * elementBytes * (gathers ? rendezvous->size() : 1);
+  bool isLarge = bytes >= kLargeRun && result * rendezvous->size() > sharedCacheBytes();
   if (isLarge) {
     copyPastCaches(to, from, bytes);
   } else {
@@ -111,7 +116,7 @@ void Operation::copyShard(void *to, const void *from, size_t bytes) const {
 
 void Operation::allReduce() const {
   // Equal slices in whole cache lines, so that no two members write to one line.
-  int64_t members = int64_t(group->size());
+  int64_t members = int64_t(rendezvous->size());
   int64_t line = 64 / int64_t(elementBytes);
   int64_t slice = ((count + members - 1) / members + line - 1) / line * line;
   int64_t begin = std::min(count, int64_t(member) * slice), end = std::min(count, begin + slice);
@@ -120,8 +125,8 @@ void Operation::allReduce() const {
     int64_t length = std::min(chunkLength(), end - at);
     size_t offset = size_t(at) * elementBytes;
     reduceChunk(sum, offset, length);
-    for (size_t other = 0; other < group->size(); ++other) {
-      endReduction(collective.type, static_cast<char *>(group->resultOf(other)) + offset, sum,
+    for (size_t other = 0; other < rendezvous->size(); ++other) {
+      endReduction(collective.type, static_cast<char *>(rendezvous->resultOf(other)) + offset, sum,
                    length);
     }
   }
@@ -133,7 +138,7 @@ int64_t Operation::chunkLength() const {
 
 void Operation::reduceChunk(void *sum, size_t offset, int64_t length) const {
   beginReduction(collective.type, sum, operandOf(0) + offset, length);
-  for (size_t other = 1; other < group->size(); ++other) {
+  for (size_t other = 1; other < rendezvous->size(); ++other) {
     reduceInto(collective.type, collective.reduction, sum, operandOf(other) + offset, length);
   }
 }
@@ -151,7 +156,7 @@ void Operation::reduceScatter(void *result) const {
 }
 
 void Operation::copyShards(void *result) const {
-  for (size_t other = 0; other < group->size(); ++other) {
+  for (size_t other = 0; other < rendezvous->size(); ++other) {
     const char *from = operandOf(other);
     char *to = static_cast<char *>(result) + int64_t(other) * targetStep;
     shard->forEachRun([&](int64_t source, int64_t target) {

@@ -13,9 +13,12 @@
 //   reduce-scatter  member i reduces its own shard of all operands
 //   all-gather,     member i copies its shard of each operand
 //   all-to-all
+//   permute,        each member copies an operand; of a transfer only the receiver
+//   transfer
 //
 // With n members and operands of b bytes, a member reads and writes: all-reduce b
-// and b; reduce-scatter b and b/n; all-gather nb and nb; all-to-all b and b.
+// and b; reduce-scatter b and b/n; all-gather nb and nb; all-to-all, permute
+// and the receiver of a transfer b and b.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +32,10 @@ namespace weft::rt::local {
 
 class Operation {
 public:
-  /// `group` is null if the rank is alone; `member` is the rank's index in it.
-  Operation(const Collective &collective, const CallSite &site, Rendezvous *group, size_t member);
+  /// An operation of `rank` in `group`. `rendezvous` is where its ranks meet; null if the rank is
+  /// alone.
+  Operation(const Collective &collective, const RankGroup &group, const CallSite &site,
+            Rendezvous *rendezvous, int64_t rank);
 
   /// See Communicator::run.
   bool run(const void *operand, void *result) const;
@@ -56,12 +61,15 @@ private:
   /// Reduces `length` elements of all operands, from byte `offset` on, into `sum`.
   void reduceChunk(void *sum, size_t offset, int64_t length) const;
   const char *operandOf(size_t other) const {
-    return static_cast<const char *>(group->operandOf(other)) + sourceStart;
+    return static_cast<const char *>(rendezvous->operandOf(other)) + sourceStart;
   }
 
   const Collective collective;
+  const RankGroup group;
   const CallSite site;
-  Rendezvous *const group;
+  const uint64_t fingerprint;
+  Rendezvous *const rendezvous;
+  /// The rank's index in `rendezvous`.
   const size_t member;
   const size_t elementBytes;
   /// Elements in the operand.

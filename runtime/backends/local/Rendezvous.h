@@ -33,10 +33,12 @@ namespace weft::rt::local {
 
 class Rendezvous {
 public:
-  /// `ranks` in group order; at least two.
+  /// `ranks` in group order, or of a transfer from low to high; at least two.
   Rendezvous(std::vector<int64_t> ranks, RunState &run);
 
   size_t size() const { return ranks.size(); }
+  /// Returns the number of the member that `rank` is.
+  size_t indexOf(int64_t rank) const;
 
   /// Shares the buffers of `member` and waits for the others. Returns false if the run stopped:
   /// another member brought another operation, did not come in time, or failed.

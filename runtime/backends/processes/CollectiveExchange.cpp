@@ -168,7 +168,7 @@ void CollectiveExchange::checkGreeting(size_t member, size_t bytes) {
   }
   if (greeting->fingerprint != operation.fingerprint) {
     std::string other(greeting->text);
-    post.detector.fail(operation.me < member
+    post.detector.fail(post.self < rank
                            ? differentCallsText(post.self, operation.text, rank, other)
                            : differentCallsText(rank, other, post.self, operation.text));
     return;

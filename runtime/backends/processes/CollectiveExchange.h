@@ -44,10 +44,12 @@ struct Post {
 struct Operation {
   Collective collective;
   CallSite site;
-  /// The call as `describeCall` writes it, and its hash.
+  /// See CallText.h.
   std::string text;
   uint64_t fingerprint = 0;
   RankGroup group;
+  /// The group's key in `Engine::begun`.
+  int64_t counter = 0;
   /// The index of this rank in the group.
   size_t me = 0;
   std::vector<Exchange> exchanges;

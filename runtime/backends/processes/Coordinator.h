@@ -61,7 +61,8 @@ struct Waiting {
   /// The `group` of a rank whose device waits: the missing ranks are unknown, so all others are
   /// asked how far they are.
   static constexpr int64_t kDevice = -1;
-  /// The group, and the number of its collectives that the rank has begun.
+  /// The key of the group in `Leaving::begun`, and the number of its collectives that the rank has
+  /// begun.
   int64_t group = 0, begun = 0;
   std::vector<int64_t> missing;
   /// The time that the rank has waited, if `isTooLong`.

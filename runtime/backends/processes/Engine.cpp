@@ -28,20 +28,14 @@ constexpr std::chrono::milliseconds kAwake(2);
 
 constexpr int32_t kCollectTag = kTags - 1;
 
-/// Returns a hash (FNV-1a) of all fields that `isSameCall` compares.
-uint64_t fingerprintOf(const Collective &collective, const CallSite &site) {
-  std::string text = concat(int(collective.kind), " ", int(collective.reduction), " ",
-                            int(collective.type), " ", collective.dim, " ", collective.dim2, " ",
-                            shapeText(collective.shape), " ", collective.number);
-  text += collective.isAcrossClasses() ? "" : concat(" ", site.section, " ", site.instruction);
-  for (uint32_t source : collective.sources) {
-    text += concat(" s", source);
+/// Returns the key by which the collectives of a group are counted: its number, unless others of
+/// the rank's groups have it too.
+int64_t counterOf(const RankGroup &group) {
+  if (group.number != kPairs) {
+    return group.number;
   }
-  uint64_t hash = 0xcbf29ce484222325;
-  for (char letter : text) {
-    hash = (hash ^ uint8_t(letter)) * 0x100000001b3;
-  }
-  return hash;
+  auto [low, high] = std::minmax(group.ranks.front(), group.ranks.back());
+  return (low + 1) << 32 | high;
 }
 
 } // namespace
@@ -59,15 +53,16 @@ Communicator::Handle Engine::prepare(const Collective &collective, const RankGro
   Operation operation;
   operation.collective = collective;
   operation.site = site;
-  operation.text = describeCall(collective, site);
-  operation.fingerprint = fingerprintOf(collective, site);
+  operation.text = describeCall(collective, group, site);
+  operation.fingerprint = fingerprintOf(collective, group, site);
   operation.group = group;
+  operation.counter = counterOf(group);
   operation.me = group.indexOf(post.self);
   if (group.ranks.size() > 1) {
     operation.exchanges = routeOf(collective, int64_t(group.ranks.size()), int64_t(operation.me));
   }
   std::lock_guard lock(mutex);
-  begunCounts.try_emplace(group.number, 0);
+  begunCounts.try_emplace(operation.counter, 0);
   operations.push_back(std::move(operation));
   queue.reserve(operations.size());
   return Communicator::Handle(operations.size() - 1);
@@ -153,8 +148,8 @@ void Engine::report(bool isTooLong) {
     std::string time = concat(" waited ", std::chrono::duration<double>(timeout).count(), " s in ");
     waiting = {concat("rank ", post.self, isTooLong ? time : " waits in ", operation.text),
                isTooLong,
-               operation.group.number,
-               begunCounts[operation.group.number],
+               operation.counter,
+               begunCounts[operation.counter],
                exchange.missing(),
                std::chrono::duration_cast<std::chrono::milliseconds>(timeout)};
   }
@@ -183,7 +178,7 @@ bool Engine::advance() {
   bool moved = false;
   while (!queue.empty() && !post.detector.stopped()) {
     if (exchange.isOver()) {
-      ++begunCounts[queue.front().operation->group.number];
+      ++begunCounts[queue.front().operation->counter];
       exchange.begin(queue.front());
     } else if (!exchange.advance()) {
       break;
@@ -230,8 +225,8 @@ bool Engine::transfer(const Operation &operation, int64_t partner, uint64_t requ
           {concat("rank ", post.self, " waited ", std::chrono::duration<double>(timeout).count(),
                   " s in ", operation.text),
            true,
-           operation.group.number,
-           begunCounts[operation.group.number],
+           operation.counter,
+           begunCounts[operation.counter],
            {partner},
            std::chrono::duration_cast<std::chrono::milliseconds>(timeout)});
     }

@@ -108,6 +108,15 @@ Exchange routePermute(const Collective &collective, int64_t count, size_t bytes,
   return {dense, dense, sends, comes, false, false};
 }
 
+/// Member 0 sends its operand to member 1.
+Exchange routeTransfer(int64_t count, size_t bytes, int64_t members, int64_t me) {
+  Parts sends(size_t(members), {0, 0}), comes = sends;
+  sends[1].count = me == 0 ? count : 0;
+  comes[0].count = me == 1 ? count : 0;
+  Strip dense(count, bytes);
+  return {dense, dense, sends, comes, false, false};
+}
+
 /// Returns the exchange of a collective that cuts or joins along a dimension.
 Exchange routeParts(const Collective &collective, size_t bytes, int64_t members) {
   bool cuts = collective.kind != CollectiveKind::AllGather;
@@ -153,6 +162,8 @@ std::vector<Exchange> weft::rt::mpi::routeOf(const Collective &collective, int64
     return routeAllReduce(count, bytes, members, me);
   case CollectiveKind::Permute:
     return {routePermute(collective, count, bytes, members, me)};
+  case CollectiveKind::Transfer:
+    return {routeTransfer(count, bytes, members, me)};
   case CollectiveKind::AllGather:
   case CollectiveKind::ReduceScatter:
   case CollectiveKind::AllToAll:

@@ -16,10 +16,12 @@
 //   reduce-scatter  member i gets its part of all operands and reduces them
 //   all-gather,     member i gets its part of each operand
 //   all-to-all,
-//   permute
+//   permute,
+//   transfer
 //
 // With n members and operands of b bytes, a member sends: all-reduce 2b(n-1)/n, or b(n-1) if
-// few; reduce-scatter and all-to-all b(n-1)/n; all-gather b(n-1); permute b.
+// few; reduce-scatter and all-to-all b(n-1)/n; all-gather b(n-1); permute b;
+// of a transfer the first member sends b.
 //
 //===----------------------------------------------------------------------===//
 

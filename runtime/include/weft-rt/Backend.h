@@ -36,7 +36,8 @@
 
 namespace weft::rt {
 
-/// The place of a collective in a program. Partners must call it from the same place.
+/// The place of a collective in a program. Partners must call it from the same place, but for
+/// transfers.
 struct CallSite {
   /// The name of the body, or another word for calls outside of bodies.
   const char *section = "";

@@ -14,13 +14,21 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace weft::rt {
 
 /// Programs store the number of the kind.
-enum class CollectiveKind : uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll, Permute };
+enum class CollectiveKind : uint8_t {
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  Permute,
+  Transfer
+};
 
 struct CollectiveKindEntry {
   CollectiveKind kind;
@@ -38,7 +46,12 @@ inline constexpr CollectiveKindEntry kCollectiveKinds[] = {
     {CollectiveKind::ReduceScatter, "reduce-scatter", true, true},
     {CollectiveKind::AllToAll, "all-to-all", false, true},
     {CollectiveKind::Permute, "permute", false, false},
+    {CollectiveKind::Transfer, "transfer", false, false},
 };
+
+/// The kinds that groups of any size have: all but transfers.
+inline constexpr auto kGroupKinds =
+    std::span(kCollectiveKinds).first<size_t(CollectiveKind::Transfer)>();
 
 constexpr const char *nameOf(CollectiveKind kind) { return kCollectiveKinds[size_t(kind)].name; }
 constexpr bool isReduction(CollectiveKind kind) {
@@ -87,6 +100,10 @@ constexpr const char *nameOf(ReductionKind kind) {
 ///                   received shards are joined along `dim2` in group order
 ///   permute         rank i's result is the operand of rank `sources[i]`; each rank is the
 ///                   source of one
+///   transfer        of two ranks: the second's result is the operand of the first, which has no
+///                   result; the second has no operand. What is missing is null. The two may call
+///                   it from different places and programs. Two ranks that each send to the
+///                   other at once do a permute of two ranks.
 /// Operands of the instruction: operand, result (never the same buffer, except
 /// for all-reduce, where they may be one).
 struct Collective {

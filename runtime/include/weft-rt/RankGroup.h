@@ -45,14 +45,17 @@ struct RankGroup {
 inline constexpr size_t kMostAxes = 12;
 /// Groups over mesh axes have numbers below this.
 inline constexpr uint32_t kAxisGroups = 1 << kMostAxes;
-/// The numbers of the group of all ranks, of groups with a rank of each rank class, and of groups
-/// with a rank of each of two rank classes.
+/// The numbers of the group of all ranks, of groups with a rank of each rank class, and of pairs of
+/// ranks.
 inline constexpr uint32_t kAllRanks = kAxisGroups, kAllClasses = kAllRanks + 1,
-                          kTwoClasses = kAllRanks + 2;
-inline constexpr uint32_t kGroupNumbers = kTwoClasses + 1;
+                          kPairs = kAllRanks + 2;
+inline constexpr uint32_t kGroupNumbers = kPairs + 1;
 
 /// Returns the group of all ranks, from 0 to `count - 1`.
 RankGroup allRanks(int64_t count);
+
+/// Returns the group of a transfer. A rank may be in several pairs; all have the number `kPairs`.
+RankGroup pairOf(int64_t sender, int64_t receiver);
 
 /// Returns the ranks of `mesh` that differ from `rank` only on `axes`, the first axis major. Ranks
 /// are numbered row-major. Its number has a bit for each axis of several coordinates.

@@ -59,7 +59,7 @@ TEST(RankClasses, FollowOneAnother) {
   EXPECT_THAT(second.classGroup().ranks, ElementsAre(3, 4, 5));
   EXPECT_THAT(second.groupOf(4, {.axes = {1}}).ranks, ElementsAre(3, 4, 5));
   EXPECT_THAT(second.groupOf(4, {.classes = {0, 1}}).ranks, ElementsAre(1, 4));
-  EXPECT_EQ(second.groupOf(4, {.classes = {0, 1}}).number, kTwoClasses);
+  EXPECT_EQ(second.groupOf(4, {.classes = {0, 1}}).number, kPairs);
 }
 
 TEST(RankClasses, OwnEachTensorOnce) {

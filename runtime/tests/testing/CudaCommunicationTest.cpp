@@ -32,7 +32,8 @@ struct Rank {
 };
 
 struct Two {
-  explicit Two(uint64_t seed) : simulator({.seed = seed, .devices = 2}, {}) {
+  explicit Two(uint64_t seed, std::chrono::milliseconds patience = std::chrono::seconds(60))
+      : simulator({.seed = seed, .devices = 2, .patience = patience}, {}) {
     Bench::ok(cuda.makeWorldId(&id));
     for (int64_t number : {0, 1}) {
       Rank &rank = ranks[number];
@@ -60,6 +61,15 @@ struct Two {
                  uint64_t count = 4) {
     return cuda.allReduce(rank.device, rank.stream, communicator, ReductionKind::Sum, type,
                           rank.memory, rank.memory, count);
+  }
+  int64_t partnerOf(const Rank &rank) const { return &rank == &one ? 1 : 0; }
+  CallResult send(const Rank &rank) {
+    return cuda.send(rank.device, rank.stream, rank.world, ElementType::F32, rank.memory, 4,
+                     partnerOf(rank));
+  }
+  CallResult receive(const Rank &rank, ElementType type = ElementType::F32, uint64_t count = 4) {
+    return cuda.receive(rank.device, rank.stream, rank.world, type, rank.memory, count,
+                        partnerOf(rank));
   }
   CallResult finish(const Rank &rank) {
     Bench::ok(cuda.record(rank.device, rank.event, rank.stream));
@@ -104,18 +114,20 @@ const MisusedPair kMisused[] = {
        return two.sum(two.two, two.two.world, ElementType::F32, 5);
      }},
     {"GroupsOfDifferentSizes",
-     "ranks 0 and 1 of communicator 1 do not agree: a group with 2 parts and one with 1",
+     "ranks 0 and 1 of communicator 1 do not agree: a group with 3 parts and one with 2",
      [](Two &two) {
        two.settleAll();
        Bench::ok(two.cuda.beginGroup(two.one.device));
-       for (uint64_t offset : {0, 4}) {
+       for (uint64_t offset : {0, 4, 8}) {
          Bench::ok(two.cuda.send(two.one.device, two.one.stream, two.one.world, ElementType::F32,
                                  two.one.memory + offset, 1, 1));
        }
        Bench::ok(two.cuda.endGroup(two.one.device));
        Bench::ok(two.cuda.beginGroup(two.two.device));
-       Bench::ok(two.cuda.receive(two.two.device, two.two.stream, two.two.world, ElementType::F32,
-                                  two.two.memory, 1, 0));
+       for (uint64_t offset : {0, 4}) {
+         Bench::ok(two.cuda.receive(two.two.device, two.two.stream, two.two.world, ElementType::F32,
+                                    two.two.memory + offset, 1, 0));
+       }
        return two.cuda.endGroup(two.two.device);
      }},
     {"RoundsDisagree", "ranks 0 and 1 of communicator 1 do not agree: a split and an end",
@@ -150,11 +162,36 @@ const MisusedPair kMisused[] = {
        two.settleAll();
        return two.sum(two.one, two.one.world, ElementType::F32, 0);
      }},
-    {"SendAlone", "send: expected a group",
+    {"CountsOfATransferDisagree",
+     "ranks 0 and 1 of communicator 1 do not agree: send f32 of 4 to 1 and receive f32 of 5 from 0",
      [](Two &two) {
        two.settleAll();
-       return two.cuda.send(two.one.device, two.one.stream, two.one.world, ElementType::F32,
-                            two.one.memory, 4, 1);
+       Bench::ok(two.send(two.one));
+       return two.receive(two.two, ElementType::F32, 5);
+     }},
+    {"TypesOfATransferDisagree",
+     "ranks 1 and 0 of communicator 1 do not agree: receive f64 of 4 from 0 and send f32 of 4 to 1",
+     [](Two &two) {
+       two.settleAll();
+       Bench::ok(two.receive(two.two, ElementType::F64, 4));
+       return two.send(two.one);
+     }},
+    {"BothSend",
+     "send: device 1 issues a transfer from rank 1 to rank 0 of communicator 1, where device 0 has "
+     "issued a transfer from rank 0 to rank 1 of communicator 1: both take part in both",
+     [](Two &two) {
+       two.settleAll();
+       Bench::ok(two.send(two.one));
+       return two.send(two.two);
+     }},
+    {"TransferAfterTheSumAndBefore",
+     "device 1 issues to communicator 1, where device 0 has issued a transfer from rank 0 to rank "
+     "1 "
+     "of communicator 1",
+     [](Two &two) {
+       two.settleAll();
+       Bench::ok(two.send(two.one));
+       return two.sum(two.two, two.two.world);
      }},
     {"SendToNobody", "send: expected a rank from 0 to before 2, got 2",
      [](Two &two) {
@@ -234,7 +271,7 @@ const MisusedPair kMisused[] = {
        Bench::ok(two.sum(two.one, two.one.world));
        return two.cuda.record(two.one.device, two.one.event, two.one.stream);
      }},
-    {"OtherOrderOfIssue", "which may wait for each other for ever",
+    {"OtherOrderOfIssue", "may wait for each other for ever",
      [](Two &two) {
        two.settleAll();
        auto [first, second] = two.split();
@@ -377,6 +414,35 @@ TEST(CudaCommunication, WhoIsAloneIsNotReached) {
               testing::StrEq("await: device 0 was given up"));
 }
 
+/// A send without a group on one device, a receive on the other.
+TEST(CudaCommunication, TransfersInBothDirections) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Two two(seed);
+    two.settleAll();
+    Bench::ok(two.send(two.one));
+    Bench::ok(two.receive(two.two));
+    two.settleAll();
+    Bench::ok(two.receive(two.one));
+    Bench::ok(two.send(two.two));
+    two.settleAll();
+    EXPECT_EQ(two.finish(two.two), nullptr);
+    EXPECT_EQ(two.finish(two.one), nullptr);
+  }
+}
+
+TEST(CudaCommunication, WhatNobodyComesToIsNamed) {
+  for (bool sends : {true, false}) {
+    Two two(1, std::chrono::milliseconds(50));
+    two.settleAll();
+    Bench::ok(sends ? two.send(two.one) : two.receive(two.one));
+    two.settle(two.one, two.one.world);
+    EXPECT_THAT(two.finish(two.one),
+                testing::StrEq(std::string("await: a collective is awaited that other devices do "
+                                           "not come to: ") +
+                               (sends ? "send f32 of 4 to 1" : "receive f32 of 4 from 1")));
+  }
+}
+
 /// One rank of a world of four whose other ranks are unreachable.
 TEST(CudaCommunication, WhoIsTheWorldBringsForAll) {
   Simulator simulator({.seed = 1, .devices = 4, .isAlone = true}, {});
@@ -468,6 +534,46 @@ TEST(DeviceCollectives, WhatFailsMeanwhileIsSaid) {
   EXPECT_THAT(
       joinBy(simulator.library()),
       testing::ContainsRegex("device [01] of rank [01]: ready: a remote process has exited"));
+}
+
+/// The ranks number a sum over both and two transfers in different orders.
+TEST(DeviceCollectives, TransfersNeedNoCommunicatorAndFirstRunInOneOrder) {
+  Simulator simulator({.devices = 2}, {});
+  DriverTable library = simulator.library();
+  library.split = [](Handle, Handle, int64_t, int64_t, Handle *) -> CallResult {
+    return "there should be no split";
+  };
+  Collective sum = {.shape = {4}}, moved = {.kind = CollectiveKind::Transfer, .shape = {4}};
+  RunResult run = makeLocalBackend(2, {})->run([&](Communicator &link) {
+    Rank rank;
+    DeviceFacts facts;
+    Bench::ok(library.open(link.rank(), &rank.device, &facts));
+    Bench::ok(library.makeStream(rank.device, &rank.stream));
+    Bench::ok(library.makeEvent(rank.device, &rank.event));
+    Bench::ok(library.allocateShared(rank.device, kShared, &rank.memory));
+    Bench::ok(library.zero(rank.device, rank.stream, rank.memory, kShared));
+    DeviceCollectives collectives(library, link.rank(), rank.device, link, 2,
+                                  std::chrono::seconds(60));
+    bool isFirst = link.rank() == 0;
+    ASSERT_TRUE(collectives.join() &&
+                collectives.prepare(moved, isFirst ? pairOf(0, 1) : pairOf(1, 0)) &&
+                collectives.prepare(moved, isFirst ? pairOf(1, 0) : pairOf(0, 1)) &&
+                collectives.prepare(sum, allRanks(2)));
+    EXPECT_THAT(collectives.firstOrder(),
+                isFirst ? testing::ElementsAre(2, 0, 1) : testing::ElementsAre(2, 1, 0));
+    for (uint32_t number : collectives.firstOrder()) {
+      bool isSum = number == 2, sends = number == 0;
+      ASSERT_TRUE(collectives.run(number, rank.stream, isSum || sends ? rank.memory : 0,
+                                  isSum || !sends ? rank.memory + 256 : 0));
+    }
+    Bench::ok(library.record(rank.device, rank.event, rank.stream));
+    EXPECT_TRUE(collectives.await(rank.event) && collectives.end());
+    Bench::ok(library.freeShared(rank.device, rank.memory));
+    Bench::ok(library.freeEvent(rank.device, rank.event));
+    Bench::ok(library.freeStream(rank.device, rank.stream));
+    Bench::ok(library.close(rank.device));
+  });
+  EXPECT_FALSE(run.failure) << run.failure->message;
 }
 
 } // namespace

@@ -27,7 +27,9 @@ namespace {
 /// of rank 0.
 struct Partner {
   std::deque<std::function<std::string(const std::string &sent)>> replies;
+  /// The beginnings of messages and their whole sizes.
   std::deque<std::string> sent;
+  std::vector<size_t> sizes;
   std::map<uint64_t, std::pair<char *, size_t>> receipts;
   uint64_t last = 0;
 };
@@ -35,7 +37,8 @@ Partner partner;
 
 TransportTable::Result send(uint64_t, const void *bytes, size_t count, int64_t, int32_t,
                             uint64_t *request) {
-  partner.sent.emplace_back(static_cast<const char *>(bytes), count);
+  partner.sent.emplace_back(static_cast<const char *>(bytes), std::min(count, size_t(1) << 16));
+  partner.sizes.push_back(count);
   *request = ++partner.last;
   return nullptr;
 }
@@ -148,6 +151,42 @@ TEST(EngineTest, MissingElementsFailTheRun) {
   EXPECT_FALSE(reduce(large, 1 << 20));
   EXPECT_THAT(large.failure(),
               HasSubstr("rank 1 has sent 3 bytes to rank 0, expected 2097152, in"));
+}
+
+TEST(EngineTest, ALargeTransferGoesInRounds) {
+#ifdef WEFT_SANITIZED
+  GTEST_SKIP() << "a sanitizer may touch all memory";
+#endif
+  FirstRank rank({same});
+  auto count = int64_t(kMostBytes / sizeof(float)) + 1;
+  std::unique_ptr<float[]> operand(new float[size_t(count)]); // Takes no memory until it is used.
+  std::fill_n(operand.get(), 1 << 14, 1);
+  Communicator::Handle handle =
+      rank.engine.prepare({.kind = CollectiveKind::Transfer, .shape = {count}}, pairOf(0, 1),
+                          {"forward", 5, "activations"});
+  EXPECT_TRUE(rank.engine.issue(handle, operand.get(), nullptr) && rank.engine.wait(handle));
+  EXPECT_THAT(partner.sizes, ElementsAre(partner.sent[0].size(), kMostBytes, sizeof(float)));
+}
+
+/// Ranks transfer with several others, and count what they do with each.
+TEST(EngineTest, TransfersAreCountedByPair) {
+  auto sameAsLast = [](const std::string &) { return partner.sent.back(); };
+  FirstRank rank({sameAsLast, sameAsLast});
+  float number = 1;
+  for (RankGroup pair : {pairOf(0, 1), pairOf(1, 0)}) {
+    Communicator::Handle handle = rank.engine.prepare(
+        {.kind = CollectiveKind::Transfer, .shape = {0}}, pair, {"step", 5, "x"});
+    EXPECT_TRUE(rank.engine.issue(handle, &number, &number) && rank.engine.wait(handle));
+  }
+  rank.engine.prepare({.kind = CollectiveKind::Transfer, .shape = {1}}, pairOf(2, 0),
+                      {"s", 6, "y"});
+  std::vector<int64_t> counts;
+  for (const auto &[key, count] : rank.engine.begun()) {
+    if (key > kGroupNumbers) {
+      counts.push_back(count);
+    }
+  }
+  EXPECT_THAT(counts, testing::UnorderedElementsAre(2, 0));
 }
 
 /// Runs `collect`, and returns what rank 1 has sent.

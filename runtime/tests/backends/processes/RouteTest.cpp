@@ -75,19 +75,22 @@ TEST(RouteTest, SendsAsManyBytesAsItsKindNeeds) {
     permute.sources = {1, 2, 3, 0};
     EXPECT_EQ(sentBytes(permute, members, me), 4 * large);
   }
+  Collective transfer = collectiveOf(CollectiveKind::Transfer, {large});
+  EXPECT_EQ(sentBytes(transfer, 2, 0), 4 * large);
+  EXPECT_EQ(sentBytes(transfer, 2, 1), 0);
 }
 
 /// The parts that one member sends are those that the other expects.
 TEST(RouteTest, MembersAgreeOnEveryPart) {
-  const int64_t members = 3;
   Collective permute = collectiveOf(CollectiveKind::Permute, {6, 9});
   permute.sources = {2, 2, 1};
-  for (const Collective &collective :
-       {collectiveOf(CollectiveKind::AllReduce, {100000}),
-        collectiveOf(CollectiveKind::AllReduce, {5}),
-        collectiveOf(CollectiveKind::ReduceScatter, {6, 9}, 1),
-        collectiveOf(CollectiveKind::AllGather, {6, 9}, 1),
-        collectiveOf(CollectiveKind::AllToAll, {6, 9}, 1, 0), permute}) {
+  for (const Collective &collective : {collectiveOf(CollectiveKind::AllReduce, {100000}),
+                                       collectiveOf(CollectiveKind::AllReduce, {5}),
+                                       collectiveOf(CollectiveKind::ReduceScatter, {6, 9}, 1),
+                                       collectiveOf(CollectiveKind::AllGather, {6, 9}, 1),
+                                       collectiveOf(CollectiveKind::AllToAll, {6, 9}, 1, 0),
+                                       permute, collectiveOf(CollectiveKind::Transfer, {6, 9})}) {
+    const int64_t members = collective.kind == CollectiveKind::Transfer ? 2 : 3;
     std::vector<std::vector<Exchange>> routes;
     for (int64_t me = 0; me < members; ++me) {
       routes.push_back(routeOf(collective, members, me));
