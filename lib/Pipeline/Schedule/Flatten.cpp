@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Pipeline/Schedule/Flatten.h"
+#include "weft/Pipeline/StageMarks.h"
 
 #include "OpKinds.h"
 #include "Placement.h"
@@ -429,6 +430,10 @@ FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
   ModuleSymbols symbols(module);
   FailureOr<SmallVector<FlatSection, 3>> sections = linearizeSections(module, symbols);
   rt::Program program = makeProgram(info, mesh);
+  if (auto stages = module->getAttrOfType<IntegerAttr>(kStagesAttrName)) {
+    program.rankClasses = static_cast<uint32_t>(stages.getInt());
+    program.rankClass = static_cast<uint32_t>(markedStageOf(module).value_or(0));
+  }
   if (failed(sections) || failed(writeVariables(symbols, mesh, program))) {
     return failure();
   }

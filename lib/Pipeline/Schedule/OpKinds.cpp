@@ -16,7 +16,8 @@ using namespace mlir;
 using namespace weft;
 
 bool weft::isCommunication(Operation *op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(op);
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp, SendOp, ReceiveOp>(
+      op);
 }
 
 bool weft::isMatmul(Operation *op) {

@@ -168,6 +168,9 @@ FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
   if (auto observe = dyn_cast<ObserveOp>(op)) {
     return makeObservation(observe);
   }
+  if (isa<SendOp, ReceiveOp>(op)) {
+    return makeTransfer(op);
+  }
   if (isCommunication(op)) {
     return makeCollective(op);
   }
@@ -289,6 +292,28 @@ FailureOr<ProgramTables::Target> ProgramTables::makeCollective(Operation *op) {
     program.collectives.push_back(std::move(collective));
   }
   return Target{rt::Opcode::Collective, it->second};
+}
+
+/// Both stages describe a transfer in the same way; the number tells it from others.
+ProgramTables::Target ProgramTables::makeTransfer(Operation *op) {
+  auto send = dyn_cast<SendOp>(op);
+  auto receive = dyn_cast<ReceiveOp>(op);
+  auto type =
+      cast<RankedTensorType>(send ? send.getInput().getType() : receive.getOutput().getType());
+  rt::Collective transfer;
+  transfer.kind = rt::CollectiveKind::Transfer;
+  transfer.type = toElementType(type.getElementType());
+  transfer.shape.assign(type.getShape().begin(), type.getShape().end());
+  transfer.number = static_cast<uint32_t>(send ? send.getNumber() : receive.getNumber());
+  uint32_t from = send ? program.rankClass : static_cast<uint32_t>(receive.getFrom());
+  uint32_t to = send ? static_cast<uint32_t>(send.getTo()) : program.rankClass;
+  transfer.classes = {from, to};
+  auto [it, isNew] =
+      numbers.try_emplace("t" + std::to_string(transfer.number), program.collectives.size());
+  if (isNew) {
+    program.collectives.push_back(std::move(transfer));
+  }
+  return {rt::Opcode::Collective, it->second};
 }
 
 FailureOr<ProgramTables::Target> ProgramTables::makeObservation(ObserveOp op) {

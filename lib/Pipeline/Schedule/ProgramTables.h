@@ -50,6 +50,7 @@ private:
   mlir::FailureOr<Target> makeTarget(mlir::Operation *op);
   mlir::FailureOr<Target> makeObservation(ObserveOp op);
   mlir::FailureOr<Target> makeCollective(mlir::Operation *op);
+  Target makeTransfer(mlir::Operation *op);
   mlir::FailureOr<Target> makeMatmul(mlir::Operation *op);
   Target makeKernel(LaunchOp op);
   rt::Cost costOf(mlir::Operation *op) const;

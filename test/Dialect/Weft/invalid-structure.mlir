@@ -312,6 +312,24 @@ func.func @constrain_cut(%x: tensor<4x8xf32, #cut>) {
 
 // -----
 
+func.func @send_without_number(%x: tensor<4xf32>) {
+  // send_c1
+  // expected-error @+1 {{expected a stage, numbered from 0, and a number from 1, got 1 and 0}}
+  weft.send %x to 1 number 0 : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @receive_from_nowhere() {
+  // receive_c1
+  // expected-error @+1 {{expected a stage, numbered from 0, and a number from 1, got -1 and 2}}
+  %0 = weft.receive from -1 number 2 : tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @transfer_to_itself(%x: tensor<4xf32>) {
   // transfer_c1
   // expected-error @+1 {{expected two stages, numbered from 0, got 1 and 1}}

@@ -44,6 +44,15 @@ func.func @constrain(%x: tensor<?x4x8xf32>) {
   return
 }
 
+// CHECK-LABEL: @send_and_receive
+func.func @send_and_receive(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  // CHECK: weft.send %{{.*}} to 1 number 3 : tensor<2x4xf32>
+  weft.send %x to 1 number 3 : tensor<2x4xf32>
+  // CHECK: weft.receive from 0 number 4 : tensor<2x4xf32>
+  %0 = weft.receive from 0 number 4 : tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
 // CHECK-LABEL: @transfer
 func.func @transfer(%x: tensor<?x4xf32>, %ids: tensor<8xi32, #weft.sharding<#weft.mesh<"tp"=2>, [{"tp"}]>>) {
   // CHECK: weft.transfer %{{.*}} from 0 to 2 : tensor<?x4xf32>
