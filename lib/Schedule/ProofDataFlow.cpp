@@ -54,7 +54,7 @@ private:
 struct Content {
   bool isWritten = false;
   /// The place that was last written over it, if that ended its content.
-  std::optional<uint32_t> spoiledBy = {};
+  std::optional<uint32_t> spoiledBy;
   /// The action that wrote it, if one of the section has.
   const rt::Action *writer = nullptr;
 };
@@ -75,7 +75,8 @@ public:
     checkNamed(program.optimizerState);
     for (Section section : {Section::Step, Section::Evaluate}) {
       for (size_t i = 0; i < places.size(); ++i) {
-        contents[i] = {program.buffers[places[i].buffer].persistent};
+        contents[i] = Content();
+        contents[i].isWritten = program.buffers[places[i].buffer].persistent;
       }
       checkSection(section);
     }

@@ -90,7 +90,8 @@ Values valuesOf(const Program &program, const MakeExecutor &make) {
     if (executor.rank() == 0) {
       BufferView view = executor.view(program.parameters[0].buffer);
       const double *table = static_cast<const double *>(view.data());
-      values["table"].assign(table, table + view.bytes().size() / sizeof(double));
+      size_t count = view.bytes().size() / sizeof(double);
+      values["table"].assign(table, table + count);
     }
   });
   return values;
