@@ -143,7 +143,7 @@ private:
   Status onRanks(double secondsPerCase, const Body &body) {
     Shared shared(plan.ranks);
     RunResult result = makeLocalBackend(plan.ranks, {})->run([&](Communicator &link) {
-      Sampler sampler(link, plan.ranks, allRanks(plan.ranks), 1, secondsPerCase, shared);
+      Sampler sampler(link, plan.ranks, 1, secondsPerCase, shared);
       MeasuredDevice device(library, link);
       (void)(device.open() && body(sampler, device) && device.close()); // The result says the rest.
     });

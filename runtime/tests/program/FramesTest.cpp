@@ -35,10 +35,10 @@ TEST(Frames, TheTextHasThem) {
 
 TEST(Frames, BytesKeepThem) {
   Program program = makeTwo();
-  Result<Program> again = deserialize(serialize(program));
+  Result<Programs> again = deserialize(serialize(program));
   ASSERT_EQ(errorOf(again), "");
-  EXPECT_EQ(toText(*again), toText(program));
-  EXPECT_EQ(again->step, program.step);
+  EXPECT_EQ(toText(again->front()), toText(program));
+  EXPECT_EQ(again->front().step, program.step);
 }
 
 TEST(Frames, AFramedBufferHasAPlaceInEach) {
