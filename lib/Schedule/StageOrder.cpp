@@ -149,6 +149,8 @@ weft::schedule::simulate(const StageSchedule &schedule, int64_t microBatches,
              ", which never begins";
     }
   }
-  std::ranges::stable_sort(course.actions, {}, &TimedAction::begin);
+  std::ranges::sort(course.actions, {}, [](const TimedAction &each) {
+    return std::pair(each.begin, each.action.stage);
+  });
   return course;
 }

@@ -62,7 +62,7 @@ struct TimedAction {
 };
 
 struct Course {
-  /// In the order in which they begin; stages that begin together in their own order.
+  /// In the order in which they begin; those that begin together in the order of their stages.
   std::vector<TimedAction> actions;
   double end = 0;
 

@@ -110,7 +110,7 @@ protected:
     Traces host = traces(makeHostExecutor, arguments);
     expectSame(host, traces(makeFarExecutor, arguments));
     for (uint64_t seed : {1, 2, 3}) {
-      cuda::Simulator simulator({.seed = seed, .devices = 4}, {program, kernels.data()});
+      cuda::Simulator simulator({.seed = seed, .devices = 4}, {{&program, 1}, kernels.data()});
       expectSame(host, traces(onDevices(simulator, /*usesGraphs=*/seed == 2), arguments));
     }
     return host;
@@ -164,7 +164,7 @@ private:
     }
     Result<Options> options = parseOptions(program, arguments);
     EXPECT_EQ(errorOf(options), "");
-    return train(program, kernels.data(), *options,
+    return train({&program, 1}, kernels.data(), *options,
                  [&] { return Result<MakeExecutor>(makeExecutor); });
   }
 

@@ -67,16 +67,17 @@ using Then = std::function<void(Executor &)>;
 
 void run(const Program &program, const MakeExecutor &make, Observer &observer, const Then &then) {
   ASSERT_EQ(errorOf(checkWellFormed(program)), "");
-  RunResult result = makeLocalBackend(program.mesh, {})->run([&](Communicator &communicator) {
-    auto executor = make(program, kToyPipelineKernels, communicator.rank(), 1);
-    if (executor->prepare(communicator, observer)) {
-      fillInputs(program, *executor);
-      if (executor->runInit() == Outcome::Done) {
-        then(*executor);
-        executor->end();
-      }
-    }
-  });
+  RunResult result =
+      makeLocalBackend(program.rankCount(), {})->run([&](Communicator &communicator) {
+        auto executor = make(program, kToyPipelineKernels, communicator.rank(), 1);
+        if (executor->prepare(communicator, observer)) {
+          fillInputs(program, *executor);
+          if (executor->runInit() == Outcome::Done) {
+            then(*executor);
+            executor->end();
+          }
+        }
+      });
   EXPECT_FALSE(result.failure);
 }
 
@@ -105,7 +106,7 @@ std::unique_ptr<Executor> makeFarExecutor(const Program &program, const KernelCo
 Values valuesOnDevices(const Program &program, uint64_t seed, bool usesGraphs) {
   static const DeviceImage image = {80, true, "", 1};
   cuda::Simulator simulator({.seed = seed, .devices = program.rankCount()},
-                            {program, kToyPipelineKernels});
+                            {{&program, 1}, kToyPipelineKernels});
   return valuesOf(
       program, [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
         return std::make_unique<cuda::CudaExecutor>(program, kernels, rank, simulator.library(),

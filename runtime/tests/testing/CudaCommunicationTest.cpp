@@ -552,7 +552,7 @@ TEST(DeviceCollectives, TransfersNeedNoCommunicatorAndFirstRunInOneOrder) {
     Bench::ok(library.makeEvent(rank.device, &rank.event));
     Bench::ok(library.allocateShared(rank.device, kShared, &rank.memory));
     Bench::ok(library.zero(rank.device, rank.stream, rank.memory, kShared));
-    DeviceCollectives collectives(library, link.rank(), rank.device, link, 2,
+    DeviceCollectives collectives(library, link.rank(), rank.device, link, 2, allRanks(2),
                                   std::chrono::seconds(60));
     bool isFirst = link.rank() == 0;
     ASSERT_TRUE(collectives.join() &&
