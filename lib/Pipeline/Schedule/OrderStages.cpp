@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Dialect/Weft/IR/Weft.h"
-#include "weft/Pipeline/Partition/Passes.h"
+#include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/StageMarks.h"
 #include "weft/Schedule/StageOrder.h"
 
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace weft {
 #define GEN_PASS_DEF_ORDERSTAGESPASS
-#include "weft/Pipeline/Partition/Passes.h.inc"
+#include "weft/Pipeline/Schedule/Passes.h.inc"
 
 namespace {
 

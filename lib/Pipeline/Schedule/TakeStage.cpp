@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Dialect/Weft/IR/Weft.h"
-#include "weft/Pipeline/Partition/Passes.h"
+#include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace weft {
 #define GEN_PASS_DEF_TAKESTAGEPASS
-#include "weft/Pipeline/Partition/Passes.h.inc"
+#include "weft/Pipeline/Schedule/Passes.h.inc"
 
 namespace {
 

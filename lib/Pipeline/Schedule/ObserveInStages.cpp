@@ -7,14 +7,14 @@
 
 #include "program/ProgramCheck.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
-#include "weft/Pipeline/Partition/Passes.h"
+#include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/StageMarks.h"
 
 using namespace mlir;
 
 namespace weft {
 #define GEN_PASS_DEF_OBSERVEINSTAGESPASS
-#include "weft/Pipeline/Partition/Passes.h.inc"
+#include "weft/Pipeline/Schedule/Passes.h.inc"
 
 namespace {
 
