@@ -67,6 +67,23 @@ TEST(StageOrder, BubblesAreThoseOfTheClosedForm) {
   }
 }
 
+/// The table of a post that compares kinds of parallelism, see docs/reference-claims.md.
+TEST(StageOrder, BubblesAreThoseOfThePostsTable) {
+  constexpr int64_t kMicroBatches[] = {4, 8, 16, 32, 64};
+  const std::pair<int64_t, std::vector<double>> table[] = {{2, {20.0, 11.1, 5.9, 3.0, 1.5}},
+                                                           {4, {42.9, 27.3, 15.8, 8.6, 4.5}},
+                                                           {8, {63.6, 46.7, 30.4, 17.9, 9.9}}};
+  for (const auto &[stages, shares] : table) {
+    for (size_t i = 0; i < shares.size(); ++i) {
+      for (const StageSchedule &schedule : {makeGPipe(stages, kMicroBatches[i]),
+                                            makeOneForwardOneBackward(stages, kMicroBatches[i])}) {
+        EXPECT_NEAR(100 * courseOf(schedule, kMicroBatches[i]).bubble(), shares[i], 0.05)
+            << stages << " stages, " << kMicroBatches[i] << " micro-batches";
+      }
+    }
+  }
+}
+
 TEST(StageOrder, ACourseDoesWhatIsNeededFirst) {
   Course course = courseOf(makeOneForwardOneBackward(2, 2), 2);
   ASSERT_EQ(course.actions.size(), 8u);
