@@ -149,7 +149,7 @@ private:
 
 void weft::schedule::checkCollectives(std::span<const rt::Program> programs,
                                       Diagnostics &diagnostics) {
-  if (rt::Status status = rt::checkWellFormed(programs); !status) {
+  if (rt::Status status = rt::checkTogether(programs); !status) {
     diagnostics.add(status.error().message);
     return;
   }

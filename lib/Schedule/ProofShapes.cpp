@@ -202,8 +202,7 @@ private:
     if (!expectOperands(instruction, {rt::Access::Read, rt::Access::Write})) {
       return;
     }
-    auto ranks =
-        static_cast<int64_t>(program.groupOf(program.ranks().first, collective).ranks.size());
+    auto ranks = static_cast<int64_t>(program.groupSize(collective));
     std::vector<int64_t> result = collective.shape;
     bool moves = rt::changesShape(collective.kind);
     bool isAllToAll = collective.kind == rt::CollectiveKind::AllToAll;

@@ -9,12 +9,11 @@
 
 #include "Counterparts.h"
 
+#include "weft/Dialect/Weft/IR/InlineCall.h"
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Verify/CollectiveKinds.h"
-
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
@@ -23,24 +22,16 @@ namespace {
 
 /// Replaces a call by the body of its layer. Names of the ops and labels of the calls in the body
 /// get the call's label as a prefix.
-void inlineCall(CallOp call, func::FuncOp callee) {
-  OpBuilder builder(call);
-  IRMapping mapping;
-  mapping.map(callee.getArguments(), call->getOperands());
-  for (Operation &op : callee.getBody().front().without_terminator()) {
-    Operation *copy = builder.clone(op, mapping);
-    StringRef place = placeOf(op.getLoc());
-    std::string name = (call.getLabel() + (place.empty() ? "" : "/") + place).str();
-    copy->setLoc(NameLoc::get(builder.getStringAttr(name)));
+void inlineLayer(CallOp call, func::FuncOp callee) {
+  const std::string label = call.getLabel().str();
+  for (Operation *copy : inlineCall(call, callee)) {
+    StringRef place = placeOf(copy->getLoc());
+    std::string name = (label + (place.empty() ? "" : "/") + place).str();
+    copy->setLoc(NameLoc::get(StringAttr::get(copy->getContext(), name)));
     if (auto inner = dyn_cast<CallOp>(copy)) {
-      inner.setLabel((call.getLabel() + "/" + inner.getLabel()).str());
+      inner.setLabel((label + "/" + inner.getLabel()).str());
     }
   }
-  Operation *end = callee.getBody().front().getTerminator();
-  for (auto [result, value] : llvm::zip(call.getResults(), end->getOperands())) {
-    result.replaceAllUsesWith(mapping.lookup(value));
-  }
-  call.erase();
 }
 
 /// Inlines calls until there are none: layers may call layers.
@@ -51,7 +42,7 @@ void inlineCalls(ModuleOp module, func::FuncOp function) {
       return;
     }
     for (CallOp call : calls) {
-      inlineCall(call, module.lookupSymbol<func::FuncOp>(call.getCallee()));
+      inlineLayer(call, module.lookupSymbol<func::FuncOp>(call.getCallee()));
     }
   }
 }

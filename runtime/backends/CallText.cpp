@@ -7,6 +7,7 @@
 
 #include "backends/CallText.h"
 
+#include "support/Random.h"
 #include "support/Text.h"
 
 using namespace weft::rt;
@@ -22,7 +23,6 @@ std::string weft::rt::describeCall(const Collective &collective, const RankGroup
       " (", site.section, " instruction ", site.instruction, ", ", site.label, ")");
 }
 
-/// By FNV-1a.
 uint64_t weft::rt::fingerprintOf(const Collective &collective, const RankGroup &group,
                                  const CallSite &site) {
   std::string text =
@@ -37,11 +37,7 @@ uint64_t weft::rt::fingerprintOf(const Collective &collective, const RankGroup &
   for (uint32_t source : collective.sources) {
     text += concat(" s", source);
   }
-  uint64_t hash = 0xcbf29ce484222325;
-  for (char letter : text) {
-    hash = (hash ^ uint8_t(letter)) * 0x100000001b3;
-  }
-  return hash;
+  return streamOf(text);
 }
 
 std::string weft::rt::differentCallsText(int64_t first, const std::string &firstCall,

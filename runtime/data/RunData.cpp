@@ -56,7 +56,7 @@ const TensorLayout *RunData::findImages() const {
 
 Result<std::unique_ptr<SampleSource>> RunData::openFile(const std::string &path,
                                                         const DataOptions &options) const {
-  const Program *program = &programs.front();
+  const Program &program = programs.front();
   if (const TensorLayout *layout = findImages()) {
     if (options.dataFormat) {
       return makeError("--data-format has no effect: the program reads images, which are in a "
@@ -64,16 +64,15 @@ Result<std::unique_ptr<SampleSource>> RunData::openFile(const std::string &path,
     }
     auto images = std::make_unique<ImageFile>();
     std::span<const int64_t> shape = layout->globalShape;
-    size_t batchDims = program->microBatches > 1 ? 2 : 1;
-    if (Status status = images->open(path, shape.subspan(batchDims), program->vocabulary);
-        !status) {
+    size_t batchDims = program.microBatches > 1 ? 2 : 1;
+    if (Status status = images->open(path, shape.subspan(batchDims), program.vocabulary); !status) {
       return status.error();
     }
     return std::unique_ptr<SampleSource>(std::move(images));
   }
   auto tokens = std::make_unique<Dataset>();
-  if (Status status = tokens->open(path, options.dataFormat, program->sequenceLength,
-                                   program->vocabulary, program->documentEnd);
+  if (Status status = tokens->open(path, options.dataFormat, program.sequenceLength,
+                                   program.vocabulary, program.documentEnd);
       !status) {
     return status.error();
   }

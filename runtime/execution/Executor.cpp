@@ -301,13 +301,17 @@ bool Executor::beginAction(const Section &section, const Place &place) {
                                (!usesStreams(place.action) || forkStreams()));
 }
 
+const Operand *Executor::endOf(const Instruction &collective, Access access) {
+  auto found = std::ranges::find(collective.operands, access, &Operand::access);
+  return found == collective.operands.end() ? nullptr : &*found;
+}
+
 Executor::Ends Executor::endsOf(const Prepared &collective) {
-  Ends ends;
-  for (size_t i = 0; i < collective.instruction->operands.size(); ++i) {
-    bool isRead = collective.instruction->operands[i].access == Access::Read;
-    (isRead ? ends.operand : ends.result) = collective.operands[i];
-  }
-  return ends;
+  auto addressOf = [&](Access access) -> void * {
+    const Operand *end = endOf(*collective.instruction, access);
+    return end ? collective.operands[end - collective.instruction->operands.data()] : nullptr;
+  };
+  return {addressOf(Access::Read), addressOf(Access::Write)};
 }
 
 bool Executor::lap(size_t index, StepTimes *times) {

@@ -186,6 +186,9 @@ protected:
     void *operand = nullptr, *result = nullptr;
   };
   static Ends endsOf(const Prepared &collective);
+  /// Returns the operand of a collective that it only reads, or that it writes; null if it has
+  /// none.
+  static const Operand *endOf(const Instruction &collective, Access access);
 
   /// `program`, which must be well-formed, and `kernels` must outlive this object; `kernels[i]` is
   /// the code of `program.kernels[i]`.

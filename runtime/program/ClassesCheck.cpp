@@ -31,16 +31,6 @@ private:
 };
 
 Status ClassesChecker::check() {
-  if (programs.empty()) {
-    return makeError("there is no program");
-  }
-  for (const Program &program : programs) {
-    if (Status status = checkWellFormed(program); !status) {
-      return programs.size() == 1 ? status
-                                  : makeError("rank class ", &program - programs.data(), ": ",
-                                              status.error().message);
-    }
-  }
   for (auto part : {&ClassesChecker::checkNumbers, &ClassesChecker::checkAcross,
                     &ClassesChecker::checkDecisions}) {
     if (Status status = (this->*part)(); !status) {
@@ -160,6 +150,17 @@ Status ClassesChecker::checkDecisions() const {
 
 } // namespace
 
+Status weft::rt::checkTogether(std::span<const Program> programs) {
+  return programs.empty() ? makeError("there is no program") : ClassesChecker(programs).check();
+}
+
 Status weft::rt::checkWellFormed(std::span<const Program> programs) {
-  return ClassesChecker(programs).check();
+  for (const Program &program : programs) {
+    if (Status status = checkWellFormed(program); !status) {
+      return programs.size() == 1 ? status
+                                  : makeError("rank class ", &program - programs.data(), ": ",
+                                              status.error().message);
+    }
+  }
+  return checkTogether(programs);
 }

@@ -25,19 +25,6 @@ Status weft::rt::checkAxes(const Program &program, const std::string &name,
   return {};
 }
 
-uint64_t weft::rt::groupSize(const Program &program, std::span<const uint32_t> axes) {
-  uint64_t size = 1;
-  for (uint32_t axis : axes) {
-    size *= uint64_t(program.mesh[axis].size);
-  }
-  return size;
-}
-
-uint64_t weft::rt::groupSize(const Program &program, const Collective &collective) {
-  return collective.isAcrossClasses() ? collective.classes.size()
-                                      : groupSize(program, collective.axes);
-}
-
 namespace {
 
 /// Checks one collective.
@@ -63,7 +50,7 @@ private:
   Status checkShape() const;
   Status checkSources() const;
   Status checkCuts() const;
-  uint64_t ranks() const { return groupSize(program, collective); }
+  uint64_t ranks() const { return program.groupSize(collective); }
 
   const Program &program;
   const Collective &collective;

@@ -333,9 +333,9 @@ Status InstructionChecker::checkCollectiveOperands(const std::string &where,
   uint64_t size = elementCount(collective.shape);
   uint64_t resultSize = size;
   if (collective.kind == CollectiveKind::AllGather) {
-    resultSize = saturatingMul(size, groupSize(program, collective));
+    resultSize = saturatingMul(size, program.groupSize(collective));
   } else if (collective.kind == CollectiveKind::ReduceScatter) {
-    resultSize = size / groupSize(program, collective);
+    resultSize = size / program.groupSize(collective);
   }
   if (Status status = checkRoom(program, where, operand, collective.type, size); !status) {
     return status;

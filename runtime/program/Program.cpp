@@ -122,6 +122,18 @@ std::vector<int64_t> Program::coordinatesOf(int64_t rank) const {
   return coordinates;
 }
 
+uint64_t Program::groupSize(std::span<const uint32_t> axes) const {
+  uint64_t size = 1;
+  for (uint32_t axis : axes) {
+    size *= uint64_t(mesh[axis].size);
+  }
+  return size;
+}
+
+uint64_t Program::groupSize(const Collective &collective) const {
+  return collective.isAcrossClasses() ? collective.classes.size() : groupSize(collective.axes);
+}
+
 static RankGroup shiftedBy(int64_t first, RankGroup group) {
   for (int64_t &rank : group.ranks) {
     rank += first;

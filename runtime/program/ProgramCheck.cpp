@@ -167,7 +167,7 @@ Status Checker::checkLayout(const std::string &name, const TensorLayout &layout)
   }
   for (size_t dim = 0; dim < layout.globalShape.size(); ++dim) {
     int64_t size = layout.cutShape()[dim];
-    uint64_t shards = groupSize(program, layout.dimAxes[dim]);
+    uint64_t shards = program.groupSize(layout.dimAxes[dim]);
     if (size < 0 || uint64_t(size) % shards != 0) {
       return makeError(name, " has ", size, " in dimension ", dim, ", which does not divide into ",
                        shards, " shards");

@@ -34,10 +34,6 @@ bool isSeen(const Observation &observation);
 /// a step that stops the run must leave these unchanged.
 std::vector<std::vector<bool>> areSeenLater(const Program &program);
 
-/// Returns the number of ranks in each group over `axes`. REQUIRES: the mesh has these axes.
-uint64_t groupSize(const Program &program, std::span<const uint32_t> axes);
-/// Returns the number of ranks that run the collective together. REQUIRES: its axes exist.
-uint64_t groupSize(const Program &program, const Collective &collective);
 /// Checks that the mesh has all `axes` and none is named twice. `name` begins the error.
 Status checkAxes(const Program &program, const std::string &name, std::span<const uint32_t> axes);
 /// Checks all collectives. REQUIRES: the mesh has been checked.

@@ -12,7 +12,7 @@
 
 using namespace weft::rt;
 
-size_t RankGroup::indexOf(int64_t rank) const {
+size_t weft::rt::indexOf(int64_t rank, std::span<const int64_t> ranks) {
   return size_t(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 

@@ -7,7 +7,7 @@
 
 #include "StageRoots.h"
 
-#include "mlir/IR/IRMapping.h"
+#include "weft/Dialect/Weft/IR/InlineCall.h"
 
 using namespace mlir;
 
@@ -27,7 +27,7 @@ void RootStages::run(func::FuncOp root) {
   for (Operation *op = &body.front(); op != body.getTerminator();) {
     auto call = dyn_cast<CallOp>(op);
     if (call && isOfSeveralStages(call)) {
-      op = inlineCall(call);
+      op = replaceByBody(call);
     } else {
       visit(op);
       op = op->getNextNode();
@@ -81,26 +81,14 @@ bool RootStages::isOfSeveralStages(CallOp call) const {
 }
 
 /// Returns the first op that takes the place of `call`.
-Operation *RootStages::inlineCall(CallOp call) {
+Operation *RootStages::replaceByBody(CallOp call) {
   auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
-  Block &body = callee.getBody().front();
-  OpBuilder builder(call);
-  IRMapping copies;
-  copies.map(body.getArguments(), call.getOperands());
-  // There is one: what defines an operand.
-  Operation *before = call->getPrevNode();
-  for (Operation &op : body.without_terminator()) {
-    builder.clone(op, copies);
-  }
-  for (auto [result, value] :
-       llvm::zip_equal(call.getResults(), body.getTerminator()->getOperands())) {
-    result.replaceAllUsesWith(copies.lookup(value));
-  }
-  call.erase();
+  Operation *after = call->getNextNode();
+  SmallVector<Operation *> copies = inlineCall(call, callee);
   if (SymbolTable::symbolKnownUseEmpty(callee, callee->getParentOp())) {
     symbols.erase(callee);
   }
-  return before->getNextNode();
+  return copies.empty() ? after : copies.front();
 }
 
 /// Returns the stage of an op; nothing if it needs inputs and constants alone.

@@ -27,7 +27,7 @@ private:
   std::optional<int64_t> stageOfOperands(mlir::Operation *op) const;
   std::optional<int64_t> choose(mlir::Operation *op) const;
   bool isOfSeveralStages(CallOp call) const;
-  mlir::Operation *inlineCall(CallOp call);
+  mlir::Operation *replaceByBody(CallOp call);
   void visit(mlir::Operation *op);
   void moveTo(mlir::OpOperand &operand, int64_t stage);
 

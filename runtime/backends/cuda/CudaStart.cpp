@@ -104,8 +104,8 @@ bool CudaExecutor::warmUpCollectives() {
     }
     setPosition(first);
     auto at = [&](Access access) {
-      auto found = std::ranges::find(one->operands, access, &Operand::access);
-      return found == one->operands.end() ? 0 : addressOf(address(found->buffer, /*frame=*/0));
+      const Operand *end = endOf(*one, access);
+      return end ? addressOf(address(end->buffer, /*frame=*/0)) : 0;
     };
     // Reports of a hang name the instruction by its mark.
     uint32_t mark = monitor() ? monitor()->marks().behind(first.section, first.first) : 0;

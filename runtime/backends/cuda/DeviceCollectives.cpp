@@ -178,10 +178,9 @@ const DeviceCollectives::Shared *DeviceCollectives::splitOff(const Shared &paren
   }
   Shared &shared = communicators[ranks];
   shared.ranks = ranks;
-  auto self = std::find(ranks.begin(), ranks.end(), link.rank());
+  auto self = int64_t(indexOf(link.rank(), ranks));
   int64_t color = *std::min_element(ranks.begin(), ranks.end());
-  if (!check(library.split(device, parent.communicator, color, self - ranks.begin(),
-                           &shared.communicator)) ||
+  if (!check(library.split(device, parent.communicator, color, self, &shared.communicator)) ||
       !settle(parent) || !settle(shared)) {
     return nullptr;
   }

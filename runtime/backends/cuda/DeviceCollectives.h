@@ -41,8 +41,8 @@ public:
   using Address = DriverTable::Address;
 
   /// `device` is this rank's open device, number `number`; `ofClass` are the ranks of its class, of
-  /// `ranks` in all. Waits up to `timeout` for other ranks
-  /// when communicators are made. All arguments must outlive this.
+  /// `ranks` in all. Waits up to `timeout` for other ranks when communicators are made. All
+  /// arguments must outlive this.
   DeviceCollectives(const DriverTable &library, int64_t number, Handle device, Communicator &link,
                     int64_t ranks, RankGroup ofClass, std::chrono::nanoseconds timeout);
   /// Aborts the communicators, unless `end` has ended them. An abort that takes long continues

@@ -265,7 +265,7 @@ struct DriverTable {
   Result (*seal)(Handle device);
   Result (*unseal)(Handle device);
 
-  /// Null except in a simulator, where it must be called first: sets the program, and the host's
+  /// Null except in a simulator, where it must be called first: sets the programs, and the host's
   /// code of its kernels, which the simulator runs in place of images. Both must outlive all other
   /// objects.
   void (*standFor)(const Program *programs, size_t count, const KernelCode *kernels);

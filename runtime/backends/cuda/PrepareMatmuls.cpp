@@ -50,7 +50,7 @@ private:
   bool choose();
   bool share();
   bool follow();
-  /// Runs a collective of all ranks.
+  /// Runs a collective of all ranks of the class.
   bool run(const Collective &collective, const char *what, const void *operand, void *result);
 
   const MatmulSetup &setup;

@@ -47,10 +47,6 @@ static void pauseBriefly() {
 Rendezvous::Rendezvous(std::vector<int64_t> ranks, RunState &run)
     : ranks(std::move(ranks)), run(run), places(new Place[this->ranks.size()]) {}
 
-size_t Rendezvous::indexOf(int64_t rank) const {
-  return size_t(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
-}
-
 bool Rendezvous::meet(size_t member, const Operation &operation, const void *operand,
                       void *result) {
   Place &place = places[member];

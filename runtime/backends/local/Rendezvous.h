@@ -38,7 +38,7 @@ public:
 
   size_t size() const { return ranks.size(); }
   /// Returns the number of the member that `rank` is.
-  size_t indexOf(int64_t rank) const;
+  size_t indexOf(int64_t rank) const { return rt::indexOf(rank, ranks); }
 
   /// Shares the buffers of `member` and waits for the others. Returns false if the run stopped:
   /// another member brought another operation, did not come in time, or failed.

@@ -463,6 +463,10 @@ struct Program {
   std::vector<int64_t> coordinatesOf(int64_t rank) const;
   /// Returns all ranks of the class, as a group.
   RankGroup classGroup() const;
+  /// Returns the number of ranks in each group over `axes`, or that run the collective together.
+  /// REQUIRES: the mesh has these axes.
+  uint64_t groupSize(std::span<const uint32_t> axes) const;
+  uint64_t groupSize(const Collective &collective) const;
   /// Returns the ranks with which `rank` runs the collective. REQUIRES: it runs this program.
   RankGroup groupOf(int64_t rank, const Collective &collective) const;
 
@@ -499,11 +503,13 @@ std::vector<int64_t> localOffset(const TensorLayout &layout, std::span<const Axi
 /// arena, except for the code of kernels. Fails with the first fault. Lifetimes of buffers and the
 /// order of communication are not checked here; the compiler's proof covers them.
 Status checkWellFormed(const Program &program);
-/// Checks each program and that all belong together: classes are numbered in order and have equally
+/// Checks each program and that all belong together.
+Status checkWellFormed(std::span<const Program> programs);
+/// Checks that well-formed programs belong together: classes are numbered in order and have equally
 /// many ranks; what describes the run is the same for all; a collective across classes is the same
 /// in each of its classes; and all classes decide at the same observations, in the same order,
 /// whether the run goes on.
-Status checkWellFormed(std::span<const Program> programs);
+Status checkTogether(std::span<const Program> programs);
 
 /// Returns the bytes that an executable contains: little-endian, with a version, a length and a
 /// checksum that `deserialize` checks.

@@ -29,6 +29,9 @@ struct RankRange {
   bool has(int64_t rank) const { return rank >= first && rank < first + count; }
 };
 
+/// Returns the index of `rank` in `ranks`. REQUIRES: it is one of them.
+size_t indexOf(int64_t rank, std::span<const int64_t> ranks);
+
 /// The ranks that take part in a collective. All of them describe it in the same way.
 struct RankGroup {
   /// Distinct ranks, in group order: collectives count ranks by it.
@@ -38,7 +41,7 @@ struct RankGroup {
   uint32_t number = 0;
 
   /// Returns the index of `rank` in the group. REQUIRES: it is a member.
-  size_t indexOf(int64_t rank) const;
+  size_t indexOf(int64_t rank) const { return rt::indexOf(rank, ranks); }
 };
 
 /// The most axes of a mesh.

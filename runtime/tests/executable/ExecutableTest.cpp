@@ -27,12 +27,7 @@ namespace {
 class Executable : public ToyExecutable {
 protected:
   std::vector<double> tensor(const std::string &file, const std::string &name) {
-    SafetensorsFile tensors;
-    EXPECT_EQ(errorOf(tensors.open(folder.file(file))), "");
-    std::span<const char> bytes = tensors.tensors.at(name).data;
-    std::vector<double> values(bytes.size() / sizeof(double));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    return values;
+    return tensorIn(folder.file(file), name);
   }
 
   std::vector<nlohmann::json> metrics(const std::string &file) {

@@ -8,11 +8,10 @@
 #include "executable/Executable.h"
 #include "execution/HostExecutor.h"
 #include "support/Json.h"
-#include "support/Random.h"
-#include "support/Safetensors.h"
 #include "tests/ErrorOf.h"
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
+#include "tests/ToyFiles.h"
 #include "training/Options.h"
 
 #include <cstring>
@@ -27,14 +26,6 @@ namespace {
 
 class RankClasses : public testing::Test {
 protected:
-  RankClasses() {
-    std::string content;
-    for (uint64_t i = 0; i < 4000; ++i) {
-      content.push_back("the quick brown fox"[randomBits(1, 1, i) % 19]);
-    }
-    data = folder.write("data", content);
-  }
-
   /// Trains on the host, as threads; stores the output.
   int run(const Programs &programs, const std::vector<std::string> &more) {
     std::vector<std::string> words = {"--data", data};
@@ -65,16 +56,11 @@ protected:
   }
 
   std::vector<double> tensor(const std::string &file, const std::string &name) {
-    SafetensorsFile tensors;
-    EXPECT_EQ(errorOf(tensors.open(folder.file(file))), "");
-    std::span<const char> bytes = tensors.tensors.at(name).data;
-    std::vector<double> values(bytes.size() / sizeof(double));
-    std::memcpy(values.data(), bytes.data(), bytes.size());
-    return values;
+    return tensorIn(folder.file(file), name);
   }
 
   TemporaryFolder folder;
-  std::string data, out, err;
+  std::string data = folder.write("data", toyText()), out, err;
 };
 
 TEST_F(RankClasses, EachRunsItsProgram) {

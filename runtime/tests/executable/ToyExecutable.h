@@ -8,8 +8,8 @@
 #ifndef WEFT_RT_TESTS_EXECUTABLE_TOYEXECUTABLE_H
 #define WEFT_RT_TESTS_EXECUTABLE_TOYEXECUTABLE_H
 
-#include "support/Random.h"
 #include "tests/TemporaryFolder.h"
+#include "tests/ToyFiles.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -19,13 +19,7 @@ namespace weft::rt {
 /// The toy executable, which has 4 ranks, in a folder with data.
 class ToyExecutable : public testing::Test {
 protected:
-  ToyExecutable() {
-    std::string content;
-    for (uint64_t i = 0; i < 4000; ++i) {
-      content.push_back("the quick brown fox"[randomBits(1, 1, i) % 19]);
-    }
-    data = "--data " + folder.write("data", content);
-  }
+  ToyExecutable() { data = "--data " + folder.write("data", toyText()); }
 
   /// Runs the executable, stores its output and returns its exit status.
   int run(const std::string &arguments, const std::string &environment = "") {

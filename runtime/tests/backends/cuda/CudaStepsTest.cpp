@@ -47,6 +47,16 @@ const char *const kFunctions[] = {
 /// The small program, with an input that is large.
 class CudaStepsTest : public testing::TestWithParam<bool> {
 protected:
+  static FindExecutors executorsOn(const Simulator &simulator) {
+    auto make = [&simulator, how = CudaOptions{.usesGraphs = GetParam()}](
+                    const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
+      static const DeviceImage image = {80, true, "", 1};
+      return std::make_unique<CudaExecutor>(program, kernels, rank, simulator.library(), rank,
+                                            std::span(&image, 1), how);
+    };
+    return [make] { return Result<MakeExecutor>(MakeExecutor(make)); };
+  }
+
   /// Returns the calls of a run of `steps` steps.
   Counts run(int64_t ranks, int64_t steps) {
     Program program = makeToy(ranks, 1);
@@ -63,14 +73,7 @@ protected:
                   program.stepBody().end());
     }
     Simulator simulator({.seed = uint64_t(steps), .devices = ranks}, {{&program, 1}, kToyKernels});
-    CudaOptions how;
-    how.usesGraphs = GetParam();
-    static const DeviceImage image = {80, true, "", 1};
-    auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
-      return std::make_unique<CudaExecutor>(program, kernels, rank, simulator.library(), rank,
-                                            std::span(&image, 1), how);
-    };
-    auto find = [&]() -> Result<MakeExecutor> { return MakeExecutor(make); };
+    FindExecutors find = executorsOn(simulator);
     std::string count = std::to_string(steps);
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps", count.c_str()};
     Result<Options> options = parseOptions(program, arguments);
@@ -145,14 +148,7 @@ TEST_P(CudaStepsTest, OfRankClassesHaveTheBitsOfTheHost) {
     return folder.read(saved);
   };
   Simulator simulator({.seed = 1, .devices = 4, .cutsKernels = false}, {programs, kToyKernels});
-  CudaOptions how;
-  how.usesGraphs = GetParam();
-  static const DeviceImage image = {80, true, "", 1};
-  auto make = [&](const Program &program, const KernelCode *kernels, int64_t rank, int64_t) {
-    return std::make_unique<CudaExecutor>(program, kernels, rank, simulator.library(), rank,
-                                          std::span(&image, 1), how);
-  };
-  EXPECT_EQ(train([&]() -> Result<MakeExecutor> { return MakeExecutor(make); }, "device"),
+  EXPECT_EQ(train(executorsOn(simulator), "device"),
             train([] { return Result<MakeExecutor>(makeHostExecutor); }, "host"));
 }
 
