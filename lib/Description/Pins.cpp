@@ -18,7 +18,7 @@ namespace weft::desc {
 
 namespace {
 
-constexpr int64_t maximumSize = 1 << 20;
+constexpr int64_t maximumSize = 1 << 20, maximumStages = 1024;
 
 /// A pin's value as written, "4", "2:ring", "true" or "full"; a switch is 0 or 1, a word a mode.
 struct Value {
@@ -34,7 +34,7 @@ int64_t sizeOf(const Values &values, std::string_view name) {
 
 struct PinKind {
   std::string_view name;
-  enum { Axis, Level, Switch, Word } form;
+  enum { Axis, Stages, Level, Switch, Word } form;
   /// Its range of numbers; a switch has false and true.
   int64_t least, most;
   /// Modes that may follow the number, or a word's values, separated by spaces.
@@ -179,8 +179,20 @@ void applyRecompute(PlanSpec &plan, const Value &value, const Values &) {
   }
 }
 
+/// Huang et al., GPipe, arXiv 1811.06965; Narayanan et al., PipeDream, arXiv 1806.03377, and
+/// Megatron-LM, arXiv 2104.04473, for the order 1F1B without versions of weights.
+void applyPipeline(PlanSpec &plan, const Value &value, const Values &) {
+  plan.pipeline.stages = value.number;
+  plan.pipeline.location = pinned;
+}
+
+void applySchedule(PlanSpec &plan, const Value &value, const Values &) {
+  plan.pipeline.schedule =
+      value.mode == "gpipe" ? PipelineSchedule::GPipe : PipelineSchedule::OneFOneB;
+}
+
 /// The kinds of pins, in the order of their entries in a plan: later entries may override earlier
-/// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor: tensor-parallel ranks communicate most,
+/// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor, for each of the stages of pp: tensor-parallel ranks communicate most,
 /// so they are nearest to each other.
 constexpr PinKind kinds[] = {
     {"dp", PinKind::Axis, 1, maximumSize, "", "", applyDataParallel},
@@ -192,7 +204,15 @@ constexpr PinKind kinds[] = {
     {"zero", PinKind::Level, 0, 3, "", "dp fsdp cp", applyZero},
     {"accumulation", PinKind::Level, 1, maximumSize, "", "", applyAccumulation},
     {"recompute", PinKind::Word, 0, 0, "none attention full", "", applyRecompute},
+    {"pp", PinKind::Stages, 1, maximumStages, "", "", applyPipeline},
+    {"schedule", PinKind::Word, 0, 0, "1f1b gpipe", "pp", applySchedule},
 };
+
+/// Returns true if the pin chooses no shardings, so that it may stand beside a mesh.
+bool isBesideMesh(const PinKind &kind) {
+  return kind.form == PinKind::Stages || kind.apply == applyAccumulation ||
+         kind.apply == applyRecompute || kind.apply == applySchedule;
+}
 
 std::vector<std::string> split(std::string_view words) {
   std::vector<std::string> list;
@@ -307,7 +327,8 @@ void PinReader::checkTogether() {
   // pin_r4. Sizes of 20 bits each cannot overflow the product of two.
   int64_t ranks = 1;
   for (const PinKind &kind : kinds) {
-    if (kind.form == PinKind::Axis && ranks <= maximumSize) {
+    bool multiplies = kind.form == PinKind::Axis || kind.form == PinKind::Stages;
+    if (multiplies && ranks <= maximumSize) {
       ranks *= sizeOf(values, kind.name);
     }
   }
@@ -333,11 +354,10 @@ void PinReader::checkTogether() {
 
 void PinReader::checkBesideMesh() {
   for (const PinKind &kind : kinds) {
-    bool isOfShardings = kind.apply != applyAccumulation && kind.apply != applyRecompute;
-    if (isOfShardings && values.contains(kind.name)) { // pin_r6
+    if (!isBesideMesh(kind) && values.contains(kind.name)) { // pin_r6
       error(kind.name, "pin_r6",
-            "expected no pins but accumulation and recompute together with a mesh, for which the "
-            "search chooses shardings");
+            "expected no pins but accumulation, recompute, pp and schedule together with a mesh, "
+            "for which the search chooses shardings");
     }
   }
 }
@@ -348,8 +368,10 @@ std::string_view pinsHelp() {
   return "a known strategy: dp=N splits the batch, tp=N the layers, sp=true or sp=false\n"
          "with tp the sequence, zero=0 to 3 with dp variables between steps, fsdp=N the\n"
          "batch and these variables; accumulation=N takes the batch in N micro-batches,\n"
-         "recompute=full, attention or none says what backward computes again, both also\n"
-         "with --mesh; the search chooses the rest (may repeat; default: one rank)";
+         "recompute=full, attention or none says what backward computes again, pp=N makes\n"
+         "N pipeline stages, each with a mesh of ranks, and schedule=1f1b or gpipe orders\n"
+         "their work, all four also with --mesh; the search chooses the rest (may repeat;\n"
+         "default: one rank)";
 }
 
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {
@@ -382,8 +404,9 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_vie
   }
   for (const PinKind &kind : kinds) {
     auto value = reader.values.find(kind.name);
-    bool isAxisOfOne = kind.form == PinKind::Axis && sizeOf(reader.values, kind.name) == 1;
-    if (value != reader.values.end() && !isAxisOfOne) {
+    bool isOfOne = (kind.form == PinKind::Axis || kind.form == PinKind::Stages) &&
+                   sizeOf(reader.values, kind.name) == 1;
+    if (value != reader.values.end() && !isOfOne) {
       kind.apply(*plan, value->second, reader.values);
     }
   }

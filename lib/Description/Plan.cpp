@@ -26,15 +26,16 @@ using detail::Fields;
 /// The axes of a mesh by name.
 using Borders = std::map<std::string, AxisBorders>;
 
-static constexpr int64_t maximumRanks = 1 << 20;
+static constexpr int64_t maximumRanks = 1 << 20, maximumStages = 1024;
 /// The last layer that a model may have, by model_r4.
 static constexpr int64_t maximumLayer = (1 << 10) - 1;
 
-// The schema lists the values of this enumeration in the same order.
+// The schema lists the values of these enumerations in the same order.
 static_assert(int(Saving::Recomputed) == proto::Activation::RECOMPUTED);
+static_assert(int(PipelineSchedule::GPipe) == proto::Pipeline::GPIPE);
 
 int64_t PlanSpec::ranks() const {
-  int64_t product = 1;
+  int64_t product = pipeline.stages;
   for (const AxisSpec &axis : mesh) {
     product *= axis.size;
   }
@@ -70,7 +71,16 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
          std::equal(a.shardings.begin(), a.shardings.end(), b.shardings.begin(), b.shardings.end(),
                     sameSharding) &&
          std::equal(a.homes.begin(), a.homes.end(), b.homes.begin(), b.homes.end(), sameSharding) &&
-         a.accumulation == b.accumulation && a.activations == b.activations;
+         a.accumulation == b.accumulation && a.activations == b.activations &&
+         a.pipeline == b.pipeline;
+}
+
+bool operator==(const PipelineSpec &a, const PipelineSpec &b) {
+  return a.stages == b.stages && a.layers == b.layers && a.schedule == b.schedule;
+}
+
+std::string_view nameOf(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::GPipe ? "gpipe" : "1f1b";
 }
 
 bool operator==(const ActivationSpec &a, const ActivationSpec &b) {
@@ -276,6 +286,35 @@ static void checkActivations(const proto::Plan &plan, Fields &fields) {
   }
 }
 
+static void checkPipeline(const proto::Plan &plan, Fields &fields) {
+  if (!plan.has_pipeline()) {
+    return;
+  }
+  const proto::Pipeline &pipeline = plan.pipeline();
+  Fields inner = fields.nested("pipeline");
+  // plan_r14
+  const int layers = pipeline.layers_size();
+  if (pipeline.has_stages() == (layers > 0)) {
+    inner.error(layers > 0 ? "layers" : "stages", "plan_r14",
+                std::string("expected either stages or layers, got ") +
+                    (layers > 0 ? "both" : "neither"));
+  }
+  inner.integer("stages", "plan_r14", 2, maximumStages);
+  if (layers == 1 || layers > maximumStages) {
+    inner.error("layers", "plan_r14",
+                "expected 2 to " + detail::text(maximumStages) + " stages, got " +
+                    detail::text(int64_t(layers)));
+  }
+  for (int i = 0; i < layers; ++i) {
+    if (pipeline.layers(i) < 1 || pipeline.layers(i) > maximumLayer) {
+      inner.error("layers", "plan_r14",
+                  "expected a number from 1 to " + detail::text(maximumLayer) + ", got " +
+                      detail::text(pipeline.layers(i)),
+                  i);
+    }
+  }
+}
+
 static void checkPlan(const proto::Plan &plan, Fields &fields) {
   if (plan.has_mesh()) {
     checkMesh(plan.mesh(), fields.nested("mesh"));
@@ -288,6 +327,7 @@ static void checkPlan(const proto::Plan &plan, Fields &fields) {
   checkEntries(plan.home(), "home", fields, axes);
   fields.integer("accumulation", "plan_r9", 1, maximumRanks); // plan_r9
   checkActivations(plan, fields);
+  checkPipeline(plan, fields);
 }
 
 static std::vector<ActivationSpec> resolveActivations(const proto::Plan &plan, Fields &fields) {
@@ -307,6 +347,18 @@ static std::vector<ActivationSpec> resolveActivations(const proto::Plan &plan, F
     specs.push_back(std::move(spec));
   }
   return specs;
+}
+
+static PipelineSpec resolvePipeline(const proto::Plan &plan, Fields &fields) {
+  PipelineSpec spec;
+  if (plan.has_pipeline()) {
+    const proto::Pipeline &pipeline = plan.pipeline();
+    spec.layers.assign(pipeline.layers().begin(), pipeline.layers().end());
+    spec.stages = spec.layers.empty() ? pipeline.stages() : int64_t(spec.layers.size());
+    spec.schedule = PipelineSchedule(pipeline.schedule());
+    spec.location = fields.locationOf("pipeline");
+  }
+  return spec;
 }
 
 static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
@@ -339,6 +391,7 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
     spec.accumulationLocation = fields.locationOf("accumulation");
   }
   spec.activations = resolveActivations(plan, fields);
+  spec.pipeline = resolvePipeline(plan, fields);
   return splitAxes(std::move(spec), subAxes);
 }
 
@@ -421,6 +474,17 @@ static std::string textOf(const ShardingSpec &entry) {
   return text + " }";
 }
 
+/// Prints a pipeline without its field's name.
+static std::string textOf(const PipelineSpec &pipeline) {
+  std::string text = pipeline.layers.empty() ? "{ stages: " + std::to_string(pipeline.stages) : "{";
+  for (size_t stage = 0; stage < pipeline.layers.size(); ++stage) {
+    text += (stage == 0 ? " layers: [" : ", ") + std::to_string(pipeline.layers[stage]);
+  }
+  text += pipeline.layers.empty() ? "" : "]";
+  return text + (pipeline.schedule == PipelineSchedule::GPipe ? " schedule: GPIPE }"
+                                                              : " schedule: ONE_F_ONE_B }");
+}
+
 std::string ActivationSpec::text() const {
   std::string text = "{ value: \"" + value + "\"";
   text += firstLayer ? " first_layer: " + std::to_string(*firstLayer) : "";
@@ -459,6 +523,9 @@ std::string printPlan(const PlanSpec &plan) {
   }
   for (const ActivationSpec &activation : plan.activations) {
     text += "activation " + activation.text() + "\n";
+  }
+  if (plan.pipeline.stages > 1) {
+    text += "pipeline " + textOf(plan.pipeline) + "\n";
   }
   return plan.mayPad ? text : text + "padding: false\n";
 }

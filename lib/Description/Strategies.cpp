@@ -49,8 +49,9 @@ public:
                       " micro-batches");
     }
     nameActivations();
+    nameStages();
     if (plan.mesh.empty()) {
-      lines.push_back("one rank");
+      lines.push_back(plan.pipeline.stages > 1 ? "one rank for each stage" : "one rank");
       return std::move(lines);
     }
     batch = of("attention.query", "batch");
@@ -85,6 +86,21 @@ private:
       }
     }
     lines.push_back("backward recomputes what the plan's activation entries say");
+  }
+
+  void nameStages() {
+    const PipelineSpec &pipeline = plan.pipeline;
+    if (pipeline.stages == 1) {
+      return;
+    }
+    std::string layers;
+    for (int64_t count : pipeline.layers) {
+      layers += (layers.empty() ? " of " : ", ") + std::to_string(count);
+    }
+    lines.push_back(
+        "pipeline of " + std::to_string(pipeline.stages) + " stages" + layers +
+        (layers.empty() ? "" : " layers") +
+        (pipeline.schedule == PipelineSchedule::GPipe ? ", GPipe" : ", one forward one backward"));
   }
 
   /// The axes that cut a dimension of an operation.
@@ -266,6 +282,7 @@ PlanSpec withoutEntries(const PlanSpec &plan) {
   }
   open.accumulation = plan.accumulation;
   open.activations = plan.activations;
+  open.pipeline = plan.pipeline;
   return open;
 }
 
@@ -313,6 +330,7 @@ std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
       pinned->mesh = open.mesh; // Which may number its ranks in another order.
       pinned->accumulation = plan.accumulation;
       pinned->activations = plan.activations;
+      pinned->pipeline = plan.pipeline;
       strategies.push_back({std::move(name), *pinned});
     }
   };

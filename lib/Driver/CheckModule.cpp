@@ -43,6 +43,11 @@ std::string activationsOf(const desc::PlanSpec &plan) {
   return activationsText(texts);
 }
 
+/// "4 pipeline stages".
+std::string stagesText(int64_t stages) {
+  return stages == 1 ? "no pipeline stages" : std::to_string(stages) + " pipeline stages";
+}
+
 /// "the mesh dp=2 tp=4" or "one rank".
 std::string meshText(const MeshParts &parts) {
   return parts.axes().empty() ? "one rank" : "the mesh " + parts.text();
@@ -92,7 +97,7 @@ std::string weft::mismatchOf(ModuleOp module, const std::string &input,
   if (sizes.batch != 0 && sizes.batch != recipe.globalBatch) {
     return mismatch("sequences in a batch", sizes.batch, recipe.globalBatch);
   }
-  bool isDifferentiated = module.lookupSymbol("step") != nullptr;
+  bool isDifferentiated = stageModulesOf(module).front().lookupSymbol("step") != nullptr;
   if (isDifferentiated && activationsOf(module) != activationsOf(plan)) {
     return file + " was differentiated with " + activationsOf(module) + ", but the plan has " +
            activationsOf(plan);
@@ -104,6 +109,10 @@ std::string weft::mismatchOf(ModuleOp module, const std::string &input,
   if (sizes.sequence != 0 && sizes.microBatches != plan.accumulation) {
     return file + " has " + std::to_string(sizes.microBatches) +
            " micro-batches, but the plan says " + std::to_string(plan.accumulation);
+  }
+  if (countStages(module) != plan.pipeline.stages) {
+    return file + " has " + stagesText(countStages(module)) + ", but the plan has " +
+           stagesText(plan.pipeline.stages);
   }
   MeshParts got = mesh.getParts(), expected = plan.parts();
   if (got.partNames() != expected.partNames() || got.partSizes() != expected.partSizes()) {

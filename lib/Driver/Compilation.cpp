@@ -95,7 +95,7 @@ LogicalResult Compilation::begin() {
   if (options.startAfter) {
     bool isScheduled = *options.startAfter == Phase::Schedule;
     return failure(failed(parseModule()) ||
-                   (isScheduled && (failed(makeProgram()) || failed(checkMemory()))));
+                   (isScheduled && (failed(makePrograms()) || failed(checkMemory()))));
   }
   Progress progress(Phase::Import, wantsProgress(options.verbose));
   if (failed(import()) || failed(runPasses(Phase::Import))) {
@@ -162,6 +162,7 @@ LogicalResult Compilation::runPasses(Phase phase) {
   pipelineOptions.machine = descriptions.machine.text;
   pipelineOptions.batch = descriptions.recipe.globalBatch;
   pipelineOptions.accumulation = request.accumulation;
+  pipelineOptions.pipeline = request.pipeline;
   const desc::RecipeSpec &recipe = descriptions.recipe;
   pipelineOptions.narrowReductions =
       recipe.precision == desc::Precision::BF16 && recipe.reduction == desc::Precision::BF16;
@@ -239,9 +240,9 @@ LogicalResult Compilation::planSmaller() {
   int64_t more = 0;
   for (int round = 0; round < kRounds && mayPlanSmaller(); ++round) {
     std::string before = planHash;
-    double missing = double(program.deviceBytes()) - room;
+    double missing = double(deviceBytes()) - room;
     more = std::max(2 * more, int64_t(missing));
-    reserve = std::max(reserve, int64_t(double(program.deviceBytes()) - facts.search.bytes)) + more;
+    reserve = std::max(reserve, int64_t(double(deviceBytes()) - facts.search.bytes)) + more;
     if (failed(planAgain())) {
       return failure();
     }
@@ -286,9 +287,9 @@ LogicalResult Compilation::findAccumulation() {
     return success();
   }
   const double room = double(descriptions.machine.device.memoryBytes);
-  const std::string whole = rt::bytesText(program.deviceBytes());
+  const std::string whole = rt::bytesText(deviceBytes());
   for (int64_t count : counts) {
-    double before = double(program.deviceBytes());
+    double before = double(deviceBytes());
     bool isTaken = false;
     {
       // Some graphs need all samples of a step at once, and AccumulateMicroBatches says why: such a
@@ -307,7 +308,7 @@ LogicalResult Compilation::findAccumulation() {
       return success();
     }
     // Twice as many halve what depends on a micro-batch. The rest alone may be too much.
-    double after = double(program.deviceBytes());
+    double after = double(deviceBytes());
     if (count > counts.front() && after - (before - after) > room) {
       return success();
     }
@@ -346,7 +347,7 @@ LogicalResult Compilation::findUnevenHomes() {
   PlanAttempt even{std::move(module),
                    std::move(partitioned),
                    std::move(facts),
-                   std::move(program),
+                   std::move(programs),
                    request,
                    reserve,
                    remarks};
@@ -361,20 +362,21 @@ LogicalResult Compilation::findUnevenHomes() {
     });
     isPlanned = succeeded(planUnevenHomes());
   }
-  auto rank = [&](const rt::Program &of) {
-    bool isTooLarge = of.deviceBytes() > uint64_t(descriptions.machine.device.memoryBytes);
-    return std::pair(isTooLarge, isTooLarge ? double(of.deviceBytes()) : cost::stepSeconds(of));
+  auto rank = [&](const rt::Programs &of) {
+    uint64_t bytes = cost::largestOf(of).deviceBytes();
+    bool isTooLarge = bytes > uint64_t(descriptions.machine.device.memoryBytes);
+    return std::pair(isTooLarge, isTooLarge ? double(bytes) : cost::stepSeconds(of));
   };
   double leastSeconds = even.facts.search.leastSeconds;
   leastSeconds = isPlanned ? std::min(facts.search.leastSeconds, leastSeconds) : leastSeconds;
-  if (isPlanned && rank(program) < rank(even.program)) {
+  if (isPlanned && rank(programs) < rank(even.programs)) {
     remarks.push_back("the mesh divides no dimension of some variables: they are padded between "
                       "steps");
   } else {
     module = std::move(even.module);
     partitioned = std::move(even.partitioned);
     facts = std::move(even.facts);
-    program = std::move(even.program);
+    programs = std::move(even.programs);
     request = std::move(even.request);
     reserve = even.reserve;
     remarks = std::move(even.remarks);
@@ -419,12 +421,13 @@ LogicalResult Compilation::runPhase(Phase phase) {
     facts.plan = writePlan(*module);
     facts.plan.accumulation = request.accumulation;
     facts.plan.activations = request.activations;
+    facts.plan.pipeline = request.pipeline;
     facts.plan.mayPad &= settled ? settled->mayPad : request.mayPad;
     follow(facts.plan);
     readFacts();
   }
   if ((phase == Phase::Partition && failed(prove(phase))) ||
-      (phase == Phase::Schedule && failed(makeProgram()))) {
+      (phase == Phase::Schedule && failed(makePrograms()))) {
     return failure();
   }
   progress.finish();
@@ -444,7 +447,7 @@ LogicalResult Compilation::prove(Phase phase) {
   }
   Progress progress("meaning", wantsProgress(options.verbose));
   if (failed(phase == Phase::Partition ? proveMeaning(*unplanned, *module)
-                                       : proveTable(*before, *module, program))) {
+                                       : proveTables(*before, *module, programs))) {
     return failure();
   }
   progress.finish();
@@ -463,7 +466,7 @@ void Compilation::readFacts() {
   facts.variables = listHomes(*module);
 }
 
-LogicalResult Compilation::makeProgram() {
+LogicalResult Compilation::makePrograms() {
   const desc::RecipeSpec &recipe = descriptions.recipe;
   ProgramInfo info;
   info.modelName = module->getSymName().value_or("").str();
@@ -478,16 +481,18 @@ LogicalResult Compilation::makeProgram() {
   info.defaultSeed = recipe.seed;
   info.stepFlops = stepFlops;
   ProgramContext context{*module, descriptions.machine, recipe.precision};
-  FailureOr<rt::Program> built = buildProgram(info, context, options.target);
+  FailureOr<rt::Programs> built = buildPrograms(info, context, options.target);
   if (failed(built)) {
     return failure();
   }
-  program = std::move(*built);
+  programs = std::move(*built);
   return success();
 }
 
+uint64_t Compilation::deviceBytes() const { return cost::largestOf(programs).deviceBytes(); }
+
 bool Compilation::fits() const {
-  return program.deviceBytes() <= static_cast<uint64_t>(descriptions.machine.device.memoryBytes);
+  return deviceBytes() <= static_cast<uint64_t>(descriptions.machine.device.memoryBytes);
 }
 
 LogicalResult Compilation::checkMemory() const {
@@ -498,8 +503,9 @@ LogicalResult Compilation::checkMemory() const {
   std::string parts = request.accumulation > 1
                           ? ", in " + std::to_string(request.accumulation) + " micro-batches"
                           : "";
-  if (!program.deviceUses.empty()) {
-    parts += ", " + rt::bytesText(program.arenaBytes) + " of it for its arena";
+  const rt::Program &largest = cost::largestOf(programs);
+  if (!largest.deviceUses.empty()) {
+    parts += ", " + rt::bytesText(largest.arenaBytes) + " of it for its arena";
   }
   std::vector<std::string> remedies = {"split it over more ranks", "make the batch smaller"};
   if (unplanned && !options.import.observesLogits && !laterAccumulations().empty()) {
@@ -511,7 +517,9 @@ LogicalResult Compilation::checkMemory() const {
   std::string last = remedies.back();
   remedies.pop_back();
   std::string remedy = "; " + llvm::join(remedies, ", ") + ", or " + last;
-  return fail("the program needs " + rt::bytesText(program.deviceBytes()) + " per rank" + parts +
+  std::string who = programs.size() > 1 ? " per rank of stage " + std::to_string(largest.rankClass)
+                                        : std::string(" per rank");
+  return fail("the program needs " + rt::bytesText(largest.deviceBytes()) + who + parts +
               ", but a device '" + device.name + "' of machine '" + descriptions.machine.name +
               "' has " + rt::bytesText(device.memoryBytes) + remedy);
 }
@@ -525,7 +533,7 @@ LogicalResult Compilation::emit(const std::string &archivePath, const std::strin
   emitOptions.sanitize = options.sanitize;
   emitOptions.multiprocessors = descriptions.machine.device.cuda.multiprocessors;
   emitOptions.cacheFolder = options.cacheFolder;
-  FailureOr<EmitReport> report = emitArchive(*module, program, emitOptions, archivePath);
+  FailureOr<EmitReport> report = emitArchive(*module, programs, emitOptions, archivePath);
   if (failed(report) || failed(checkMemory())) {
     return failure();
   }

@@ -64,7 +64,7 @@ llvm::Expected<CompileReport> weft::compileToProgram(const CompileOptions &optio
                               files->object ? files->object->getTemporaryPath() : ""))) {
     return makeSilentError();
   }
-  if (llvm::Error error = files->plan.write(compilation.getProgram().planText)) {
+  if (llvm::Error error = files->plan.write(compilation.getPrograms().front().planText)) {
     return error;
   }
   // The program is moved last: if it exists, so do the others.
@@ -80,7 +80,7 @@ llvm::Expected<CompileReport> weft::compileToProgram(const CompileOptions &optio
     return error;
   }
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  return CompileReport{compilation.getProgram(), compilation.getEmitReport(), seconds.count()};
+  return CompileReport{compilation.getPrograms(), compilation.getEmitReport(), seconds.count()};
 }
 
 llvm::Error weft::compileToModule(const CompileOptions &options, const Descriptions &descriptions) {

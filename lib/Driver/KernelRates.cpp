@@ -86,7 +86,7 @@ llvm::Error addKernels(const Descriptions &descriptions, const KernelRequest &re
       failed(compilation.emit(archive.getPath().str(), program.getPath().str()))) {
     return makeSilentError();
   }
-  if (llvm::Error error = profileProgram(program.getPath(), compilation.getProgram(), request.steps,
+  if (llvm::Error error = profileProgram(program.getPath(), compilation.getPrograms().front(), request.steps,
                                          "", profile.getPath())) {
     return error;
   }

@@ -67,11 +67,11 @@ llvm::Expected<std::vector<std::string>> mpirunWords(const RunOptions &options,
                                                      const std::string &program) {
   std::string ranks = options.ranks;
   if (ranks.empty()) {
-    llvm::Expected<rt::Program> read = readProgramOf(program);
+    llvm::Expected<rt::Programs> read = readProgramsOf(program);
     if (!read) {
       return read.takeError();
     }
-    ranks = std::to_string(read->rankCount());
+    ranks = std::to_string(read->front().rankCount());
   }
   llvm::Expected<std::string> mpirun = findMpirun();
   if (!mpirun) {

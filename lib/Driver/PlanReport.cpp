@@ -67,17 +67,17 @@ void printHeader(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Progra
   int64_t ranks = program.rankCount();
   os << program.modelName << " on " << ranks << (ranks == 1 ? " rank" : " ranks") << " of "
      << machine.name;
-  if (!program.mesh.empty()) {
-    os << ", mesh " << meshText(program);
-  }
-  os << ", plan " << program.planHash << '\n';
+  std::string mesh = meshText(program);
+  os << (mesh.empty() ? "" : ", ") << mesh << ", plan " << program.planHash << '\n';
   for (const std::string &line : desc::recognize(facts.plan, facts.variables)) {
     os << "  " << line << '\n';
   }
 }
 
-void printSpeed(llvm::raw_ostream &os, const rt::Program &program, const desc::RecipeSpec &recipe) {
-  double seconds = cost::stepSeconds(program);
+void printSpeed(llvm::raw_ostream &os, const rt::Programs &programs,
+                const desc::RecipeSpec &recipe) {
+  const rt::Program &program = programs.front();
+  double seconds = cost::stepSeconds(programs);
   os << "predicted: " << secondsText(seconds) << " a step";
   if (recipe.sequenceLength > 0) {
     os << ", " << groupedText(double(recipe.globalBatchTokens()) / seconds) << " tokens/s";
@@ -93,14 +93,14 @@ void printSpeed(llvm::raw_ostream &os, const rt::Program &program, const desc::R
 
 /// Prints the bound of predicted times, and the time that the search adds up, which is no bound:
 /// collectives beside computation may take less.
-void printSearch(llvm::raw_ostream &os, const SearchReport &search, const rt::Program &program,
+void printSearch(llvm::raw_ostream &os, const SearchReport &search, const rt::Programs &programs,
                  const desc::PlanSpec &asked) {
   if (search.leastSeconds > 0) {
     bool isOpen = asked.shardings.empty() && asked.homes.empty();
     os << "no plan " << (isOpen ? "on this mesh" : "that keeps these pins") << " takes less than "
        << secondsText(search.leastSeconds)
        << llvm::format(", for its matmuls alone; this one takes %.2f times that\n",
-                       cost::stepSeconds(program) / search.leastSeconds);
+                       cost::stepSeconds(programs) / search.leastSeconds);
   }
   os << "the search, each op and collective by itself, says " << secondsText(search.seconds)
      << llvm::format(
@@ -111,27 +111,30 @@ void printSearch(llvm::raw_ostream &os, const SearchReport &search, const rt::Pr
 } // namespace
 
 void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
-                           const rt::Program &program, const Descriptions &descriptions) {
+                           const rt::Programs &programs, const Descriptions &descriptions) {
   const desc::MachineSpec &machine = descriptions.machine;
-  printHeader(os, facts, program, machine);
-  printSpeed(os, program, descriptions.recipe);
+  printHeader(os, facts, programs.front(), machine);
+  printSpeed(os, programs, descriptions.recipe);
   const SearchReport &search = facts.search;
-  printSearch(os, search, program, descriptions.plan);
+  printSearch(os, search, programs, descriptions.plan);
   Parts parts(facts.price.computing.begin(), facts.price.computing.end());
   for (const auto &[axes, seconds] : facts.price.sending) {
     parts.emplace_back("between ranks over " + axes, seconds);
   }
   printParts(os, parts, search.seconds);
-  os << rt::memoryReport(program) << "  of " << rt::bytesText(uint64_t(machine.device.memoryBytes))
+  for (const rt::Program &program : programs) {
+    os << rt::memoryReport(program);
+  }
+  os << "  of " << rt::bytesText(uint64_t(machine.device.memoryBytes))
      << " of a device '" << machine.device.name << "'\n";
 }
 
-void weft::printRivals(llvm::raw_ostream &os, const rt::Program &program,
+void weft::printRivals(llvm::raw_ostream &os, const rt::Programs &programs,
                        const std::vector<Rival> &rivals, const desc::MachineSpec &machine) {
   if (rivals.empty()) {
     return;
   }
-  double seconds = cost::stepSeconds(program);
+  double seconds = cost::stepSeconds(programs);
   uint64_t room = uint64_t(machine.device.memoryBytes);
   os << "known strategies on this mesh, in as many micro-batches, the rest of each as the search "
         "finds it fastest:\n";
@@ -152,8 +155,9 @@ void weft::printRivals(llvm::raw_ostream &os, const rt::Program &program,
   }
 }
 
-llvm::Error weft::refusePlan(const PlanFacts &facts, const rt::Program &program,
+llvm::Error weft::refusePlan(const PlanFacts &facts, const rt::Programs &programs,
                              const desc::MachineSpec &machine) {
+  const rt::Program &program = cost::largestOf(programs);
   std::string least = rt::bytesText(program.deviceBytes());
   std::string parts = program.microBatches > 1
                           ? ", in " + std::to_string(program.microBatches) + " micro-batches,"

@@ -70,21 +70,21 @@ static llvm::Expected<KernelReport> readReport(llvm::StringRef path, const rt::P
 
 llvm::Expected<KernelReport> weft::reportKernels(llvm::StringRef path, int64_t steps,
                                                  const std::string &threads) {
-  auto program = readProgramOf(path);
-  if (!program) {
-    return program.takeError();
+  auto programs = readProgramsOf(path);
+  if (!programs) {
+    return programs.takeError();
   }
   TemporaryFile profile;
   if (llvm::Error error = profile.create("json")) {
     return error;
   }
-  if (llvm::Error error = profileProgram(path, *program, steps, threads, profile.getPath())) {
+  if (llvm::Error error = profileProgram(path, programs->front(), steps, threads, profile.getPath())) {
     return error;
   }
-  return readReport(path, *program, profile.getPath());
+  return readReport(path, programs->front(), profile.getPath());
 }
 
 llvm::Expected<KernelReport> weft::readKernelReport(llvm::StringRef path, llvm::StringRef profile) {
-  auto program = readProgramOf(path);
-  return program ? readReport(path, *program, profile) : program.takeError();
+  auto programs = readProgramsOf(path);
+  return programs ? readReport(path, programs->front(), profile) : programs.takeError();
 }

@@ -16,7 +16,7 @@ using namespace weft;
 /// The magic word and the version are followed by the length of the payload and a checksum.
 static constexpr size_t kLengthAt = 12, kHeaderBytes = 28;
 
-llvm::Expected<rt::Program> weft::readProgramOf(llvm::StringRef path) {
+llvm::Expected<rt::Programs> weft::readProgramsOf(llvm::StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file) {
     return makeError("cannot read '" + path + "': " + file.getError().message());
@@ -40,7 +40,7 @@ llvm::Expected<rt::Program> weft::readProgramOf(llvm::StringRef path) {
     rt::Result<rt::Programs> programs =
         rt::deserialize({rest.data(), kHeaderBytes + static_cast<size_t>(length)});
     if (programs) {
-      return std::move(programs->front());
+      return std::move(*programs);
     }
     reason = programs.error().message;
   }

@@ -26,7 +26,13 @@ std::string weft::meshText(const rt::Program &program) {
     names.push_back(axis.name);
     sizes.push_back(axis.size);
   }
-  return MeshParts(std::move(names), std::move(sizes)).text();
+  std::string stages =
+      program.rankClasses > 1 ? std::to_string(program.rankClasses) + " stages" : "";
+  if (names.empty()) {
+    return stages;
+  }
+  return stages + (stages.empty() ? "mesh " : " of mesh ") +
+         MeshParts(std::move(names), std::move(sizes)).text();
 }
 
 namespace {
@@ -35,9 +41,8 @@ namespace {
 void printRanks(llvm::raw_ostream &os, const rt::Program &program) {
   int64_t ranks = program.rankCount();
   os << ranks << (ranks == 1 ? " rank" : " ranks");
-  if (!program.mesh.empty()) {
-    os << ", mesh " << meshText(program);
-  }
+  std::string mesh = meshText(program);
+  os << (mesh.empty() ? "" : ", ") << mesh;
 }
 
 /// Prints the memory of the buffers into which tokens are dispatched, if there are any.
@@ -74,11 +79,16 @@ void printCode(llvm::raw_ostream &os, const EmitReport &emitted) {
 
 } // namespace
 
-void weft::printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path) {
-  const rt::Program &program = report.program;
-  os << path << ": " << program.modelName << " for ";
-  printRanks(os, program);
-  os << ", plan " << program.planHash << '\n';
+/// Returns the number of instructions of a step beside computation.
+static int64_t countBeside(const rt::Program &program) {
+  return llvm::count_if(rt::Expansion(program, program.step),
+                        [](const rt::Instruction &instruction) {
+                          return instruction.stream != rt::Stream::Compute;
+                        });
+}
+
+/// Prints the memory and the instructions of a rank of one class.
+static void printRank(llvm::raw_ostream &os, const rt::Program &program) {
   os << rt::memoryReport(program);
   printSlots(os, program);
   schedule::ArenaReport arena = schedule::reportArena(program);
@@ -88,16 +98,26 @@ void weft::printReport(llvm::raw_ostream &os, const CompileReport &report, llvm:
     return instruction.opcode == rt::Opcode::Collective;
   };
   rt::Expansion step(program, program.step);
-  os << program.kernels.size() << " kernels, " << step.size() << " instructions a step, "
+  if (program.rankClasses == 1) {
+    os << program.kernels.size() << " kernels, ";
+  }
+  os << step.size() << " instructions a step, "
      << llvm::count_if(step, isCollective) << " of them collectives";
-  auto isBeside = [](const rt::Instruction &instruction) {
-    return instruction.stream != rt::Stream::Compute;
-  };
-  auto beside = llvm::count_if(step, isBeside);
+  auto beside = countBeside(program);
   os << (beside > 0 ? ", " + std::to_string(beside) + " beside computation\n" : "\n");
-  os << llvm::format("predicted: %.3f ms a step", 1e3 * cost::stepSeconds(program));
-  if (beside > 0) {
-    os << llvm::format(", %.3f ms one after another", 1e3 * cost::serialSeconds(program));
+}
+
+void weft::printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path) {
+  const rt::Program &first = report.programs.front();
+  os << path << ": " << first.modelName << " for ";
+  printRanks(os, first);
+  os << ", plan " << first.planHash << '\n';
+  for (const rt::Program &program : report.programs) {
+    printRank(os, program);
+  }
+  os << llvm::format("predicted: %.3f ms a step", 1e3 * cost::stepSeconds(report.programs));
+  if (report.programs.size() == 1 && countBeside(first) > 0) {
+    os << llvm::format(", %.3f ms one after another", 1e3 * cost::serialSeconds(first));
   }
   os << '\n';
   printCode(os, report.emitted);

@@ -31,7 +31,7 @@ Rival weft::priceRival(const CompileOptions &options, Descriptions descriptions,
     rival.illegal = "see above";
     return rival;
   }
-  rival.seconds = cost::stepSeconds(compilation.getProgram());
-  rival.bytes = compilation.getProgram().deviceBytes();
+  rival.seconds = cost::stepSeconds(compilation.getPrograms());
+  rival.bytes = compilation.deviceBytes();
   return rival;
 }

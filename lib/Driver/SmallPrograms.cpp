@@ -67,9 +67,8 @@ std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   const verify::Shrunk &shrunk = *request.shrunk;
   desc::PlanSpec plan = shrunk.plan;
   verify::addHomes(plan, module, *planned, shrunk.layers);
-  AccumulateMicroBatchesPassOptions parts;
-  parts.accumulation = shrunk.plan.accumulation;
-  parts.samples = shrunk.recipe.globalBatch;
+  StepParts parts =
+      makeStepParts(shrunk.recipe.globalBatch, shrunk.plan.accumulation, shrunk.plan.pipeline);
   ApplyPlanPassOptions options;
   options.plan = desc::printPlan(plan);
   PassManager manager(module.getContext());
@@ -196,7 +195,7 @@ private:
         failed(compilation.emit(path(result, ".a"), result.path))) {
       return makeSilentError();
     }
-    result.program = compilation.getProgram();
+    result.programs = compilation.getPrograms();
     return llvm::Error::success();
   }
 

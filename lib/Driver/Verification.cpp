@@ -132,7 +132,7 @@ private:
     }
     single = std::move(*compiled);
     stopwatch.lap("compiled it for one rank");
-    return writeMadeUpData(folder.file("data"), single.program, verify::kSteps);
+    return writeMadeUpData(folder.file("data"), single.programs.front(), verify::kSteps);
   }
 
   /// Makes the model smaller and compiles it for the ranks. If axes of the least sizes divide what
@@ -193,7 +193,7 @@ private:
     RunRequest request;
     request.program = program.path;
     request.data = folder.file("data");
-    request.readsTokens = readsTokens(program.program);
+    request.readsTokens = readsTokens(program.programs.front());
     request.seed = seed;
     request.firstStep = first;
     request.endStep = end;
@@ -216,7 +216,7 @@ private:
 
   /// Tries several seeds: ties of FP8 numbers change with the seed, a mistake does not.
   llvm::Error compareBySeeds() {
-    seed = single.program.defaultSeed;
+    seed = single.programs.front().defaultSeed;
     for (int64_t last = kSeeds - 1;; --last, ++seed) {
       if (llvm::Error error = compare()) {
         return error;
@@ -239,8 +239,7 @@ private:
 
   llvm::Error compare() {
     std::vector<std::string> parameters;
-    parameters.reserve(single.program.parameters.size());
-    for (const rt::NamedTensor &parameter : single.program.parameters) {
+    for (const rt::NamedTensor &parameter : single.programs.front().parameters) {
       parameters.push_back(parameter.name);
     }
     RunComparison comparison(parameters);

@@ -19,9 +19,7 @@ using namespace weft;
 namespace {
 
 PlanResults buildPlan(OpPassManager &manager, const PipelineOptions &options) {
-  AccumulateMicroBatchesPassOptions parts;
-  parts.accumulation = options.accumulation;
-  parts.samples = options.batch;
+  StepParts parts = makeStepParts(options.batch, options.accumulation, options.pipeline);
   ApplyPlanPassOptions plan;
   plan.plan = options.plan;
   plan.origins = options.question != nullptr;
@@ -73,7 +71,9 @@ PlanResults weft::buildPhase(OpPassManager &manager, Phase phase, const Pipeline
     // Local shapes are known, and collectives are ops: what is left can become kernels that never
     // communicate, and one straight line that can be proven.
     buildSchedulePipeline(
-        manager, {options.machine, options.target, options.fusesEpilogues, options.encodesMatmuls});
+        manager, {options.machine, options.target, options.fusesEpilogues, options.encodesMatmuls,
+                  options.pipeline.stages > 1 ? std::string(desc::nameOf(options.pipeline.schedule))
+                                              : std::string()});
     break;
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.

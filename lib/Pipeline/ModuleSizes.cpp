@@ -9,6 +9,7 @@
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/StageMarks.h"
 
 using namespace mlir;
 using namespace weft;
@@ -26,7 +27,8 @@ int64_t dimensionOf(ModuleOp module, llvm::StringRef name, int64_t dimension) {
 
 } // namespace
 
-ModuleSizes weft::sizesOf(ModuleOp module) {
+ModuleSizes weft::sizesOf(ModuleOp whole) {
+  ModuleOp module = stageModulesOf(whole).front(); // The first stage has the embedding.
   auto tokens = module.lookupSymbol<VariableOp>("tokens");
   // The batch is one dimension, or two of them.
   bool isDivided = tokens && tokens.getTensorType().getRank() > 2;

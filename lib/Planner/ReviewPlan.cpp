@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace weft::planner {
@@ -55,9 +56,10 @@ public:
     checkBatch();
     checkAccumulation();
     checkActivations();
+    checkPipeline();
     checkMemory();
     warnOfNodes();
-    warnOfStages();
+    warnOfStageAxis();
     warnOfIdleDevices();
     warnOfPeaks();
     return std::move(result);
@@ -65,13 +67,19 @@ public:
 
 private:
   Location meshLocation() const {
-    return plan.mesh.empty() ? Location{"plan", 0, 0} : plan.mesh.front().location;
+    return !plan.mesh.empty()          ? plan.mesh.front().location
+           : plan.pipeline.stages > 1 ? plan.pipeline.location
+                                      : Location{"plan", 0, 0};
   }
   /// Returns the axes that cut the model's inputs by samples.
   std::vector<std::string> batchAxes() const;
   /// "dp=2 * tp=4".
   std::string product(const std::vector<std::string> &axes) const;
   std::vector<std::string> allAxes() const;
+  /// Returns the number of ranks of all stages, as `shards` does.
+  std::optional<int64_t> allRanks() const;
+  /// "4 stages * dp=2".
+  std::string allRanksText() const;
   /// Returns the number of shards that `axes` cut; nothing if one is no axis of the mesh, or the
   /// number is absurdly large.
   std::optional<int64_t> shards(const std::vector<std::string> &axes) const;
@@ -97,9 +105,10 @@ private:
   void checkOtherBatches(int64_t samples);
   void checkWholeBatch(int64_t samples);
   void checkActivations();
+  void checkPipeline();
   void checkMemory();
   void warnOfNodes();
-  void warnOfStages();
+  void warnOfStageAxis();
   void warnOfIdleDevices();
   void warnOfPeaks();
   /// Returns the seconds of one all-reduce of a layer's activations over `axes`.
@@ -141,9 +150,21 @@ std::optional<int64_t> Review::shards(const std::vector<std::string> &axes) cons
   return ways;
 }
 
+std::optional<int64_t> Review::allRanks() const {
+  std::optional<int64_t> ranks = shards(allAxes());
+  return ranks ? std::optional(*ranks * plan.pipeline.stages) : ranks;
+}
+
+std::string Review::allRanksText() const {
+  const int64_t stages = plan.pipeline.stages;
+  std::string all = stages > 1 ? text(stages) + " stages" : "";
+  all += stages > 1 && !plan.mesh.empty() ? " * " : "";
+  return all + product(allAxes());
+}
+
 /// legal_r4. Suggests sizes of one axis with which the plan is legal.
 void Review::checkRanks() {
-  std::optional<int64_t> ranks = shards(allAxes());
+  std::optional<int64_t> ranks = allRanks();
   if (!request.ranks || !ranks || *ranks == *request.ranks) {
     return;
   }
@@ -161,10 +182,10 @@ void Review::checkRanks() {
       fitting.push_back(plan.mesh[i].name + "=" + text(changed.mesh[i].size));
     }
   }
-  std::string has = plan.mesh.empty()
-                        ? "1 rank"
-                        : product(allAxes()) + (plan.mesh.size() > 1 ? " are " : " is ") +
-                              text(*ranks) + " ranks";
+  const bool isProduct = plan.mesh.size() + (plan.pipeline.stages > 1 ? 1 : 0) > 1;
+  std::string has = *ranks == 1 ? "1 rank"
+                                : allRanksText() + (isProduct ? " are " : " is ") + text(*ranks) +
+                                      " ranks";
   error(meshLocation(), "legal_r4",
         has + ", expected " + text(*request.ranks) +
             (fitting.empty() ? "" : ", use " + choice(fitting)));
@@ -308,6 +329,39 @@ void Review::checkActivations() {
   }
 }
 
+/// legal_r16
+void Review::checkPipeline() {
+  const PipelineSpec &pipeline = plan.pipeline;
+  if (pipeline.stages == 1) {
+    return;
+  }
+  auto refuse = [&](const char *field, std::string message) {
+    const bool isPin = pipeline.location.line == 0;
+    result.errors.push_back({pipeline.location, isPin ? "pp" : std::string("pipeline") + field,
+                             "legal_r16", std::move(message)});
+  };
+  if (model.graph) {
+    refuse("", "a graph has no layers that stages could be cut at");
+    return;
+  }
+  if (pipeline.stages > model.layers) {
+    refuse("", "expected at most as many stages as the model's " + text(model.layers) +
+                   " layers, got " + text(pipeline.stages));
+  } else if (!pipeline.layers.empty()) {
+    int64_t sum = std::accumulate(pipeline.layers.begin(), pipeline.layers.end(), int64_t(0));
+    if (sum != model.layers) {
+      refuse(".layers", "expected stages of together the model's " + text(model.layers) +
+                            " layers, got " + text(sum));
+    }
+  }
+  if (plan.accumulation == 1) {
+    refuse("", "expected at least 2 micro-batches for stages, got 1, use an accumulation of 2 or "
+               "more; with M, " +
+                   text(pipeline.stages) + " stages are idle for " + text(pipeline.stages - 1) +
+                   " parts of every M + " + text(pipeline.stages - 1));
+  }
+}
+
 /// legal_r10, for parts of a model or recipe that need all samples of a batch together, when a
 /// micro-batch has `samples`. For a graph, this is checked after it was read.
 void Review::checkWholeBatch(int64_t samples) {
@@ -337,7 +391,7 @@ void Review::checkWholeBatch(int64_t samples) {
 
 /// legal_r7, even if all ranks share everything equally. The parameters of a graph are in its file.
 void Review::checkMemory() {
-  std::optional<int64_t> ranks = shards(allAxes());
+  std::optional<int64_t> ranks = allRanks();
   if (model.graph || !ranks) {
     return;
   }
@@ -395,7 +449,7 @@ void Review::warnOfPeaks() {
 
 /// legal_r8
 void Review::warnOfNodes() {
-  std::optional<int64_t> ranks = shards(allAxes());
+  std::optional<int64_t> ranks = allRanks();
   if (model.graph || !ranks || *ranks > machine.devices()) {
     return;
   }
@@ -437,24 +491,27 @@ void Review::warnOfNodes() {
 }
 
 /// legal_r12. No pass knows names of axes, but a user who writes this one expects stages.
-void Review::warnOfStages() {
+void Review::warnOfStageAxis() {
   if (const AxisSpec *axis = plan.axis("pp")) {
-    result.warnings.push_back(diagnostic(
-        axis->location, "legal_r12",
-        "axis pp=" + text(axis->size) +
-            " makes no pipeline stages, which Weft does not have: it is an axis like any "
-            "other, and each of its ranks computes all layers"));
+    const std::string size = text(axis->size);
+    result.warnings.push_back(
+        diagnostic(axis->location, "legal_r12",
+                   "axis pp=" + size +
+                       " makes no pipeline stages: it is an axis like any other, and each of its "
+                       "ranks computes all layers; for stages leave it out of the mesh, and use "
+                       "--pin pp=" +
+                       size + ", or pipeline { stages: " + size + " } in a plan"));
   }
 }
 
 /// legal_r13. Fewer ranks, up to a half, are a smaller job rather than a slip.
 void Review::warnOfIdleDevices() {
-  std::optional<int64_t> ranks = shards(allAxes());
+  std::optional<int64_t> ranks = allRanks();
   int64_t devices = machine.devices();
   if (ranks && *ranks < devices && *ranks > devices / 2) {
     int64_t idle = devices - *ranks;
     result.warnings.push_back(diagnostic(meshLocation(), "legal_r13",
-                                         product(allAxes()) + " uses " + text(*ranks) + " of the " +
+                                         allRanksText() + " uses " + text(*ranks) + " of the " +
                                              text(devices) + " devices of machine " + machine.name +
                                              ": " + text(idle) +
                                              (idle == 1 ? " is idle" : " are idle")));

@@ -60,8 +60,8 @@ llvm::Error plan(PlanOptions &options) {
     return makeSilentError();
   }
   const PlanFacts &facts = compilation.getPlanFacts();
-  const rt::Program &program = compilation.getProgram();
-  printPlanReport(llvm::outs(), facts, program, *descriptions);
+  const rt::Programs &programs = compilation.getPrograms();
+  printPlanReport(llvm::outs(), facts, programs, *descriptions);
   // Flushed, so that the user sees the plan before comparisons or errors that take a while.
   llvm::outs().flush();
   if (!options.alone) {
@@ -69,16 +69,16 @@ llvm::Error plan(PlanOptions &options) {
     for (const desc::Strategy &strategy : desc::knownStrategies(facts.plan)) {
       rivals.push_back(priceRival(compile, *descriptions, strategy));
     }
-    printRivals(llvm::outs(), program, rivals, descriptions->machine);
+    printRivals(llvm::outs(), programs, rivals, descriptions->machine);
     llvm::outs().flush();
   }
   if (!compilation.fits()) {
-    return refusePlan(facts, program, descriptions->machine);
+    return refusePlan(facts, programs, descriptions->machine);
   }
   if (!file) {
     return llvm::Error::success();
   }
-  if (llvm::Error error = file->write(program.planText)) {
+  if (llvm::Error error = file->write(programs.front().planText)) {
     return error;
   }
   return file->commit();

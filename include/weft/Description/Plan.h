@@ -74,8 +74,27 @@ struct ActivationSpec {
 /// Returns true if both are equal in everything but locations.
 bool operator==(const ActivationSpec &a, const ActivationSpec &b);
 
+enum class PipelineSchedule { OneFOneB, GPipe };
+
+/// Pipeline stages; see the message of plan.proto.
+struct PipelineSpec {
+  /// 1 if there are none.
+  int64_t stages = 1;
+  /// The layers of each stage; empty if they are split as equally as possible.
+  std::vector<int64_t> layers;
+  PipelineSchedule schedule = PipelineSchedule::OneFOneB;
+  /// Where it was written; not part of the plan's identity.
+  Location location;
+};
+
+/// Returns true if both are equal in everything but locations.
+bool operator==(const PipelineSpec &a, const PipelineSpec &b);
+
+/// Returns "1f1b" or "gpipe", as pins and passes have it.
+std::string_view nameOf(PipelineSchedule schedule);
+
 /// Mesh axes are major to minor, and so are the parts of an axis: ranks are numbered row-major, the
-/// last axis varies fastest. No axis means one rank. If several shardings match a value and
+/// last axis varies fastest. No axis means one rank of each stage. If several shardings match a value and
 /// dimension, the one of the lowest priority holds, and of equal ones the last. The same rule
 /// applies to homes, which take precedence over shardings.
 struct PlanSpec {
@@ -92,8 +111,10 @@ struct PlanSpec {
   Location accumulationLocation;
   /// Of several that match an operation, the last holds.
   std::vector<ActivationSpec> activations;
+  /// Each of its stages has a mesh of ranks.
+  PipelineSpec pipeline;
 
-  /// Number of ranks: the product of the axis sizes.
+  /// Number of ranks of all stages: the product of the axis sizes for each.
   int64_t ranks() const;
   /// Returns the axis or part of that name, or null.
   const AxisSpec *axis(std::string_view name) const;

@@ -54,7 +54,7 @@ struct PlanConditions {
   bool operator==(const PlanConditions &other) const;
 };
 
-/// One run through the phases. It owns the module, its context and the program; the options and
+/// One run through the phases. It owns the module, its context and the programs; the options and
 /// descriptions must outlive it. Call `begin`, then `runPhases`, and for an executable `emit`; the
 /// getters return the results. Each step prints its errors to standard error; after a failure only
 /// `getPlanFacts().answer` may be read.
@@ -77,8 +77,8 @@ public:
 
   /// Gets the module: imports the model, or reads the module that an earlier run wrote.
   llvm::LogicalResult begin();
-  /// Runs the phases that the options ask for, up to Lower, and builds the program after Schedule.
-  /// If the program needs more memory than a device has, plans again: with a larger reserve
+  /// Runs the phases that the options ask for, up to Lower, and builds the programs after Schedule.
+  /// If a program needs more memory than a device has, plans again: with a larger reserve
   /// (`leave`), as long as the search finds a plan, and then, if nothing gives the plan's
   /// `accumulation`, with 2, 4, 8, ... micro-batches until a program fits, which it prints, or
   /// what does not depend on their number is too much. If the mesh does not divide variables whose
@@ -98,10 +98,12 @@ public:
   /// REQUIRES: Plan has run. If it failed, only the answer is valid.
   const PlanFacts &getPlanFacts() const { return facts; }
   /// REQUIRES: Schedule has run.
-  const rt::Program &getProgram() const { return program; }
+  const rt::Programs &getPrograms() const { return programs; }
+  /// Returns the bytes that a device needs of the rank class that needs most. REQUIRES: as above.
+  uint64_t deviceBytes() const;
   /// REQUIRES: emit has run.
   const EmitReport &getEmitReport() const { return emitReport; }
-  /// Returns true if a device's memory suffices for the program. REQUIRES: Schedule has run.
+  /// Returns true if a device's memory suffices for each program. REQUIRES: Schedule has run.
   bool fits() const;
 
 private:
@@ -111,13 +113,13 @@ private:
   llvm::LogicalResult parseModule();
   llvm::LogicalResult runPasses(Phase phase);
   /// Proves, unless a mistake was planted, after Partition that the module computes what it
-  /// computed before Plan, and before Lower that the program computes what the module after
+  /// computed before Plan, and before Lower that the programs compute what the module after
   /// Partition did.
   llvm::LogicalResult prove(Phase phase);
   void follow(const desc::PlanSpec &plan);
   /// Reads the facts from the module after Plan.
   void readFacts();
-  llvm::LogicalResult makeProgram();
+  llvm::LogicalResult makePrograms();
   /// Plans the same module again, with the reserve and micro-batches that are set now.
   llvm::LogicalResult planAgain();
   /// Returns true if planning again with a larger reserve may find a plan that fits.
@@ -142,7 +144,7 @@ private:
   struct PlanAttempt {
     mlir::OwningOpRef<mlir::ModuleOp> module, partitioned;
     PlanFacts facts;
-    rt::Program program;
+    rt::Programs programs;
     desc::PlanSpec request;
     int64_t reserve;
     std::vector<std::string> remarks;
@@ -169,7 +171,8 @@ private:
   /// What to tell the user of the plan that is kept.
   std::vector<std::string> remarks;
   double stepFlops = 0;
-  rt::Program program;
+  /// Of the rank classes: one for each pipeline stage.
+  rt::Programs programs;
   EmitReport emitReport;
 };
 

@@ -17,15 +17,15 @@
 namespace weft {
 
 /// Prints the plan's strategies, predicted times and memory.
-void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Program &program,
+void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Programs &programs,
                      const Descriptions &descriptions);
 
 /// Prints the predicted times and memory of `rivals` beside those of the plan's program.
-void printRivals(llvm::raw_ostream &os, const rt::Program &program,
+void printRivals(llvm::raw_ostream &os, const rt::Programs &programs,
                  const std::vector<Rival> &rivals, const desc::MachineSpec &machine);
 
 /// Returns the error for a plan that does not fit: the memory that it needs.
-llvm::Error refusePlan(const PlanFacts &facts, const rt::Program &program,
+llvm::Error refusePlan(const PlanFacts &facts, const rt::Programs &programs,
                        const desc::MachineSpec &machine);
 
 } // namespace weft

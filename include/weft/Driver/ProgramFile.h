@@ -15,9 +15,9 @@
 
 namespace weft {
 
-/// Reads the instruction table from an executable that `weft compile` made, without running it.
-/// Fails if the file cannot be read or contains no program of this version.
-llvm::Expected<rt::Program> readProgramOf(llvm::StringRef path);
+/// Reads the programs of all rank classes from an executable that `weft compile` made, without
+/// running it. Fails if the file cannot be read or contains no programs of this version.
+llvm::Expected<rt::Programs> readProgramsOf(llvm::StringRef path);
 
 } // namespace weft
 

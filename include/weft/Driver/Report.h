@@ -18,7 +18,7 @@ namespace weft {
 
 /// The results of a compilation to a program.
 struct CompileReport {
-  rt::Program program;
+  rt::Programs programs;
   EmitReport emitted;
   /// The duration of the compilation.
   double seconds = 0;
@@ -27,7 +27,8 @@ struct CompileReport {
 /// Prints ranks, memory, kernels and times of a compilation whose result is in the file `path`.
 void printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path);
 
-/// Returns the mesh of `program`, "dp=2 tp=2x4" with a split axis; empty for one rank.
+/// Returns how the ranks are split: "mesh dp=2 tp=2x4", with a split axis, "2 stages of mesh dp=4",
+/// or "2 stages"; empty for one rank.
 std::string meshText(const rt::Program &program);
 
 } // namespace weft

@@ -62,7 +62,7 @@ struct SmallProgramRequest {
 
 struct SmallProgram {
   std::string path;
-  rt::Program program;
+  rt::Programs programs;
   std::map<std::string, int64_t> collectives;
   /// The values that the program writes, if the request asks for them, in the order of the step.
   std::vector<verify::ObservedValue> values;

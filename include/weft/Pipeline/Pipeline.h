@@ -31,6 +31,8 @@ struct PipelineOptions {
   int64_t batch = 1;
   /// Micro-batches that it is taken in; divides the batch.
   int64_t accumulation = 1;
+  /// The stages that a micro-batch passes through.
+  desc::PipelineSpec pipeline;
   /// Whether ranks exchange bf16 where they add up float32.
   bool narrowReductions = false;
   /// Bytes of a device's memory that the search leaves for what it does not count.

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 namespace weft {
 
@@ -29,13 +30,34 @@ inline void markStage(mlir::Operation *op, int64_t stage) {
   op->setAttr(kStageAttrName, mlir::IntegerAttr::get(type, stage));
 }
 
-/// Returns the number of stages of a module that has several; 1 for one without stages.
+/// Returns the modules that separate-stages has made of `module`, in the order of stages; if there
+/// are none, the module itself.
+inline llvm::SmallVector<mlir::ModuleOp> stageModulesOf(mlir::ModuleOp module) {
+  llvm::SmallVector<mlir::ModuleOp> modules;
+  for (auto inner : module.getOps<mlir::ModuleOp>()) {
+    if (inner->hasAttr(kStagesAttrName)) {
+      modules.push_back(inner);
+    }
+  }
+  return modules.empty() ? llvm::SmallVector<mlir::ModuleOp>{module} : modules;
+}
+
+/// Returns the number of stages of a module that has several, in it or in modules of their own; 1
+/// for one without stages.
 inline int64_t countStages(mlir::ModuleOp module) {
-  int64_t count = 1;
+  auto count = static_cast<int64_t>(stageModulesOf(module).size());
   for (auto function : module.getOps<mlir::func::FuncOp>()) {
     count = std::max(count, markedStageOf(function).value_or(0) + 1);
   }
   return count;
+}
+
+/// Returns the end of names of kernels in the module of a stage, "_stage_2", by which they differ
+/// from those of other stages; "" for a module without stages.
+inline std::string kernelSuffixOf(mlir::ModuleOp module) {
+  return module->hasAttr(kStagesAttrName)
+             ? "_stage_" + std::to_string(markedStageOf(module).value_or(0))
+             : "";
 }
 
 } // namespace weft

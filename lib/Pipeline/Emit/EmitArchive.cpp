@@ -41,13 +41,13 @@ constexpr uint64_t kThreadsEach = 2048;
 /// Bytes of a thread's stack that every context has: the default of its limit.
 constexpr uint64_t kContextStackBytes = 1024;
 
-/// Sets in `program` the memory for code and stacks, that of the architecture that needs most.
+/// Sets in `programs` the memory for code and stacks, that of the architecture that needs most.
 /// Omits kernels that a library may replace: devices do not load them then.
-void noteDevice(rt::Program &program, const DeviceImages &images,
+void noteDevice(MutableArrayRef<rt::Program> programs, const DeviceImages &images,
                 std::optional<int64_t> multiprocessors) {
   auto isLeftOut = [&](StringRef entry) {
     StringRef name = entry.take_front(entry.rfind("_phase_"));
-    return any_of(program.kernels, [&](const rt::Kernel &kernel) {
+    return any_of(programs.front().kernels, [&](const rt::Kernel &kernel) {
       return kernel.attention && name == kernel.name;
     });
   };
@@ -60,22 +60,24 @@ void noteDevice(rt::Program &program, const DeviceImages &images,
       }
     }
   }
-  for (rt::DeviceUse &use : program.deviceUses) {
-    if (use.part == rt::DevicePart::Code) {
-      use.bytes = code;
-    } else if (use.part == rt::DevicePart::Stacks &&
-               (multiprocessors || stack <= kContextStackBytes)) {
-      use.bytes = (std::max(stack, kContextStackBytes) - kContextStackBytes) * kThreadsEach *
-                  uint64_t(multiprocessors.value_or(0));
+  for (rt::Program &program : programs) {
+    for (rt::DeviceUse &use : program.deviceUses) {
+      if (use.part == rt::DevicePart::Code) {
+        use.bytes = code;
+      } else if (use.part == rt::DevicePart::Stacks &&
+                 (multiprocessors || stack <= kContextStackBytes)) {
+        use.bytes = (std::max(stack, kContextStackBytes) - kContextStackBytes) * kThreadsEach *
+                    uint64_t(multiprocessors.value_or(0));
+      }
     }
   }
 }
 
-/// Returns the functions of the program's kernels, in order.
-Expected<std::vector<mlir::LLVM::LLVMFuncOp>> findKernels(const rt::Program &program,
+/// Returns the functions of the kernels that all programs share, in order.
+Expected<std::vector<mlir::LLVM::LLVMFuncOp>> findKernels(ArrayRef<rt::Program> programs,
                                                           const mlir::SymbolTable &symbols) {
   std::vector<mlir::LLVM::LLVMFuncOp> kernels;
-  for (const rt::Kernel &kernel : program.kernels) {
+  for (const rt::Kernel &kernel : programs.front().kernels) {
     auto function = symbols.lookup<mlir::LLVM::LLVMFuncOp>(kernel.name);
     if (!function || function.isExternal() || function.getNumArguments() <= kPartArguments ||
         !function->hasAttr(kIterationsAttrName)) {
@@ -111,8 +113,8 @@ struct Objects {
 /// One run of the phase.
 class Emission {
 public:
-  Emission(mlir::ModuleOp module, rt::Program &program, const EmitOptions &options)
-      : module(module), program(program), options(options), cache(options.cacheFolder) {}
+  Emission(mlir::ModuleOp module, MutableArrayRef<rt::Program> programs, const EmitOptions &options)
+      : module(module), programs(programs), options(options), cache(options.cacheFolder) {}
 
   Expected<EmitReport> run(StringRef path);
 
@@ -123,7 +125,7 @@ private:
   Error makeTable(const HostTarget &target, TargetMachine &machine);
 
   mlir::ModuleOp module;
-  rt::Program &program;
+  MutableArrayRef<rt::Program> programs;
   const EmitOptions &options;
   CodeCache cache;
   std::vector<mlir::LLVM::LLVMFuncOp> kernels;
@@ -136,7 +138,7 @@ private:
 
 Error Emission::makeSources(const HostTarget &target, TargetMachine &machine) {
   mlir::SymbolTable symbols(module);
-  Expected<std::vector<mlir::LLVM::LLVMFuncOp>> found = findKernels(program, symbols);
+  Expected<std::vector<mlir::LLVM::LLVMFuncOp>> found = findKernels(programs, symbols);
   if (!found) {
     return found.takeError();
   }
@@ -181,7 +183,7 @@ Error Emission::makeImages() {
     return made.takeError();
   }
   images = std::move(*made);
-  noteDevice(program, *images, options.multiprocessors);
+  noteDevice(programs, *images, options.multiprocessors);
   return Error::success();
 }
 
@@ -205,7 +207,7 @@ Error Emission::makeTable(const HostTarget &target, TargetMachine &machine) {
   llvm::Module table("table", context);
   table.setTargetTriple(machine.getTargetTriple());
   table.setDataLayout(machine.createDataLayout());
-  if (Error error = addKernelTable(table, program, entries)) {
+  if (Error error = addKernelTable(table, programs, entries)) {
     return error;
   }
   if (images) {
@@ -257,9 +259,9 @@ void registerEmitTranslations(mlir::DialectRegistry &registry) {
   mlir::registerLLVMDialectTranslation(registry);
 }
 
-FailureOr<EmitReport> emitArchive(mlir::ModuleOp module, rt::Program &program,
+FailureOr<EmitReport> emitArchive(mlir::ModuleOp module, MutableArrayRef<rt::Program> programs,
                                   const EmitOptions &options, StringRef path) {
-  Expected<EmitReport> report = Emission(module, program, options).run(path);
+  Expected<EmitReport> report = Emission(module, programs, options).run(path);
   if (!report) {
     return module.emitError("cannot emit '") << path << "': " << toString(report.takeError());
   }

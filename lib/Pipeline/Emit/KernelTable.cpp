@@ -118,20 +118,23 @@ void addImages(Module &module, const DeviceImages &images) {
             ConstantInt::get(Type::getInt64Ty(module.getContext()), all.size()));
 }
 
-Error addKernelTable(Module &module, const rt::Program &program, ArrayRef<KernelEntry> entries) {
+Error addKernelTable(Module &module, ArrayRef<rt::Program> programs,
+                     ArrayRef<KernelEntry> entries) {
   LLVMContext &context = module.getContext();
   SmallVector<Constant *> codes;
   for (const KernelEntry &entry : entries) {
     codes.push_back(makeCode(module, entry));
   }
-  for (const rt::Body &body : program.bodies) {
-    if (Error error = checkInstructions(body.instructions, program, entries)) {
-      return error;
+  for (const rt::Program &program : programs) {
+    for (const rt::Body &body : program.bodies) {
+      if (Error error = checkInstructions(body.instructions, program, entries)) {
+        return error;
+      }
     }
   }
   auto *tableType = ArrayType::get(codeType(context), codes.size());
   addGlobal(module, "weft_kernels", ConstantArray::get(tableType, codes));
-  std::vector<char> bytes = rt::serialize(program);
+  std::vector<char> bytes = rt::serialize({programs.data(), programs.size()});
   addGlobal(module, "weft_program",
             ConstantDataArray::getString(context, StringRef(bytes.data(), bytes.size()),
                                          /*AddNull=*/false));

@@ -29,9 +29,9 @@ struct KernelEntry {
 };
 
 /// Adds to `module` the array `weft_kernels` of `weft::rt::KernelCode`, from `entries` in the order
-/// of the program's kernels, and the serialized program. Fails if an instruction has other numbers
-/// of buffers and immediates than its kernel takes.
-llvm::Error addKernelTable(llvm::Module &module, const rt::Program &program,
+/// of the kernels that the programs share, and the serialized programs. Fails if an instruction has
+/// other numbers of buffers and immediates than its kernel takes.
+llvm::Error addKernelTable(llvm::Module &module, llvm::ArrayRef<rt::Program> programs,
                            llvm::ArrayRef<KernelEntry> entries);
 
 /// Adds to `module` the array `weft_images` of `weft::rt::DeviceImage` and their number,

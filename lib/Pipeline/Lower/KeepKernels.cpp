@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "weft/Pipeline/Lower/HostLowering.h"
 #include "weft/Pipeline/Lower/Passes.h"
+#include "weft/Pipeline/StageMarks.h"
 
 namespace weft {
 
@@ -18,7 +19,15 @@ namespace {
 
 struct KeepKernelsPass : impl::KeepKernelsPassBase<KeepKernelsPass> {
   void runOnOperation() override {
-    for (mlir::Operation &op : llvm::make_early_inc_range(getOperation().getOps())) {
+    mlir::ModuleOp module = getOperation();
+    for (mlir::ModuleOp stage : stageModulesOf(module)) {
+      for (auto kernel : llvm::make_early_inc_range(stage.getOps<mlir::func::FuncOp>())) {
+        if (stage != module && kernel->hasAttr(kTiedAttrName)) {
+          kernel->moveBefore(module.getBody(), module.getBody()->end());
+        }
+      }
+    }
+    for (mlir::Operation &op : llvm::make_early_inc_range(module.getOps())) {
       if (!mlir::isa<mlir::func::FuncOp>(op) || !op.hasAttr(kTiedAttrName)) {
         op.erase();
       }

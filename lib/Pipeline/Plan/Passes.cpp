@@ -15,15 +15,26 @@
 using namespace mlir;
 using namespace weft;
 
+StepParts weft::makeStepParts(int64_t samples, int64_t accumulation,
+                              const desc::PipelineSpec &pipeline) {
+  StepParts parts;
+  parts.microBatches.samples = samples;
+  parts.microBatches.accumulation = accumulation;
+  parts.stages.stages = pipeline.stages;
+  parts.stages.layers.assign(pipeline.layers.begin(), pipeline.layers.end());
+  return parts;
+}
+
 /// Appends the passes that decide the sizes of variables.
-static void buildPaddingPipeline(OpPassManager &manager,
-                                 const AccumulateMicroBatchesPassOptions &parts,
+static void buildPaddingPipeline(OpPassManager &manager, const StepParts &parts,
                                  const ApplyPlanPassOptions &plan, const PlanContext &context) {
   // First, while `?` still marks the batch: later passes see one micro-batch.
-  manager.addPass(createAccumulateMicroBatchesPass(parts));
-  // Next, as all later passes need sizes.
+  manager.addPass(createAccumulateMicroBatchesPass(parts.microBatches));
+  // Next, as a micro-batch is what passes through stages, and each op has one from here on.
+  manager.addPass(createSplitStagesPass(parts.stages));
+  // Then sizes, which all later passes need.
   SubstituteBatchPassOptions sizes;
-  sizes.batch = parts.samples / parts.accumulation;
+  sizes.batch = parts.microBatches.samples / parts.microBatches.accumulation;
   manager.addPass(createSubstituteBatchPass(sizes));
   // From here on all axes divide the dimensions that they cut, and matmuls have the sizes that they
   // are priced with.
@@ -44,9 +55,7 @@ bool weft::givesPadding(const desc::PlanSpec &plan, ModuleOp unplanned, ModuleOp
                         int64_t samples, bool alignsRows) {
   OwningOpRef<ModuleOp> again = unplanned.clone();
   PassManager manager(again->getContext());
-  AccumulateMicroBatchesPassOptions parts;
-  parts.accumulation = plan.accumulation;
-  parts.samples = samples;
+  StepParts parts = makeStepParts(samples, plan.accumulation, plan.pipeline);
   PlanContext context;
   context.plan = &plan;
   context.alignsRows = alignsRows;
@@ -63,16 +72,14 @@ bool weft::givesPadding(const desc::PlanSpec &plan, ModuleOp unplanned, ModuleOp
   });
 }
 
-void weft::buildApplyPlanPipeline(OpPassManager &manager,
-                                  const AccumulateMicroBatchesPassOptions &parts,
+void weft::buildApplyPlanPipeline(OpPassManager &manager, const StepParts &parts,
                                   const ApplyPlanPassOptions &plan, const PlanContext &context) {
   buildPaddingPipeline(manager, parts, plan, context);
   manager.addPass(createMaskPaddingPass());
   manager.addPass(createApplyPlanPass(plan, context.plan));
 }
 
-PlanResults weft::buildPlanPipeline(OpPassManager &manager,
-                                    const AccumulateMicroBatchesPassOptions &parts,
+PlanResults weft::buildPlanPipeline(OpPassManager &manager, const StepParts &parts,
                                     const ApplyPlanPassOptions &plan,
                                     const SearchShardingsPassOptions &search,
                                     const PlanContext &context) {

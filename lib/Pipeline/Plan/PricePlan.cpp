@@ -13,6 +13,7 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/ReshardProblem.h"
+#include "weft/Pipeline/StageMarks.h"
 #include "weft/Planner/Prices.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -84,10 +85,22 @@ public:
           used.contains(variable.getSymName()) ? localBytes(variable.getTensorType()) : 0;
     }
     price.saved = savedBytes(root);
+    takeMean(double(countStages(module)));
     return std::move(price);
   }
 
 private:
+  /// Makes the price of all stages that of one, in the mean.
+  void takeMean(double stages) {
+    for (auto *parts : {&price.computing, &price.sending, &price.variables}) {
+      for (auto &[name, number] : *parts) {
+        number /= stages;
+      }
+    }
+    price.seconds /= stages;
+    price.saved /= stages;
+  }
+
   /// The variables that functions of a step use.
   llvm::StringSet<> usedSymbols() {
     llvm::StringSet<> used;

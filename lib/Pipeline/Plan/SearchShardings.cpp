@@ -15,6 +15,7 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/ReshardProblem.h"
+#include "weft/Pipeline/StageMarks.h"
 #include "weft/Planner/ProblemText.h"
 
 #include "llvm/Support/Error.h"
@@ -223,8 +224,11 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (failed(shardings.build(root))) {
       return failure();
     }
+    // The problem is that of all stages together.
+    const auto stages = double(countStages(getOperation()));
     if (tables.machine) {
-      shardings.problem.bytesLimit = std::max(tables.machine->memoryBytes() - double(reserve), 0.0);
+      shardings.problem.bytesLimit =
+          stages * std::max(tables.machine->memoryBytes() - double(reserve), 0.0);
     }
     if (shardings.problem.nodes.empty()) {
       return success();
@@ -251,9 +255,9 @@ struct SearchShardingsPass : impl::SearchShardingsPassBase<SearchShardingsPass> 
     if (root == decider) {
       planner::Evaluation evaluation = planner::evaluate(shardings.problem, choice);
       double seconds = evaluation.seconds - sparedSeconds(shardings, choice, tables.prices);
-      result->report = {seconds,
-                        evaluation.bytes,
-                        shardings.leastSeconds,
+      result->report = {seconds / stages,
+                        evaluation.bytes / stages,
+                        shardings.leastSeconds / stages,
                         seconds / std::max(std::min(solution.lowerBound, seconds), 1e-12) - 1,
                         solution.found(),
                         shardings.problem.nodes.size(),

@@ -29,11 +29,12 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (layers.size() < 2) {
+    if (layers.size() < 2 && stages < 2) {
       return;
     }
     MicroBatchCalls calls = findMicroBatches(module);
-    if (failed(check(module, calls)) || failed(split(module, calls)) ||
+    FailureOr<SmallVector<int64_t>> own = layersOfStages(module, calls);
+    if (failed(own) || failed(split(module, calls, StageLayers(*own))) ||
         failed(verifyStages(module))) {
       signalPassFailure();
     }
@@ -53,8 +54,9 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     return calls;
   }
 
-  /// Checks that the stages can be those of the model.
-  LogicalResult check(ModuleOp module, const MicroBatchCalls &calls) const {
+  /// Returns the number of layers of each stage. Fails if they cannot be those of the model.
+  FailureOr<SmallVector<int64_t>> layersOfStages(ModuleOp module,
+                                                 const MicroBatchCalls &calls) const {
     if (calls.empty()) {
       return module.emitError("split-stages: expected two micro-batches or more, each a call as "
                               "accumulate-micro-batches makes it");
@@ -73,21 +75,25 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
       return module.emitError("split-stages: the model has no layers, expected calls labelled "
                               "'layers.0', 'layers.1' and so on");
     }
-    for (auto [stage, own] : llvm::enumerate(layers)) {
+    SmallVector<int64_t> all(layers.begin(), layers.end());
+    for (int64_t stage = 0; layers.empty() && stage < stages; ++stage) {
+      all.push_back(count / stages + (stage < count % stages ? 1 : 0));
+    }
+    for (auto [stage, own] : llvm::enumerate(all)) {
       if (own < 1) {
         return module.emitError("split-stages: stage ")
                << stage << " has " << own << " layers, expected at least 1";
       }
     }
-    if (int64_t total = StageLayers(layers).countLayers(); total != count) {
+    if (int64_t total = StageLayers(all).countLayers(); total != count) {
       return module.emitError("split-stages: the stages have ")
              << total << " layers together, expected the model's " << count;
     }
-    return success();
+    return all;
   }
 
-  LogicalResult split(ModuleOp module, const MicroBatchCalls &calls) const {
-    const StageLayers stages(layers);
+  static LogicalResult split(ModuleOp module, const MicroBatchCalls &calls,
+                             const StageLayers &stages) {
     StagePositions positions(module, stages);
     for (const auto &[function, own] : calls) {
       if (failed(positions.compute(function, own.front()))) {

@@ -8,6 +8,8 @@
 #include "weft/Pipeline/Schedule/BuildProgram.h"
 
 #include "weft/Cost/PredictProgram.h"
+#include "weft/Pipeline/Schedule/ShareKernels.h"
+#include "weft/Pipeline/StageMarks.h"
 #include "weft/Schedule/Streams.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -43,7 +45,7 @@ LogicalResult predictMemory(rt::Program &program, const ProgramContext &context)
 
 LogicalResult useStreams(rt::Program &program, const ProgramContext &context) {
   schedule::assignStreams(program);
-  return proveProgram(context.module, program);
+  return provePrograms(context.module, {&program, 1});
 }
 
 constexpr ProgramStep kSteps[] = {
@@ -61,8 +63,9 @@ constexpr ProgramStep kSteps[] = {
 
 llvm::ArrayRef<ProgramStep> weft::programSteps() { return kSteps; }
 
-FailureOr<rt::Program> weft::buildProgram(const ProgramInfo &info, const ProgramContext &context,
-                                          TargetKind target) {
+/// Returns the program of one module.
+static FailureOr<rt::Program> buildProgram(const ProgramInfo &info, const ProgramContext &context,
+                                           TargetKind target) {
   FailureOr<rt::Program> program = flatten(context.module, info);
   if (failed(program)) {
     return failure();
@@ -74,4 +77,22 @@ FailureOr<rt::Program> weft::buildProgram(const ProgramInfo &info, const Program
     }
   }
   return program;
+}
+
+FailureOr<rt::Programs> weft::buildPrograms(const ProgramInfo &info, const ProgramContext &context,
+                                            TargetKind target) {
+  rt::Programs programs;
+  for (ModuleOp stage : stageModulesOf(context.module)) {
+    FailureOr<rt::Program> built =
+        buildProgram(info, {stage, context.machine, context.precision}, target);
+    if (failed(built)) {
+      return failure();
+    }
+    programs.push_back(std::move(*built));
+  }
+  shareKernels(programs);
+  if (programs.size() > 1 && failed(provePrograms(context.module, programs))) {
+    return failure();
+  }
+  return programs;
 }

@@ -448,14 +448,15 @@ FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
     }
   }
   schedule::packArena(program);
-  if (failed(proveProgram(module, program))) {
+  if (failed(provePrograms(module, {&program, 1}))) {
     return failure();
   }
   return program;
 }
 
-LogicalResult weft::proveProgram(ModuleOp module, const rt::Program &program) {
-  schedule::Proof proof = schedule::prove(program);
+LogicalResult weft::provePrograms(ModuleOp module, std::span<const rt::Program> programs) {
+  schedule::Proof proof =
+      programs.size() == 1 ? schedule::prove(programs.front()) : schedule::prove(programs);
   if (proof.holds()) {
     return success();
   }

@@ -10,6 +10,7 @@
 #include "OpKinds.h"
 #include "weft/Pipeline/Lower/HostLowering.h"
 #include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -191,7 +192,9 @@ func::FuncOp FuseLaunchesPass::findOrMakeKernel(Pair pair, ArrayRef<Value> opera
   auto type = builder.getFunctionType(TypeRange(ValueRange(operands)), results);
   Block &first = kernelOf(pair.first).front(), &second = kernelOf(pair.second).front();
   StringRef kind = findMainWork(kernelOf(main(pair)))->getName().stripDialect();
-  std::string name = ("kernel_fused_" + kind + "_" + Twine(fusedKernels.size() - 1)).str();
+  std::string name = ("kernel_fused_" + kind + "_" + Twine(fusedKernels.size() - 1) +
+                      kernelSuffixOf(getOperation()))
+                         .str();
   kernel = func::FuncOp::create(builder, pair.second.getLoc(), name, type);
   kernel.setPrivate();
   kernel->setAttr(kTiedAttrName, builder.getDenseI64ArrayAttr(tied));

@@ -10,6 +10,7 @@
 #include "OpKinds.h"
 #include "Placement.h"
 #include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -322,7 +323,9 @@ func::FuncOp JoinLaunchesPass::findOrMakeKernel(ArrayRef<LaunchOp> group,
   }
   OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
   StringRef kind = findWork(kernelOf(group.front())).front()->getName().stripDialect();
-  std::string name = ("kernel_joined_" + kind + "_" + Twine(joinedKernels.size() - 1)).str();
+  std::string name = ("kernel_joined_" + kind + "_" + Twine(joinedKernels.size() - 1) +
+                      kernelSuffixOf(getOperation()))
+                         .str();
   SmallVector<Value> all = operands.all();
   auto type = builder.getFunctionType(TypeRange(ValueRange(all)), results);
   kernel = func::FuncOp::create(builder, group.front()->getLoc(), name, type);

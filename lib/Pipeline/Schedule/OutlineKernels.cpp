@@ -8,6 +8,7 @@
 #include "OpKinds.h"
 #include "Placement.h"
 #include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
@@ -55,7 +56,8 @@ void collectArithmetic(Value value, KernelInputs &inputs) {
 class KernelTable {
 public:
   KernelTable(ModuleOp module)
-      : symbols(module), builder(OpBuilder::atBlockEnd(module.getBody())) {}
+      : symbols(module), builder(OpBuilder::atBlockEnd(module.getBody())),
+        suffix(kernelSuffixOf(module)) {}
 
   /// Replaces `op` by a launch of its kernel. `tied` has one entry for each result: the number of
   /// an operand of `op`, or -1.
@@ -67,6 +69,7 @@ private:
 
   SymbolTable symbols;
   OpBuilder builder;
+  const std::string suffix;
   /// Kernels by their hash.
   llvm::DenseMap<size_t, SmallVector<func::FuncOp>> kernels;
   unsigned count = 0;
@@ -106,7 +109,7 @@ func::FuncOp KernelTable::findOrInsert(func::FuncOp kernel, StringRef mnemonic) 
   ++count;
   std::string name;
   do {
-    name = ("kernel_" + mnemonic + "_" + Twine(countOf[mnemonic]++)).str();
+    name = ("kernel_" + mnemonic + "_" + Twine(countOf[mnemonic]++) + suffix).str();
   } while (symbols.lookup(name));
   kernel.setSymName(name);
   symbols.insert(kernel);

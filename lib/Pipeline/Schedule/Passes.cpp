@@ -8,8 +8,10 @@
 #include "weft/Pipeline/Schedule/Passes.h"
 
 using namespace mlir;
+using namespace weft;
 
-void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
+/// Appends the passes for a module without stages, or of one.
+static void buildKernelPipeline(OpPassManager &manager, const ScheduleOptions &options) {
   // First, so that later passes merge its copies with other ops.
   BucketCollectivesPassOptions buckets;
   buckets.machine = options.machine;
@@ -52,4 +54,18 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   // Joins what no other op has taken in.
   manager.addPass(createJoinLaunchesPass());
   manager.addPass(createVerifySchedulePass());
+}
+
+void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
+  if (options.stageOrder.empty()) {
+    return buildKernelPipeline(manager, options);
+  }
+  // While all stages are in one module, as what they decide together has one order.
+  manager.addPass(createObserveInStagesPass());
+  OrderStagesPassOptions order;
+  order.name = options.stageOrder;
+  manager.addPass(createOrderStagesPass(order));
+  // The rest sees one stage at a time: no pass moves anything from one to another any more.
+  manager.addPass(createSeparateStagesPass());
+  buildKernelPipeline(manager.nest<ModuleOp>(), options);
 }

@@ -17,7 +17,6 @@ void weft::shareKernels(rt::Programs &programs) {
   for (rt::Program &program : programs) {
     const auto before = static_cast<uint32_t>(all.size());
     for (rt::Kernel &kernel : program.kernels) {
-      kernel.name += "_stage_" + std::to_string(program.rankClass);
       all.push_back(std::move(kernel));
     }
     for (rt::Body &body : program.bodies) {

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Pipeline/Schedule/TakeStage.h"
+
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/StageMarks.h"
@@ -40,20 +42,12 @@ llvm::DenseMap<Operation *, int64_t> numberTransfers(ModuleOp module) {
   return numbers;
 }
 
-struct TakeStagePass : impl::TakeStagePassBase<TakeStagePass> {
-  using Base::Base;
+class StageTaker {
+public:
+  explicit StageTaker(int64_t stage) : stage(stage) {}
 
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
+  void run(ModuleOp module) const {
     const int64_t stages = countStages(module);
-    if (stage < 0 || stage >= stages) {
-      module.emitError("take-stage: expected a stage from 0 to ")
-          << stages - 1 << ", got " << static_cast<int64_t>(stage);
-      return signalPassFailure();
-    }
-    if (stages == 1) {
-      return;
-    }
     llvm::DenseMap<Operation *, int64_t> numbers = numberTransfers(module);
     for (auto root : module.getOps<func::FuncOp>()) {
       if (!root.isPrivate()) {
@@ -66,6 +60,7 @@ struct TakeStagePass : impl::TakeStagePassBase<TakeStagePass> {
     module->setAttr(kStagesAttrName, builder.getI64IntegerAttr(stages));
   }
 
+private:
   void takeFrom(func::FuncOp root, const llvm::DenseMap<Operation *, int64_t> &numbers) const {
     Block &body = root.getBody().front();
     for (Operation &op : llvm::make_early_inc_range(body)) {
@@ -117,7 +112,29 @@ struct TakeStagePass : impl::TakeStagePassBase<TakeStagePass> {
       }
     }
   }
+
+  const int64_t stage;
+};
+
+struct TakeStagePass : impl::TakeStagePassBase<TakeStagePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    const int64_t stages = countStages(module);
+    if (stage < 0 || stage >= stages) {
+      module.emitError("take-stage: expected a stage from 0 to ")
+          << stages - 1 << ", got " << static_cast<int64_t>(stage);
+      return signalPassFailure();
+    }
+    if (stages > 1) {
+      takeStage(module, stage);
+    }
+  }
 };
 
 } // namespace
+
+void takeStage(ModuleOp module, int64_t stage) { StageTaker(stage).run(module); }
+
 } // namespace weft

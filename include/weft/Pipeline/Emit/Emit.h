@@ -93,11 +93,13 @@ struct EmitReport {
 void registerEmitTranslations(mlir::DialectRegistry &registry);
 
 /// Writes to `path` the archive of the object files of `module`, which the Lower phase has made
-/// from the kernels of `program`. The same input gives the same bytes. On errors emits a diagnostic
-/// at the module: a processor unknown to LLVM, a kernel without code or with other operands than an
-/// instruction has, a file that cannot be written. Warns if the cache cannot be used. For devices,
-/// sets in `program` how much device memory its code and the stacks take.
-llvm::FailureOr<EmitReport> emitArchive(mlir::ModuleOp module, rt::Program &program,
+/// from the kernels that all `programs` share, those of an executable. The same input gives the
+/// same bytes. On errors emits a diagnostic at the module: a processor unknown to LLVM, a kernel
+/// without code or with other operands than an instruction has, a file that cannot be written.
+/// Warns if the cache cannot be used. For devices, sets in `programs` how much device memory the
+/// code and the stacks take.
+llvm::FailureOr<EmitReport> emitArchive(mlir::ModuleOp module,
+                                        llvm::MutableArrayRef<rt::Program> programs,
                                         const EmitOptions &options, llvm::StringRef path);
 
 struct LinkOptions {

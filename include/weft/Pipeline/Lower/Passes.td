@@ -14,7 +14,8 @@ def KeepKernelsPass : Pass<"keep-kernels", "::mlir::ModuleOp"> {
   let summary = "drops everything but kernel functions";
   let description = [{
     Before: the instruction table has been made from the module. Kernel functions are those with
-    the attribute `weft.tied`. After: the module holds only kernel functions.
+    the attribute `weft.tied`. After: the module holds only kernel functions, also those of the
+    modules of pipeline stages that it held, whose names differ.
 
     ```mlir
     weft.variable parameter @w ["hidden"] : tensor<4xf32>

@@ -30,7 +30,8 @@ MeshAttr getMesh(mlir::Operation *op);
 /// What a search has come to, of the function that decides: `step`.
 struct SearchReport {
   /// What the choice takes: seconds of a step, without a machine bytes sent, and bytes of a rank
-  /// for variables and for what is saved for backward.
+  /// for variables and for what is saved for backward. Of several pipeline stages the mean: their
+  /// work by itself, without what they wait for each other.
   double seconds = 0, bytes = 0;
   /// Below the predicted time of the step of every program that keeps the pins, which has its
   /// matmuls to compute, perhaps padded ones; 0 without a machine.
@@ -91,6 +92,15 @@ struct PlanContext {
   bool alignsRows = false;
 };
 
+/// How a step is split before its tensors are: into micro-batches, and these into stages.
+struct StepParts {
+  AccumulateMicroBatchesPassOptions microBatches;
+  SplitStagesPassOptions stages;
+};
+
+/// Returns the parts of a step of `samples` that a plan has.
+StepParts makeStepParts(int64_t samples, int64_t accumulation, const desc::PipelineSpec &pipeline);
+
 /// The results of the phase, complete when its passes have run.
 struct PlanResults {
   std::shared_ptr<const SearchResult> search;
@@ -98,15 +108,13 @@ struct PlanResults {
   std::shared_ptr<const PlanPrice> price;
 };
 
-/// The passes of the phase up to the search, in order: micro-batches, padding, and what the plan
-/// pins.
-void buildApplyPlanPipeline(mlir::OpPassManager &manager,
-                            const AccumulateMicroBatchesPassOptions &parts,
+/// The passes of the phase up to the search, in order: micro-batches, stages, padding, and what the
+/// plan pins.
+void buildApplyPlanPipeline(mlir::OpPassManager &manager, const StepParts &parts,
                             const ApplyPlanPassOptions &plan, const PlanContext &context = {});
 
 /// Appends the passes of the phase, in order, and returns what they find when they run.
-PlanResults buildPlanPipeline(mlir::OpPassManager &manager,
-                              const AccumulateMicroBatchesPassOptions &parts,
+PlanResults buildPlanPipeline(mlir::OpPassManager &manager, const StepParts &parts,
                               const ApplyPlanPassOptions &plan,
                               const SearchShardingsPassOptions &search,
                               const PlanContext &context = {});

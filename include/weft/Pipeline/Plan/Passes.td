@@ -69,7 +69,8 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
     stage uses a value of another, a `weft.transfer` stands in the root; nothing else differs, and
     the module computes what it computed before. With fewer than two stages nothing happens.
 
-    Stage s has the next `layers[s]` layers. A micro-batch passes through 2S positions: forward of
+    Stage s has the next `layers[s]` layers. Of `stages` alone each has equally many, or the first
+    ones one more. A micro-batch passes through 2S positions: forward of
     stages 0 to S - 1, then backward of stages S - 1 to 0. Calls of layers lie at the positions of
     their layers, and each other op lies as early as its operands and variables allow: so the first
     stage has the embedding, and the last one the head, the loss and backward of the head, in its
@@ -127,6 +128,8 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
   }];
   let options = [
     ListOption<"layers", "layers", "int64_t", "the number of layers of each stage">,
+    Option<"stages", "stages", "int64_t", "1",
+           "without `layers`, the number of stages, which get equally many layers">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
 }

@@ -21,7 +21,7 @@
 
 namespace weft {
 
-/// The cost of one step on one rank.
+/// The cost of one step on one rank, of several pipeline stages in the mean.
 struct PlanPrice {
   /// Seconds on a machine; without a machine, bytes sent.
   double seconds = 0;

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// After the last pass of Schedule a module becomes a program. `flatten` (Flatten.h) writes the
+// After the last pass of Schedule a module becomes a program, and one with pipeline stages becomes a
+// program for each. `flatten` (Flatten.h) writes the
 // instruction table, and each step after it adds one thing to that table:
 //
 //   describe-device   the rates of the machine's devices, which a run compares its own with
@@ -56,10 +57,11 @@ struct ProgramStep {
 /// All steps after `flatten`, in the order in which they must run.
 llvm::ArrayRef<ProgramStep> programSteps();
 
-/// Flattens `context.module` and runs all steps that `target` takes. Fails with errors on the
-/// module or its ops. REQUIRES: `verify-schedule` accepts the module.
-mlir::FailureOr<rt::Program> buildProgram(const ProgramInfo &info, const ProgramContext &context,
-                                          TargetKind target);
+/// Flattens `context.module`, or each of its stages' modules, and runs all steps that `target`
+/// takes. Returns the programs of one executable, in the order of stages, proven together. Fails
+/// with errors on a module or its ops. REQUIRES: `verify-schedule` accepts the modules.
+mlir::FailureOr<rt::Programs> buildPrograms(const ProgramInfo &info, const ProgramContext &context,
+                                            TargetKind target);
 
 } // namespace weft
 

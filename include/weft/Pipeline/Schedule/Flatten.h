@@ -42,9 +42,10 @@ struct ProgramInfo {
 /// `schedule::reportArena`.
 mlir::FailureOr<rt::Program> flatten(mlir::ModuleOp module, const ProgramInfo &info);
 
-/// Proves `program` (`weft/Schedule/Proof.h`), which comes from `module`. Fails with an error on
-/// the module if the proof does not hold.
-mlir::LogicalResult proveProgram(mlir::ModuleOp module, const rt::Program &program);
+/// Proves the program of one rank class by itself, or those of all classes together
+/// (`weft/Schedule/Proof.h`); they come from `module`. Fails with an error on the module if the proof
+/// does not hold.
+mlir::LogicalResult provePrograms(mlir::ModuleOp module, std::span<const rt::Program> programs);
 
 } // namespace weft
 

@@ -32,9 +32,12 @@ struct ScheduleOptions {
   bool fusesEpilogues = true;
   /// Turn matmuls of quantized values into FP8 matmuls where possible.
   bool encodesMatmuls = true;
+  /// The name of the order of stages, as order-stages has it; empty for a module without stages.
+  std::string stageOrder;
 };
 
-/// Appends the passes of the phase. Afterwards `flatten` makes the program.
+/// Appends the passes of the phase. Afterwards `flatten` makes the program of the module, or of
+/// each stage's module in it.
 void buildSchedulePipeline(mlir::OpPassManager &manager, const ScheduleOptions &options = {});
 
 } // namespace weft

@@ -551,6 +551,38 @@ def TakeStagePass : Pass<"take-stage", "::mlir::ModuleOp"> {
   ];
 }
 
+def SeparateStagesPass : Pass<"separate-stages", "::mlir::ModuleOp"> {
+  let summary = "makes a module for each pipeline stage";
+  let description = [{
+    Before: a module of several stages. After: it holds a module for each stage, in order, which
+    take-stage says the contents of, with the attributes of the module around it. The passes that
+    follow work on these modules, each by itself. A module without stages stays as it is.
+
+    ```mlir
+    module {
+      func.func @step() {
+        %0 = weft.call @step_forward_0(%c0) {weft.stage = 0 : i64}
+        %1 = weft.transfer %0 from 0 to 1 : tensor<2x4xf64>
+        %2 = weft.call @step_forward_1(%c0, %1) {weft.stage = 1 : i64}
+    ```
+
+    becomes
+
+    ```mlir
+    module {
+      module @stage_0 attributes {weft.stage = 0 : i64, weft.stages = 2 : i64} {
+        func.func @step() {
+          %0 = weft.call @step_forward_0(%c0)
+          weft.send %0 to 1 number 1 : tensor<2x4xf64>
+      …
+      module @stage_1 attributes {weft.stage = 1 : i64, weft.stages = 2 : i64} {
+        func.func @step() {
+          %0 = weft.receive from 0 number 1 : tensor<2x4xf64>
+          %1 = weft.call @step_forward_1(%c0, %0)
+    ```
+  }];
+}
+
 def VerifySchedulePass : Pass<"verify-schedule", "::mlir::ModuleOp"> {
   let summary = "checks the form of modules that Schedule guarantees to later phases";
   let description = [{

@@ -13,8 +13,8 @@
 namespace weft {
 
 /// Makes the programs of pipeline stages those of one executable, which has one table of kernels:
-/// each program gets the kernels of all, in the order of stages. As each stage's module has names
-/// of its own, kernel NAME of stage S becomes NAME_stage_S. A single program stays as it is.
+/// each program gets the kernels of all, in the order of stages. Their names differ, see
+/// outline-kernels. A single program stays as it is.
 void shareKernels(rt::Programs &programs);
 
 } // namespace weft
