@@ -156,4 +156,8 @@ double serialSeconds(const rt::Program &program) {
                          });
 }
 
+const rt::Program &largestOf(std::span<const rt::Program> programs) {
+  return *std::ranges::max_element(programs, {}, &rt::Program::deviceBytes);
+}
+
 } // namespace weft::cost

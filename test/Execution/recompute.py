@@ -16,15 +16,11 @@ sums over ranks: where the search does, recomputation may change its choice. The
 same program. Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
 
-import argparse
-import json
 import re
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from examples_bench import ROOT, Bench, main_of, run, tensors_of
+
 STEPS = 3
 WORDS = ("none", "attention", "full")
 DROPOUT = "dropout: 0.1 attention_dropout: 0.1"
@@ -49,38 +45,7 @@ ENTRIES = (
 )
 
 
-def run(command, folder):
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, cwd=folder)
-    if done.returncode != 0:
-        raise RuntimeError(f"{Path(command[0]).name} fails: {done.stderr.strip()}")
-    return done.stdout
-
-
-def tensors_of(path):
-    """The bytes of the tensors of a safetensors file, by name."""
-    file = path.read_bytes()
-    begin = 8 + int.from_bytes(file[:8], "little")
-    header = json.loads(file[8:begin])
-    return {name: file[begin + entry["data_offsets"][0]:begin + entry["data_offsets"][1]]
-            for name, entry in header.items() if name != "__metadata__"}
-
-
-class Bench:
-    def __init__(self, tools, folder):
-        self.tools, self.folder = tools, folder
-        self.passed = self.failed = 0
-        (folder / "text").write_bytes(bytes(i * i % 101 for i in range(1 << 16)))
-
-    def describe(self, name, recipe, model):
-        for what, lines in (("recipe", recipe), ("model", model)):
-            text = (ROOT / f"examples/{name}/{what}.textproto").read_text()
-            (self.folder / what).write_text(f"{text}\n{lines}\n")
-
-    def compiled(self, *plan):
-        run([self.tools / "weft", "compile", "model", "--recipe", "recipe", "--machine",
-             ROOT / "machines/laptop.textproto", *plan, "-o", "train"], self.folder)
-        return (self.folder / "train").read_bytes()
-
+class RecomputeBench(Bench):
     def trained(self, *plan):
         """Compiles and runs; returns what must not change, and the bytes of the arena."""
         self.compiled(*plan)
@@ -125,29 +90,13 @@ class Bench:
                         ROOT / "machines/laptop.textproto", "--plan", "plan"], self.folder)
         return None if "verified: 2 ranks compute what one does" in verified else "weft verify does not say so"
 
-    def tell(self, what, check, *arguments):
-        try:
-            fault = check(*arguments)
-        except RuntimeError as error:
-            fault = str(error)
-        self.passed += fault is None
-        self.failed += fault is not None
-        print(f"pass {what}" if fault is None else f"FAIL {what}: {fault}", flush=True)
 
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", required=True, type=Path, help="the folder of weft")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.bin.absolute(), Path(folder))
-        for case in CASES:
-            bench.tell(" ".join(part for part in case if part), bench.fault_of, *case)
-        for entries in ENTRIES:
-            bench.tell(" ".join(entries.split()), bench.fault_of_entries, entries)
-    print(f"{bench.passed} passed, {bench.failed} failed")
-    return 0 if bench.passed and not bench.failed else 1
+def check_all(bench):
+    for case in CASES:
+        bench.tell(" ".join(part for part in case if part), bench.fault_of, *case)
+    for entries in ENTRIES:
+        bench.tell(" ".join(entries.split()), bench.fault_of_entries, entries)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main_of(__doc__, RecomputeBench, check_all))

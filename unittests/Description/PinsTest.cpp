@@ -66,6 +66,26 @@ TEST(Pins, RecomputeWritesActivations) {
             "pin_r2: --pin: recompute: expected at most once, got full and none\n");
 }
 
+TEST(Pins, Stages) {
+  auto planOf = [](const std::string &pins) {
+    Result<PlanSpec> plan = applyPins({pins});
+    return plan ? printPlan(*plan) : "illegal";
+  };
+  EXPECT_EQ(planOf("pp=4"), "version: 1\npipeline { stages: 4 schedule: ONE_F_ONE_B }\n");
+  EXPECT_EQ(planOf("pp=2,schedule=gpipe"),
+            "version: 1\npipeline { stages: 2 schedule: GPIPE }\n");
+  EXPECT_EQ(planOf("pp=1"), "version: 1\n");
+  EXPECT_EQ(applyPins({"pp=4,tp=2"})->ranks(), 8);
+  EXPECT_EQ(pinErrors({"pp=1025"}),
+            "pin_r3: --pin: pp: expected a number from 1 to 1024, got '1025'\n");
+  EXPECT_EQ(pinErrors({"pp=2,schedule=zb"}),
+            "pin_r3: --pin: schedule: expected 1f1b, gpipe, got 'zb'\n");
+  EXPECT_EQ(pinErrors({"schedule=gpipe"}),
+            "pin_r5: --pin: schedule: expected pp of at least 2 as well, got none\n");
+  EXPECT_EQ(pinErrors({"dp=524288,pp=4"}),
+            "pin_r4: --pin: expected at most 1048576 ranks in all, got at least 2097152\n");
+}
+
 TEST(Pins, WithoutDataParallelTheBatchIsWhole) {
   Result<PlanSpec> plan = applyPins({"tp=2"});
   ASSERT_TRUE(bool(plan));
@@ -80,7 +100,7 @@ TEST(Pins, R1Names) {
   EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
   EXPECT_EQ(pinErrors({"=2"}),
             "pin_r1: --pin: unknown name ''; names are dp, fsdp, ep, tp, cp, sp, zero, "
-            "accumulation, recompute\n");
+            "accumulation, recompute, pp, schedule\n");
 }
 
 TEST(Pins, R2Repeated) {
@@ -165,14 +185,16 @@ TEST(Pins, R5WhatTheyNeed) {
 }
 
 TEST(Pins, R6BesideMesh) {
-  Result<PlanSpec> plan = applyPins({"accumulation=4,recompute=full"}, "a=2,b=4");
+  Result<PlanSpec> plan =
+      applyPins({"accumulation=4,recompute=full,pp=2,schedule=gpipe"}, "a=2,b=4");
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->accumulation, 4);
   EXPECT_EQ(plan->activations.size(), 1u);
-  EXPECT_EQ(plan->ranks(), 8);
+  EXPECT_EQ(plan->ranks(), 16);
+  EXPECT_EQ(plan->pipeline.schedule, PipelineSchedule::GPipe);
   EXPECT_TRUE(plan->shardings.empty());
   EXPECT_NE(errors(applyPins({"zero=0"}, "dp=2"))
-                .find("pin_r6: --pin: zero: expected no pins but accumulation and recompute "),
+                .find("pin_r6: --pin: zero: expected no pins but accumulation, recompute, pp and "),
             std::string::npos);
   EXPECT_NE(errors(applyPins({}, "dp=1")).find("plan_r3"), std::string::npos);
 }
@@ -207,5 +229,5 @@ TEST(Pins, StatesAndParametersAtHome) {
 }
 
 TEST(Pins, AllErrorsAreListed) {
-  EXPECT_EQ(applyPins({"dp=0,tp=x", "pp=2"}).diagnostics().size(), 3u);
+  EXPECT_EQ(applyPins({"dp=0,tp=x", "qq=2"}).diagnostics().size(), 3u);
 }

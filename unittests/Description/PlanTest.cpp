@@ -360,6 +360,35 @@ activation { value: "mlp.up/contract/1" first_layer: 2 last_layer: 4 saving: KEP
       "plan_r13: p:2:29: activation[0].last_layer: expected at least first_layer, 3, got 2\n");
 }
 
+TEST(Plan, R14Stages) {
+  for (const char *pipeline : {"{ stages: 4 schedule: ONE_F_ONE_B }",
+                               "{ layers: [2, 1, 1] schedule: GPIPE }"}) {
+    std::string text = std::string("version: 1\npipeline ") + pipeline + "\n";
+    Result<PlanSpec> plan = parsePlan(text, "p");
+    ASSERT_TRUE(bool(plan));
+    EXPECT_EQ(printPlan(*plan), text);
+    EXPECT_FALSE(*plan == PlanSpec());
+  }
+  Result<PlanSpec> plan = parsePlan("version: 1\npipeline { layers: [2, 1, 1] }\n"
+                                    "mesh { axis { name: 'dp' size: 2 } }");
+  EXPECT_EQ(plan->pipeline.stages, 3);
+  EXPECT_EQ(plan->ranks(), 6);
+
+  auto errorsOf = [](const std::string &fields) {
+    return errors(parsePlan("version: 1\npipeline { " + fields + " }", "p"));
+  };
+  EXPECT_EQ(errorsOf(""),
+            "plan_r14: p:2:1: pipeline.stages: expected either stages or layers, got neither\n");
+  EXPECT_EQ(errorsOf("stages: 2 layers: [1, 1]"),
+            "plan_r14: p:2:22: pipeline.layers: expected either stages or layers, got both\n");
+  EXPECT_EQ(errorsOf("stages: 1"),
+            "plan_r14: p:2:12: pipeline.stages: expected a number from 2 to 1024, got 1\n");
+  EXPECT_EQ(errorsOf("layers: 4"),
+            "plan_r14: p:2:12: pipeline.layers: expected 2 to 1024 stages, got 1\n");
+  EXPECT_EQ(errorsOf("layers: 4 layers: 0"),
+            "plan_r14: p:2:22: pipeline.layers[1]: expected a number from 1 to 1023, got 0\n");
+}
+
 TEST(Plan, NearestNameHasThePatternAsAPart) {
   EXPECT_EQ(nearestName("mlp.upp", {"mlp.down", "mlp.up", "attention"}), "mlp.up");
   EXPECT_EQ(nearestName("*.wieght", {"a.bias", "a.weight", ""}), "a.weight");

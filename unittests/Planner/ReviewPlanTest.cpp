@@ -375,9 +375,51 @@ TEST(ReviewPlan, WarnsOfAnAxisThatMakesNoStages) {
   };
   EXPECT_EQ(
       warningsWith("pp"),
-      "legal_r12: p:1:19: mesh: axis pp=8 makes no pipeline stages, which Weft does not have: "
-      "it is an axis like any other, and each of its ranks computes all layers\n");
+      "legal_r12: p:1:19: mesh: axis pp=8 makes no pipeline stages: it is an axis like any other, "
+      "and each of its ranks computes all layers; for stages leave it out of the mesh, and use "
+      "--pin pp=8, or pipeline { stages: 8 } in a plan\n");
   EXPECT_EQ(warningsWith("p"), "");
+}
+
+TEST(ReviewPlan, Legal16Stages) {
+  auto with = [](const std::string &pipeline) {
+    Scene scene;
+    scene.plan = *desc::parsePlan("version: 1\naccumulation: 2\n" + pipeline, "p");
+    return lines(scene.review().errors);
+  };
+  EXPECT_EQ(with("pipeline { stages: 2 }"), "");
+  EXPECT_EQ(with("pipeline { layers: [1, 1] schedule: GPIPE }"), "");
+  EXPECT_EQ(with("pipeline { stages: 3 }"),
+            "legal_r16: p:3:1: pipeline: expected at most as many stages as the model's 2 layers, "
+            "got 3\n");
+  EXPECT_EQ(with("pipeline { layers: [2, 1] }"),
+            "legal_r16: p:3:1: pipeline.layers: expected stages of together the model's 2 layers, "
+            "got 3\n");
+  Scene whole;
+  whole.plan = *desc::applyPins({"pp=2"});
+  EXPECT_EQ(lines(whole.review().errors),
+            "legal_r16: --pin: pp: expected at least 2 micro-batches for stages, got 1, use an "
+            "accumulation of 2 or more; with M, 2 stages are idle for 1 parts of every M + 1\n");
+  Scene graph;
+  graph.plan = *desc::applyPins({"pp=2,accumulation=2"});
+  graph.model.graph.emplace();
+  EXPECT_NE(lines(graph.review().errors)
+                .find("pp: a graph has no layers that stages could be cut at"),
+            std::string::npos);
+}
+
+TEST(ReviewPlan, StagesHaveRanksOfTheirOwn) {
+  Scene scene;
+  ASSERT_EQ(scene.machine.devices(), 16);
+  scene.plan = *desc::applyPins({"pp=2,dp=16,accumulation=2"});
+  EXPECT_NE(lines(scene.review().errors)
+                .find("legal_r3: --pin: 2 stages * dp=16 need 32 devices, machine"),
+            std::string::npos)
+      << lines(scene.review().errors);
+  scene.plan = *desc::applyPins({"pp=20,accumulation=2"});
+  EXPECT_NE(lines(scene.review().errors).find("legal_r3: --pin: 20 stages need 20 devices"),
+            std::string::npos)
+      << lines(scene.review().errors);
 }
 
 TEST(ReviewPlan, WarnsOfIdleDevices) {

@@ -31,6 +31,10 @@ double stepSeconds(const rt::Program &program);
 /// Returns the sum of the times of all instructions of a step.
 double serialSeconds(const rt::Program &program);
 
+/// Returns the program of the rank class whose ranks need most memory of a device, the first such.
+/// REQUIRES: at least one.
+const rt::Program &largestOf(std::span<const rt::Program> programs);
+
 } // namespace weft::cost
 
 #endif // WEFT_COST_PREDICTPROGRAM_H

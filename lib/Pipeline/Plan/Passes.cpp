@@ -9,6 +9,7 @@
 
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Plan/PadVariables.h"
+#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -65,10 +66,13 @@ bool weft::givesPadding(const desc::PlanSpec &plan, ModuleOp unplanned, ModuleOp
   if (failed(manager.run(*again))) {
     return true;
   }
-  SymbolTable symbols(planned);
-  return llvm::all_of(again->getOps<VariableOp>(), [&](VariableOp variable) {
-    auto other = symbols.lookup<VariableOp>(variable.getSymName());
-    return other.getTensorType().getShape() == variable.getTensorType().getShape();
+  SymbolTable symbols(*again);
+  // A variable that no stage uses is gone.
+  return llvm::all_of(stageModulesOf(planned), [&](ModuleOp stage) {
+    return llvm::all_of(stage.getOps<VariableOp>(), [&](VariableOp variable) {
+      auto other = symbols.lookup<VariableOp>(variable.getSymName());
+      return other.getTensorType().getShape() == variable.getTensorType().getShape();
+    });
   });
 }
 

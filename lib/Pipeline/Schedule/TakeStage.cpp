@@ -22,10 +22,10 @@ namespace weft {
 namespace {
 
 /// Numbers the transfers of all stages, in the order of the module. Those of one result of one
-/// function to one stage are the same in all micro-batches.
+/// function from one stage to another are the same in all micro-batches.
 llvm::DenseMap<Operation *, int64_t> numberTransfers(ModuleOp module) {
   llvm::DenseMap<Operation *, int64_t> numbers;
-  std::map<std::tuple<std::string, unsigned, int64_t>, int64_t> ofResults;
+  std::map<std::tuple<std::string, unsigned, int64_t, int64_t>, int64_t> ofResults;
   int64_t count = 0;
   module.walk([&](TransferOp op) {
     auto result = dyn_cast<OpResult>(op.getInput());
@@ -33,7 +33,7 @@ llvm::DenseMap<Operation *, int64_t> numberTransfers(ModuleOp module) {
     int64_t next = count + 1;
     if (call) {
       std::tuple key(call.getCallee().str(), result.getResultNumber(),
-                     static_cast<int64_t>(op.getTo()));
+                     static_cast<int64_t>(op.getFrom()), static_cast<int64_t>(op.getTo()));
       next = ofResults.try_emplace(key, next).first->second;
     }
     count = std::max(count, next);

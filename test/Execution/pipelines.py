@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+#===- pipelines.py - pipeline stages change no bit -------------------------===#
+#
+# Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===------------------------------------------------------------------------===#
+"""Runs examples without pipeline stages, and the same mesh and micro-batches with stages, and compares.
+
+    pipelines.py --bin bin
+
+Losses, gradient norms, gradients, weights, states of the optimizer and the loss of a validation must have the same
+bits, whatever the number of stages, their layers, and the schedule; on threads, by MPI, and by TCP. A checkpoint of
+one is resumed by the other. The cases are such that pins decide all sums over ranks. The plan that is printed must
+give the same program. Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
+"""
+
+import os
+import re
+import shutil
+import sys
+
+from examples_bench import ROOT, Bench, main_of, run, tensors_of
+
+STEPS = 3
+F64 = "precision: F64"
+DROPOUT = "dropout: 0.1 attention_dropout: 0.1"
+SEQUENCE = "load_balance_group: SEQUENCE capacity_group: SEQUENCE"
+FIVE_LAYERS = "layers: 5"
+# Examples, the mesh and micro-batches, the stages, lines for the recipe and for the model.
+CASES = (
+    ("llama-tiny", "accumulation=4", ("pp=2", "pp=2,schedule=gpipe", "pp=3", "pp=4", "pp=4,schedule=gpipe"), F64, ""),
+    ("llama-tiny", "accumulation=2", ("pp=4",), F64, DROPOUT),
+    ("llama-tiny", "accumulation=8,dp=2,zero=1", ("pp=4",), F64 + " loss_chunks: 2", ""),
+    ("llama-tiny", "accumulation=4,dp=2,zero=2", ("pp=2",), F64, ""),
+    ("llama-tiny", "accumulation=4,dp=2,zero=3", ("pp=2", "pp=4,schedule=gpipe"), F64, DROPOUT),
+    ("llama-tiny", "accumulation=4,tp=2,sp=true", ("pp=2",), F64 + " documents { end: 5 }", ""),
+    ("llama-tiny", "accumulation=4,cp=2:ring", ("pp=2",), F64, ""),
+    ("llama-tiny", "accumulation=4,tp=2,dp=2,sp=true,zero=1", ("pp=2",), "precision: BF16", ""),
+    ("llama-tiny", "accumulation=4,fsdp=2", ("pp=2",), "precision: F32 fp8 { scaling: DELAYED history: 2 }", ""),
+    ("llama-tiny", "accumulation=4,dp=2,recompute=full", ("pp=2",), F64, DROPOUT),
+    ("mixtral-tiny", "accumulation=4,ep=2", ("pp=2",), F64, ""),
+    ("deepseek-tiny", "accumulation=4,dp=2,zero=3", ("pp=2",), F64, ""),
+)
+# What needs a whole batch is replaced in recipes.
+REPLACED = (("load_balance_loss: 0.01", f"load_balance_loss: 0.01 {SEQUENCE}"), ("routing {\n  bias_update_speed: 1e-3\n}", ""))
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+class PipelinesBench(Bench):
+    machine = "h100-8"
+
+    def describe(self, name, recipe, model):
+        super().describe(name, recipe, model)
+        text = (self.folder / "recipe").read_text()
+        for old, new in REPLACED:
+            text = text.replace(old, new)
+        (self.folder / "recipe").write_text(text)
+
+    def results(self, command, environment=None):
+        """Runs the program by `command`; returns what stages must not change."""
+        out = run([*command, "--data", "text", "--steps", STEPS, "--save", "weights", "--save-gradients", "gradients",
+                   "--gradients-step", STEPS - 1, "--validation-split", "0.1", "--validation-steps", 1,
+                   "--metrics", "metrics"], self.folder, environment)
+        steps = re.findall(r"^step .*?gradient norm [^ ]+", out, re.MULTILINE)
+        if len(steps) != STEPS:
+            raise RuntimeError(f"expected {STEPS} steps, got {steps}")
+        losses = re.findall(r'loss": ?([^,}]+)', (self.folder / "metrics").read_text())
+        return {"steps": steps, "losses": losses, "weights": tensors_of(self.folder / "weights"),
+                "gradients": tensors_of(self.folder / "gradients")}
+
+    def differing(self, expected, got):
+        return [what for what, value in expected.items() if got[what] != value]
+
+    def fault_of(self, name, pins, stages, recipe, model):
+        """Returns a sentence about the fault, or None."""
+        self.describe(name, recipe, model)
+        self.compiled("--pin", pins)
+        expected = self.results(["./train"])
+        for each in stages:
+            self.compiled("--pin", f"{pins},{each}")
+            if wrong := self.differing(expected, self.results(["./train"])):
+                return f"{each}: {', '.join(wrong)} are not those without stages"
+        return None
+
+    def fault_of_plan(self):
+        """Unequal stages, by a plan's file. The printed plan must give the same program."""
+        self.describe("llama-tiny", F64, FIVE_LAYERS)
+        self.compiled("--pin", "dp=2,accumulation=4")
+        expected = self.results(["./train"])
+        plan = self.folder / "plan"
+        plan.write_text('version: 1\nmesh { axis { name: "dp" size: 2 } }\n'
+                        'sharding { value: "*" dimension: "batch" axes: ["dp"] }\n'
+                        'accumulation: 4\npipeline { layers: [1, 3, 1] }\n')
+        before = self.compiled("--plan", "plan")
+        if wrong := self.differing(expected, self.results(["./train"])):
+            return f"{', '.join(wrong)} are not those without stages"
+        plan.write_text(run(["./train", "--print-plan"], self.folder))
+        return None if self.compiled("--plan", "plan") == before else "the printed plan gives another program"
+
+    def fault_of_backends(self):
+        """Ranks as processes."""
+        self.describe("llama-tiny", F64, "")
+        self.compiled("--pin", "dp=2,zero=1,accumulation=4,pp=2")
+        expected = self.results(["./train"])
+        torchrun = [sys.executable, ROOT / "runtime/tests/torchrun.py", "-n", 4]
+        mpi = [self.tools / "weft", "run", "--backend", "mpi", "./train", "--"]
+        for what, command in (("tcp", [*torchrun, "./train", "--backend", "tcp"]), ("mpi", mpi)):
+            if what == "mpi" and not shutil.which("mpirun"):
+                continue
+            if wrong := self.differing(expected, self.results(command, {**os.environ, **MPI})):
+                return f"{what}: {', '.join(wrong)} are not those of threads"
+        return None
+
+    def fault_of_checkpoints(self):
+        """A run that goes on with other stages."""
+        self.describe("llama-tiny", F64, "")
+        plans = ("dp=2,zero=1,accumulation=4", "dp=2,zero=1,accumulation=4,pp=2", "dp=2,zero=1,accumulation=4,pp=3")
+        for number, pins in enumerate(plans):
+            self.compiled("--pin", pins)
+            shutil.copy(self.folder / "train", self.folder / f"train-{number}")
+        flags = ["--data", "text", "--no-progress"]
+        run(["./train-0", *flags, "--steps", 3, "--save", "weights"], self.folder)
+        expected = tensors_of(self.folder / "weights")
+        for order in ((0, 1, 2), (2, 1, 0)):
+            shutil.rmtree(self.folder / "checkpoints", ignore_errors=True)
+            for step, number in enumerate(order):
+                run([f"./train-{number}", *flags, "--steps", step + 1, "--save", "weights", "--checkpoint-dir",
+                     "checkpoints"], self.folder)
+            if tensors_of(self.folder / "weights") != expected:
+                return f"plans {order}, one after another, are not one run"
+        return None
+
+
+def check_all(bench):
+    for name, pins, stages, recipe, model in CASES:
+        what = " ".join(part for part in (name, pins, "with", " and ".join(stages), recipe, model) if part)
+        bench.tell(what, bench.fault_of, name, pins, stages, recipe, model)
+    bench.tell("unequal stages of a plan", bench.fault_of_plan)
+    bench.tell("ranks as processes", bench.fault_of_backends)
+    bench.tell("checkpoints", bench.fault_of_checkpoints)
+
+
+if __name__ == "__main__":
+    sys.exit(main_of(__doc__, PipelinesBench, check_all))
