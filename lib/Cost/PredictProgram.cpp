@@ -78,10 +78,14 @@ private:
     return decisive ? precisionOf(decisive->type) : desc::Precision::F32;
   }
 
-  Group groupOver(const std::vector<uint32_t> &axes) {
-    auto [known, isNew] = groups.try_emplace(axes);
+  Group groupOf(const rt::Collective &collective) {
+    auto [known, isNew] = groups.try_emplace({collective.axes, collective.classes});
     if (isNew) {
-      known->second = placeGroup(mesh, axes, predictor.devicesPerNode());
+      rt::RankRange ranks = program.ranks();
+      known->second =
+          collective.isAcrossClasses()
+              ? placeAcross(collective.classes, ranks.count, predictor.devicesPerNode())
+              : placeGroup(mesh, collective.axes, predictor.devicesPerNode(), ranks.first);
     }
     return known->second;
   }
@@ -90,23 +94,23 @@ private:
     double bytes = std::accumulate(collective.shape.begin(), collective.shape.end(),
                                    double(rt::sizeOf(collective.type)),
                                    [](double product, int64_t size) { return product * size; });
-    return predictor.collective(collective.kind, groupOver(collective.axes), bytes);
+    return predictor.collective(collective.kind, groupOf(collective), bytes);
   }
 
-  /// Returns the time in which all ranks agree whether a loss or norm is finite; see `Observation`.
-  double predictObserve(const rt::Observation &observation) {
-    if (!observation.layout.globalShape.empty()) {
-      return 0;
-    }
-    std::vector<uint32_t> all(program.mesh.size());
-    std::iota(all.begin(), all.end(), 0);
-    return predictor.rendezvous(groupOver(all));
+  /// Returns the time in which the ranks of all classes agree whether a loss or norm is finite; see
+  /// `Observation`.
+  double predictObserve(const rt::Observation &observation) const {
+    const int64_t ranks = program.rankCount(), perNode = predictor.devicesPerNode();
+    return rt::decidesRun(observation)
+               ? predictor.rendezvous({ranks, (ranks + perNode - 1) / perNode})
+               : 0;
   }
 
   const rt::Program &program;
   const Predictor predictor;
   std::vector<int64_t> mesh;
-  std::map<std::vector<uint32_t>, Group> groups;
+  /// Of axes or classes.
+  std::map<std::pair<std::vector<uint32_t>, std::vector<uint32_t>>, Group> groups;
 };
 
 } // namespace
@@ -136,16 +140,30 @@ void predictDevice(rt::Program &program, const desc::CudaSpec &cuda) {
     std::vector<rt::Instruction> &instructions = program.bodies[body].instructions;
     for (size_t i = 0; i < instructions.size(); ++i) {
       rt::Instruction &instruction = instructions[i];
-      if (instruction.opcode == rt::Opcode::Observe &&
-          (later[body][i] || !rt::decidesRun(program.observations[instruction.target]))) {
+      if (instruction.opcode == rt::Opcode::Observe && later[body][i]) {
         instruction.cost.seconds = 0;
       }
     }
   }
 }
 
-double stepSeconds(const rt::Program &program) {
-  return schedule::predictSeconds(program, program.step);
+double stepSeconds(std::span<const rt::Program> programs) {
+  return schedule::predictSeconds(programs, &rt::Program::step);
+}
+
+double stepSeconds(const rt::Program &program) { return stepSeconds(std::span(&program, 1)); }
+
+double PipelineTimes::bubble() const {
+  double whole = seconds * double(busy.size());
+  return whole > 0 ? 1 - std::accumulate(busy.begin(), busy.end(), 0.0) / whole : 0;
+}
+
+PipelineTimes pipelineTimes(std::span<const rt::Program> programs) {
+  PipelineTimes times = {stepSeconds(programs), {}};
+  for (const rt::Program &program : programs) {
+    times.busy.push_back(stepSeconds(program));
+  }
+  return times;
 }
 
 double serialSeconds(const rt::Program &program) {

@@ -18,28 +18,14 @@ namespace weft::cost {
 
 using rt::CollectiveKind;
 
-Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
-                 int64_t devicesPerNode) {
-  std::vector<rt::Axis> named;
-  for (int64_t size : mesh) {
-    named.push_back({"", size});
-  }
-  std::vector<int64_t> members = rt::groupOver(axes, 0, named).ranks;
+/// Returns the group on the most nodes among those of the ranks `first` + `members`, for each
+/// first.
+static Group placeWidest(std::span<const int64_t> members, std::span<const int64_t> firsts,
+                         int64_t devicesPerNode) {
   Group group{int64_t(members.size())};
-  int64_t ranks = std::accumulate(mesh.begin(), mesh.end(), int64_t(1), std::multiplies<>());
-  if (ranks <= devicesPerNode) {
-    return group;
-  }
-  // The groups differ only by the coordinates on the other axes. A group's position in its first
-  // node decides how many nodes it lies on.
-  std::vector<uint32_t> others;
-  for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
-    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
-      others.push_back(axis);
-    }
-  }
+  // A group's position in its first node decides how many nodes it lies on.
   std::set<int64_t> tried;
-  for (int64_t first : rt::groupOver(others, 0, named).ranks) {
+  for (int64_t first : firsts) {
     if (tried.insert(first % devicesPerNode).second) {
       std::set<int64_t> nodes;
       for (int64_t member : members) {
@@ -49,6 +35,41 @@ Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
     }
   }
   return group;
+}
+
+Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
+                 int64_t devicesPerNode, int64_t firstRank) {
+  std::vector<rt::Axis> named;
+  for (int64_t size : mesh) {
+    named.push_back({"", size});
+  }
+  std::vector<int64_t> members = rt::groupOver(axes, 0, named).ranks;
+  int64_t ranks = std::accumulate(mesh.begin(), mesh.end(), int64_t(1), std::multiplies<>());
+  if (firstRank % devicesPerNode + ranks <= devicesPerNode) {
+    return {int64_t(members.size())};
+  }
+  // The groups differ only by the coordinates on the other axes.
+  std::vector<uint32_t> others;
+  for (uint32_t axis = 0; axis < mesh.size(); ++axis) {
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
+      others.push_back(axis);
+    }
+  }
+  std::vector<int64_t> firsts = rt::groupOver(others, 0, named).ranks;
+  for (int64_t &first : firsts) {
+    first += firstRank;
+  }
+  return placeWidest(members, firsts, devicesPerNode);
+}
+
+Group placeAcross(std::span<const uint32_t> classes, int64_t ranksPerClass,
+                  int64_t devicesPerNode) {
+  std::vector<int64_t> members, firsts(static_cast<size_t>(ranksPerClass));
+  for (uint32_t each : classes) {
+    members.push_back(each * ranksPerClass);
+  }
+  std::iota(firsts.begin(), firsts.end(), 0);
+  return placeWidest(members, firsts, devicesPerNode);
 }
 
 std::array<Rows, 3> rowsOfMatrices(const rt::Matmul &matmul) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Cost/PredictProgram.h"
+#include "weft/Cost/Predictor.h"
 
 #include <gtest/gtest.h>
 
@@ -164,6 +165,64 @@ TEST(PredictProgram, GroupsOfSeveralNodesGoByTheirLink) {
   predictProgram(made, sheet(2));
   EXPECT_DOUBLE_EQ(made.stepBody()[2].cost.seconds, 4e-5); // Ranks 0 and 1, on one node.
   EXPECT_DOUBLE_EQ(made.stepBody()[3].cost.seconds, 4e-3); // Ranks 0 and 2, on two.
+}
+
+/// The ranks of a class follow those of the class before it, so that its groups may lie elsewhere.
+TEST(PredictProgram, RanksOfAClassAreNumberedBehindOthers) {
+  rt::Program made = program();
+  made.mesh = {{"a", 1}, {"b", 2}};
+  made.rankClasses = 2;
+  desc::MachineSpec machine = sheet(2);
+  machine.devicesPerNode = 3;
+  predictProgram(made, machine);
+  EXPECT_DOUBLE_EQ(made.stepBody()[2].cost.seconds, 4e-5); // Ranks 0 and 1, on one node.
+  made.rankClass = 1;
+  predictProgram(made, machine);
+  EXPECT_DOUBLE_EQ(made.stepBody()[2].cost.seconds, 4e-3); // Ranks 2 and 3, on two.
+}
+
+TEST(PredictProgram, CollectivesAcrossClassesGoByTheNodesOfTheirRanks) {
+  rt::Program made = program();
+  made.mesh = {{"a", 2}};
+  made.rankClasses = 4;
+  made.collectives = {
+      {.kind = rt::CollectiveKind::Transfer, .shape = {1000}, .classes = {0, 1}, .number = 1},
+      {.kind = rt::CollectiveKind::AllGather,
+       .shape = {1000},
+       .classes = {0, 1, 2, 3},
+       .number = 2}};
+  auto secondsOf = [&](int64_t devicesPerNode, std::vector<uint32_t> classes) {
+    desc::MachineSpec machine = sheet(2);
+    machine.devicesPerNode = devicesPerNode;
+    made.rankClass = classes[0];
+    made.collectives[0].classes = std::move(classes);
+    predictProgram(made, machine);
+    return made.stepBody()[2].cost.seconds;
+  };
+  EXPECT_DOUBLE_EQ(secondsOf(8, {0, 3}), 4e-5);
+  EXPECT_DOUBLE_EQ(secondsOf(4, {0, 1}), 4e-5); // Ranks 0 and 2, and 1 and 3, on the first node.
+  EXPECT_DOUBLE_EQ(secondsOf(4, {3, 2}), 4e-5); // The same, on the second.
+  EXPECT_DOUBLE_EQ(secondsOf(4, {1, 2}), 4e-3);
+  EXPECT_DOUBLE_EQ(secondsOf(3, {0, 1}), 4e-3); // Ranks 1 and 3; 0 and 2 are on one node.
+  // One rank of each class, two on each of two nodes: two rings, which cross twice.
+  secondsOf(4, {0, 1});
+  EXPECT_DOUBLE_EQ(made.stepBody()[3].cost.seconds, 3 * 4000 / (2 * 1e6));
+}
+
+/// No rank waits for another at a scalar that only reports show.
+TEST(PredictProgram, TheRanksOfAllClassesAgreeWhereTheRunMayEnd) {
+  rt::Program made = program();
+  made.rankClasses = 2;
+  made.observations.push_back({"loss_scale", {rt::ElementType::F32, {}, {}}});
+  made.stepBody().push_back({rt::Opcode::Observe, 1, 0, {}, {}, {}});
+  desc::MachineSpec machine = sheet(1);
+  machine.clusterLink->latency = 1e-3;
+  machine.nodeLink->latency = 1e-6;
+  predictProgram(made, machine); // Eight ranks, on two nodes.
+  Predictor predictor(machine);
+  EXPECT_EQ(made.stepBody()[4].cost.seconds, predictor.rendezvous({8, 2}));
+  EXPECT_GT(made.stepBody()[4].cost.seconds, 1e-3);
+  EXPECT_EQ(made.stepBody()[5].cost.seconds, 0);
 }
 
 } // namespace

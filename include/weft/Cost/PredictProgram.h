@@ -11,11 +11,14 @@
 #include "weft-rt/Program.h"
 #include "weft/Description/Machine.h"
 
+#include <span>
+#include <vector>
+
 namespace weft::cost {
 
 /// Sets every instruction's predicted time on one rank of `machine`, from its operations and bytes.
-/// Ranks fill one node after another. REQUIRES: the program is well-formed, and has at most as many
-/// ranks as the machine has devices.
+/// Ranks of all classes fill one node after another. REQUIRES: the program is well-formed, and its
+/// classes together have at most as many ranks as the machine has devices.
 void predictProgram(rt::Program &program, const desc::MachineSpec &machine);
 
 /// Sets the program's predicted device memory besides the arena, from the machine's file and the
@@ -24,9 +27,24 @@ void predictProgram(rt::Program &program, const desc::MachineSpec &machine);
 /// reads together.
 void predictDevice(rt::Program &program, const desc::CudaSpec &cuda);
 
-/// Returns the time of a step on one rank: the sum over its instructions, without the time that
-/// streams overlap (`weft/Schedule/Timeline.h`).
+/// Returns the time of a step of all rank classes together, from the times of their instructions:
+/// see `weft/Schedule/Timeline.h`, also for what it requires.
+double stepSeconds(std::span<const rt::Program> programs);
+/// Returns the time of a step on one rank that never waits for other classes.
 double stepSeconds(const rt::Program &program);
+
+/// The predicted times of a step of several rank classes.
+struct PipelineTimes {
+  /// Until all classes have ended.
+  double seconds = 0;
+  /// Of each class: the time that its step would take if it never waited for other classes, its
+  /// transfers included.
+  std::vector<double> busy;
+
+  /// Returns the share of all classes' time in which they wait for others.
+  double bubble() const;
+};
+PipelineTimes pipelineTimes(std::span<const rt::Program> programs);
 
 /// Returns the sum of the times of all instructions of a step.
 double serialSeconds(const rt::Program &program);

@@ -92,9 +92,12 @@ struct Group {
 
 /// Returns the group over `axes` of a mesh that lies on the most nodes. Ranks fill one node of
 /// `devicesPerNode` after another, the last axis varying fastest, so groups of the same number of
-/// ranks may lie on different numbers of nodes.
+/// ranks may lie on different numbers of nodes. `firstRank` is the number of the mesh's first rank.
 Group placeGroup(std::span<const int64_t> mesh, std::span<const uint32_t> axes,
-                 int64_t devicesPerNode);
+                 int64_t devicesPerNode, int64_t firstRank = 0);
+/// Returns the same among the groups of the ranks at one place in each of `classes`, which have
+/// `ranksPerClass` ranks each, one class's after the other's.
+Group placeAcross(std::span<const uint32_t> classes, int64_t ranksPerClass, int64_t devicesPerNode);
 
 /// Whether the rows of a matmul's matrix, and the matrices of a batch, begin at multiples of
 /// `kRowBytes` if the first row does.

@@ -1,17 +1,21 @@
-//===- Timeline.h - when the instructions of a body run -----------------===//
+//===- Timeline.h - when the instructions of a section run --------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Predicts when the instructions of a body run, from the time that each takes by itself.
-// Streams run concurrently; an instruction begins when its predecessors on its stream and the
-// instructions that it waits for have ended. An observation that takes time may end the step,
-// so no instruction is issued before it has ended. Collectives share the links between
-// devices, so they run one after another, in the order of issue, whatever their streams: the
-// gain of two at a time is unknown, and a communicator allows only one. The prediction ignores
-// that communication slows down concurrent computation.
+// Predicts when instructions run, from the time that each takes by itself. Streams run
+// concurrently; an instruction begins when its predecessors on its stream and the instructions
+// that it waits for have ended. An observation that takes time may end the step, so no
+// instruction is issued before it has ended. Collectives share the links between devices, so
+// they run one after another, in the order of issue, whatever their streams: the gain of two at
+// a time is unknown, and a communicator allows only one. The prediction ignores that
+// communication slows down concurrent computation.
+//
+// The ranks of a class run in step, so one stands for all. Classes wait for each other where
+// they meet: a collective across classes, or an observation that takes time, begins when all its
+// classes have come to it, and ends for all at once. A sender, too, waits for its receiver.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +41,14 @@ std::vector<TimeSpan> predictTimes(std::span<const rt::Instruction> body);
 /// times, added in order.
 double predictSeconds(std::span<const rt::Instruction> body);
 
-/// Returns the seconds of a section: streams join at the end of each action.
-double predictSeconds(const rt::Program &program, const std::vector<rt::Action> &section);
+/// Returns the seconds until all rank classes have ended a section, such as `&rt::Program::step`.
+/// Streams join at the end of each action. Takes time in proportion to the instructions of the
+/// section; an action without a rendezvous only that of looking up its body.
+///
+/// REQUIRES: these are the programs of all classes, proven together, and all have equally many
+/// observations that take time. Or it is the program of one class, which waits for no other.
+double predictSeconds(std::span<const rt::Program> programs,
+                      const std::vector<rt::Action> rt::Program::*section);
 
 } // namespace weft::schedule
 
