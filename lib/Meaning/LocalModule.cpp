@@ -58,8 +58,8 @@ bool LocalModule::transfer(Operation &op, Transfers &transfers) {
     return true;
   }
   auto receive = cast<ReceiveOp>(op);
-  std::optional<ArrayId> array = transfers.receive(
-      {uint32_t(receive.getFrom()), rankClass, uint32_t(receive.getNumber())});
+  std::optional<ArrayId> array =
+      transfers.receive({uint32_t(receive.getFrom()), rankClass, uint32_t(receive.getNumber())});
   if (array) {
     values[receive.getOutput()] = {*array, {}, {}};
   }

@@ -23,8 +23,8 @@ namespace {
 class TableComparison {
 public:
   TableComparison(ModuleOp local, ArrayRef<ModuleOp> scheduled, ArrayRef<rt::Program> programs)
-      : local(local), ops(arrays, local->getAttrOfType<MeshAttr>(kMeshAttrName)),
-        shared{ops}, expected(local, ops) {
+      : local(local), ops(arrays, local->getAttrOfType<MeshAttr>(kMeshAttrName)), shared{ops},
+        expected(local, ops) {
     for (auto [module, program] : llvm::zip_equal(scheduled, programs)) {
       walks.emplace_back(module, program, shared, local.getLoc());
     }
@@ -48,6 +48,8 @@ private:
   /// The first instruction, on the way to `array`, that computes something that is not expected of
   /// what is.
   const Origin *firstOther(ArrayId array) const;
+  /// " in rank class 1", if there are several.
+  std::string inClass(const TableWalk &walk) const;
   LogicalResult report(const Twine &value, ArrayId got);
 
   ModuleOp local;
@@ -76,6 +78,10 @@ const Origin *TableComparison::firstOther(ArrayId array) const {
     }
   }
   return found;
+}
+
+std::string TableComparison::inClass(const TableWalk &walk) const {
+  return walks.size() > 1 ? " in rank class " + std::to_string(walk.getProgram().rankClass) : "";
 }
 
 LogicalResult TableComparison::report(const Twine &value, ArrayId wrong) {
@@ -129,10 +135,10 @@ LogicalResult TableComparison::compareObserved(const Section &section,
                << "', which the module after Partition does not";
       }
       seen.insert(name);
-      auto other = std::mismatch(values->second.begin(), values->second.end(), own.begin(),
-                                 own.end());
+      auto other =
+          std::mismatch(values->second.begin(), values->second.end(), own.begin(), own.end());
       if (other.first != values->second.end() || other.second != own.end()) {
-        return report("the observed value '" + name + "' of " + section.name,
+        return report("the observed value '" + name + "' of " + section.name + inClass(walk),
                       other.second != own.end() ? *other.second : 0);
       }
     }
@@ -157,7 +163,7 @@ LogicalResult TableComparison::compareVariables(const Section &section,
                             ? assigned->second
                             : ops.variable(tensor.name, countOfVariable(tensor.name)).array;
         if (walk.heldBy(tensor) != value) {
-          return report("the value of '" + tensor.name + "' after " + section.name,
+          return report("the value of '" + tensor.name + "' after " + section.name + inClass(walk),
                         walk.heldBy(tensor));
         }
       }
@@ -216,11 +222,11 @@ bool isLayout(const rt::TensorLayout &layout, MeshAttr mesh, VariableOp variable
 
 LogicalResult compareVariables(ModuleOp local, const rt::Program &program) {
   auto mesh = local->getAttrOfType<MeshAttr>(kMeshAttrName);
-  bool isMesh = llvm::equal(
-      program.mesh, llvm::zip_equal(mesh.getNames(), mesh.getSizes()),
-      [](const rt::Axis &own, auto axis) {
-        return own.name == std::get<0>(axis).strref() && own.size == std::get<1>(axis);
-      });
+  bool isMesh =
+      llvm::equal(program.mesh, llvm::zip_equal(mesh.getNames(), mesh.getSizes()),
+                  [](const rt::Axis &own, auto axis) {
+                    return own.name == std::get<0>(axis).strref() && own.size == std::get<1>(axis);
+                  });
   if (!isMesh) {
     return emitError(local.getLoc(), "prove-meaning: the program of rank class ")
            << program.rankClass << " is for another mesh than the module after Partition";
@@ -233,7 +239,7 @@ LogicalResult compareVariables(ModuleOp local, const rt::Program &program) {
       if (!variable || isInput != (variable.getRole() == VariableRole::Input) ||
           !isLayout(tensor.layout, mesh, variable)) {
         return emitError(local.getLoc(), "prove-meaning: the program has '")
-               << tensor.name << "' in another layout than the module after Partition";
+               << tensor.name << "' in another layout or role than the module after Partition";
       }
     }
   }

@@ -282,8 +282,8 @@ bool ModuleNumbering::run(const Use &use, SmallVectorImpl<Print> &operands,
     Route route{rankClass, uint32_t(send.getTo()), uint32_t(send.getNumber())};
     outcome.sent[route].push_back(operands[0]);
   } else if (auto receive = dyn_cast<ReceiveOp>(use.op)) {
-    results[0] = outcome.receive(
-        {uint32_t(receive.getFrom()), rankClass, uint32_t(receive.getNumber())});
+    results[0] =
+        outcome.receive({uint32_t(receive.getFrom()), rankClass, uint32_t(receive.getNumber())});
   } else {
     use.function.number(operands, results);
   }
