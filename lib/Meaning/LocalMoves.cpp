@@ -120,7 +120,7 @@ LocalValue LocalOps::collective(const Group &group, Shape shape, ArrayId array) 
   case rt::CollectiveKind::Permute:
     result = permute(array, group.sources, group.axes);
     break;
-  case rt::CollectiveKind::Transfer: // Between programs, of which each is looked at alone.
+  case rt::CollectiveKind::Transfer: // Between rank classes: see Transfers.h.
     break;
   }
   if (!result) {

@@ -9,6 +9,7 @@
 #define WEFT_LIB_MEANING_LOCALPROGRAM_H
 
 #include "Arrays.h"
+#include "Transfers.h"
 
 #include "weft-rt/Program.h"
 #include "weft/Dialect/Weft/IR/Fp8Ops.h"
@@ -143,12 +144,23 @@ struct SectionResult {
 /// Runs the functions of a module for one rank.
 class LocalModule {
 public:
-  LocalModule(mlir::ModuleOp module, LocalOps &ops) : ops(ops), symbols(module) {}
+  /// `rankClass` is that of the ranks that run the module, if it is of one class of several.
+  LocalModule(mlir::ModuleOp module, LocalOps &ops, uint32_t rankClass = 0)
+      : ops(ops), symbols(module), rankClass(rankClass) {}
 
   /// Says that calls of `function` are not looked into from now on: see LocalOps::application.
   void close(llvm::StringRef function) { closed.insert(function); }
 
+  /// The section of a module that needs nothing of other classes.
   SectionResult run(mlir::func::FuncOp section);
+
+  /// Run the section of a module of one class in parts: `advance` goes on to the end, or to what
+  /// another class has yet to send. It returns true if it did anything.
+  void begin(mlir::func::FuncOp section);
+  bool advance(Transfers &transfers);
+  bool isAtEnd() { return next == section.getBody().front().getTerminator()->getIterator(); }
+  const SectionResult &given() const { return result; }
+
   /// The results of a function of ops that give nothing else, such as a kernel.
   LocalValues call(mlir::func::FuncOp function, llvm::ArrayRef<LocalValue> arguments);
   mlir::func::FuncOp lookup(llvm::StringRef name) {
@@ -157,9 +169,19 @@ public:
   VariableOp variable(llvm::StringRef name) { return symbols.lookup<VariableOp>(name); }
 
 private:
+  using Values = llvm::DenseMap<mlir::Value, LocalValue>;
+
+  void evaluate(mlir::Operation &op, Values &values);
+  bool transfer(mlir::Operation &op, Transfers &transfers);
+
   LocalOps &ops;
   mlir::SymbolTable symbols;
+  uint32_t rankClass;
   llvm::StringSet<> closed;
+  /// Of the section that runs: its values, and the op that comes next.
+  mlir::func::FuncOp section;
+  Values values;
+  mlir::Block::iterator next;
   SectionResult result;
 };
 

@@ -19,9 +19,12 @@ namespace {
 
 class FunctionComparison {
 public:
-  FunctionComparison(ModuleOp local, ModuleOp scheduled)
-      : ops(arrays, local->getAttrOfType<MeshAttr>(kMeshAttrName)), before(local, ops),
-        after(scheduled, ops) {}
+  FunctionComparison(ModuleOp local, ArrayRef<ModuleOp> scheduled)
+      : ops(arrays, local->getAttrOfType<MeshAttr>(kMeshAttrName)), before(local, ops) {
+    for (auto [rankClass, module] : llvm::enumerate(scheduled)) {
+      after.emplace_back(module, ops, uint32_t(rankClass));
+    }
+  }
 
   bool isSame(StringRef section);
   bool isTable(ModuleOp scheduled, const rt::Program &program) {
@@ -32,12 +35,17 @@ private:
   /// Compares the functions that `function` calls, callees first; returns true if it and they give
   /// nothing but results.
   bool compareCallees(func::FuncOp function);
+  /// Compares a function with those of its name in the modules after Schedule that have it.
   bool hasSameResults(func::FuncOp function);
+  bool runTogether(StringRef section);
+  std::optional<SectionResult> joinResults(const SectionResult &wanted);
   void addUnchanged(SectionResult &result, const SectionResult &other);
 
   Arrays arrays;
   LocalOps ops;
-  LocalModule before, after;
+  LocalModule before;
+  /// Of each rank class.
+  std::deque<LocalModule> after;
   /// Of functions that were compared: whether they give nothing but results.
   llvm::DenseMap<Operation *, bool> isPure;
 };
@@ -57,7 +65,9 @@ bool FunctionComparison::compareCallees(func::FuncOp function) {
       known = isPure.try_emplace(callee, isCalleePure).first;
       if (isCalleePure && hasSameResults(callee)) {
         before.close(callee.getSymName());
-        after.close(callee.getSymName());
+        for (LocalModule &module : after) {
+          module.close(callee.getSymName());
+        }
       }
     }
     isOwn = isOwn && known->second;
@@ -74,11 +84,6 @@ static bool areAlike(ArrayRef<Type> left, ArrayRef<Type> right) {
 }
 
 bool FunctionComparison::hasSameResults(func::FuncOp function) {
-  func::FuncOp other = after.lookup(function.getSymName());
-  if (!other || !areAlike(function.getArgumentTypes(), other.getArgumentTypes()) ||
-      !areAlike(function.getResultTypes(), other.getResultTypes())) {
-    return false;
-  }
   LocalValues arguments;
   for (auto [number, type] : llvm::enumerate(function.getArgumentTypes())) {
     Words words;
@@ -87,10 +92,25 @@ bool FunctionComparison::hasSameResults(func::FuncOp function) {
   }
   LocalValues wanted = before.call(function, arguments);
   ops.endExpected();
-  LocalValues got = after.call(other, arguments);
-  return llvm::equal(wanted, got, [](const LocalValue &one, const LocalValue &other) {
-    return one.array == other.array && one.number == other.number;
-  });
+  bool isThere = false;
+  for (LocalModule &module : after) {
+    func::FuncOp other = module.lookup(function.getSymName());
+    if (!other) {
+      continue; // A function of other stages.
+    }
+    isThere = true;
+    if (!areAlike(function.getArgumentTypes(), other.getArgumentTypes()) ||
+        !areAlike(function.getResultTypes(), other.getResultTypes())) {
+      return false;
+    }
+    LocalValues got = module.call(other, arguments);
+    if (!llvm::equal(wanted, got, [](const LocalValue &one, const LocalValue &own) {
+          return one.array == own.array && one.number == own.number;
+        })) {
+      return false;
+    }
+  }
+  return isThere;
 }
 
 /// A variable that a section does not assign keeps its value.
@@ -101,27 +121,67 @@ void FunctionComparison::addUnchanged(SectionResult &result, const SectionResult
   }
 }
 
+/// Returns false if a class waits for what no other sends, or one sends what none receives.
+bool FunctionComparison::runTogether(StringRef section) {
+  Transfers transfers;
+  for (LocalModule &module : after) {
+    module.begin(module.lookup(section));
+  }
+  goTogether(after, [&](LocalModule &module) { return module.advance(transfers); });
+  return !transfers.findLeft() &&
+         llvm::all_of(after, [](LocalModule &module) { return module.isAtEnd(); });
+}
+
+/// Returns what all classes give. None if two assign a variable, or if one observes other values
+/// than `wanted`: several may observe the same.
+std::optional<SectionResult> FunctionComparison::joinResults(const SectionResult &wanted) {
+  SectionResult all;
+  for (const LocalModule &module : after) {
+    const SectionResult &own = module.given();
+    for (const auto &[name, array] : own.variables) {
+      if (!all.variables.try_emplace(name, array).second) {
+        return std::nullopt;
+      }
+    }
+    for (const auto &[name, values] : own.observed) {
+      auto expected = wanted.observed.find(name);
+      if (expected == wanted.observed.end() || expected->second != values) {
+        return std::nullopt;
+      }
+      all.observed[name] = values;
+    }
+  }
+  return all;
+}
+
 bool FunctionComparison::isSame(StringRef section) {
-  func::FuncOp function = before.lookup(section), other = after.lookup(section);
-  if (!function || !other) {
-    return !function && !other;
+  func::FuncOp function = before.lookup(section);
+  auto has = [&](LocalModule &module) { return bool(module.lookup(section)); };
+  if (!function || !llvm::all_of(after, has)) {
+    return !function && llvm::none_of(after, has);
   }
   compareCallees(function);
   SectionResult wanted = before.run(function);
   ops.endExpected();
-  SectionResult got = after.run(other);
-  addUnchanged(wanted, got);
-  addUnchanged(got, wanted);
-  return wanted == got;
+  std::optional<SectionResult> got =
+      runTogether(section) ? joinResults(wanted) : std::optional<SectionResult>();
+  if (!got) {
+    return false;
+  }
+  addUnchanged(wanted, *got);
+  addUnchanged(*got, wanted);
+  return wanted == *got;
 }
 
 } // namespace
 
-bool proveFunctions(ModuleOp local, ModuleOp scheduled, const rt::Program &program) {
+bool proveFunctions(ModuleOp local, ArrayRef<ModuleOp> scheduled, ArrayRef<rt::Program> programs) {
   FunctionComparison comparison(local, scheduled);
   return llvm::all_of(ArrayRef<StringRef>{"init", "step", "evaluate"},
                       [&](StringRef section) { return comparison.isSame(section); }) &&
-         comparison.isTable(scheduled, program);
+         llvm::all_of(llvm::zip_equal(scheduled, programs), [&](auto own) {
+           return comparison.isTable(std::get<0>(own), std::get<1>(own));
+         });
 }
 
 } // namespace weft::meaning

@@ -9,7 +9,9 @@
 // calls. So each function is evaluated once before Schedule and once after it, for arguments of
 // which nothing is known. If both give the same results, then the calls of the two are one function
 // of their arguments, and nothing has to be known of it to compare the functions that call them.
-// In the end the table is compared with the module after Schedule, op by op.
+// The modules of several rank classes are evaluated together: what one receives is what another
+// sends. In the end each table is compared with its module after Schedule, op by op: if it sends
+// the same functions of what it receives, then all tables together do what all modules do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +24,12 @@
 
 namespace weft::meaning {
 
-/// Returns true if `program` computes what `local`, the module after Partition, says; `scheduled`
-/// is the module after Schedule. Layouts of variables are not looked at. Returns false if that
-/// cannot be shown, which is also so of some right programs: those in which Schedule moved what a
-/// function computes to another one.
-bool proveFunctions(mlir::ModuleOp local, mlir::ModuleOp scheduled, const rt::Program &program);
+/// Returns true if `programs`, of all rank classes, compute what `local`, the module after
+/// Partition, says; `scheduled` are the modules after Schedule. What variables there are is not
+/// looked at. Returns false if it cannot be shown, which is also so of some right programs: those
+/// in which Schedule moved what a function computes to another one.
+bool proveFunctions(mlir::ModuleOp local, llvm::ArrayRef<mlir::ModuleOp> scheduled,
+                    llvm::ArrayRef<rt::Program> programs);
 
 } // namespace weft::meaning
 

@@ -1,4 +1,4 @@
-//===- ProveTable.cpp - the instruction table computes what Partition left ----===//
+//===- ProveTable.cpp - the instruction tables compute what Partition left ----===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,11 +7,9 @@
 
 #include "weft/Meaning/ProveTable.h"
 
-#include "LocalProgram.h"
 #include "ProveFunctions.h"
+#include "TableWalk.h"
 
-#include "weft-rt/BufferPlaces.h"
-#include "weft-rt/Expansion.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 
@@ -21,68 +19,52 @@ namespace weft {
 namespace meaning {
 namespace {
 
+/// Runs the tables of all rank classes together.
 class TableComparison {
 public:
-  TableComparison(ModuleOp local, ModuleOp scheduled, const rt::Program &program)
-      : local(local), program(program), places(program),
-        mesh(local->getAttrOfType<MeshAttr>(kMeshAttrName)), ops(arrays, mesh),
-        expected(local, ops), kernels(scheduled, ops) {}
+  TableComparison(ModuleOp local, ArrayRef<ModuleOp> scheduled, ArrayRef<rt::Program> programs)
+      : local(local), ops(arrays, local->getAttrOfType<MeshAttr>(kMeshAttrName)), shared{ops},
+        expected(local, ops) {
+    for (auto [module, program] : llvm::zip_equal(scheduled, programs)) {
+      walks.emplace_back(module, program, shared, local.getLoc());
+    }
+  }
 
   LogicalResult run();
 
 private:
-  /// Which instruction made an array, and of what.
-  struct Origin {
-    const rt::Instruction *instruction;
-    const rt::Action *action;
-    SmallVector<ArrayId, 4> operands;
-  };
   struct Section {
     StringRef name;
-    const std::vector<rt::Action> &actions;
+    std::vector<rt::Action> rt::Program::*actions;
   };
 
-  LogicalResult compare(const Section &section, const SectionResult &expectedResult);
-  LogicalResult execute(const rt::Instruction &instruction);
-  LogicalResult executeKernel(const rt::Instruction &instruction);
-  LogicalResult executeMatmul(const rt::Instruction &instruction);
-  LogicalResult compareVariable(StringRef section, const rt::NamedTensor &tensor,
-                                const SectionResult &expectedResult);
-  /// What an operand of the action holds.
-  ArrayId &heldIn(uint32_t buffer) { return held[places.find(buffer, action->frame)]; }
-  void write(const rt::Instruction &instruction, uint32_t buffer, ArrayId array);
+  LogicalResult compare(const Section &section, const SectionResult &wanted);
+  LogicalResult goThrough(const Section &section);
+  LogicalResult compareObserved(const Section &section, const SectionResult &wanted);
+  LogicalResult compareVariables(const Section &section, const SectionResult &wanted);
+  int64_t countOfVariable(StringRef name) {
+    return countOf(getLocalType(expected.variable(name).getTensorType()));
+  }
   /// The first instruction, on the way to `array`, that computes something that is not expected of
   /// what is.
   const Origin *firstOther(ArrayId array) const;
+  /// " in rank class 1", if there are several.
+  std::string inClass(const TableWalk &walk) const;
   LogicalResult report(const Twine &value, ArrayId got);
-  LogicalResult reportAt(const rt::Instruction &instruction, const Twine &reason);
 
   ModuleOp local;
-  const rt::Program &program;
-  const rt::BufferPlaces places;
-  MeshAttr mesh;
   Arrays arrays;
   LocalOps ops;
-  LocalModule expected, kernels;
-  /// What each place holds.
-  std::vector<ArrayId> held;
-  SectionResult got;
-  /// What runs the instructions.
-  const rt::Action *action = nullptr;
-  llvm::DenseMap<ArrayId, Origin> origins;
-  SmallVector<ArrayId, 4> reading;
+  SharedWalk shared;
+  LocalModule expected;
+  std::deque<TableWalk> walks;
 };
 
-LogicalResult TableComparison::reportAt(const rt::Instruction &instruction, const Twine &reason) {
-  return emitError(local.getLoc(), "prove-meaning: ")
-         << rt::labelOf(program, instruction, *action) << " " << reason;
-}
-
-const TableComparison::Origin *TableComparison::firstOther(ArrayId array) const {
+const Origin *TableComparison::firstOther(ArrayId array) const {
   const Origin *found = nullptr;
   for (bool isDone = false; !isDone;) {
-    auto origin = origins.find(array);
-    if (origin == origins.end()) {
+    auto origin = shared.origins.find(array);
+    if (origin == shared.origins.end()) {
       break;
     }
     found = &origin->second;
@@ -98,154 +80,107 @@ const TableComparison::Origin *TableComparison::firstOther(ArrayId array) const 
   return found;
 }
 
+std::string TableComparison::inClass(const TableWalk &walk) const {
+  return walks.size() > 1 ? " in rank class " + std::to_string(walk.getProgram().rankClass) : "";
+}
+
 LogicalResult TableComparison::report(const Twine &value, ArrayId wrong) {
   const Origin *origin = firstOther(wrong);
   InFlightDiagnostic error = emitError(local.getLoc(), "prove-meaning: ") << value;
   error << " is not what the module after Partition says";
   if (origin) {
-    error << "; the first instruction that computes something else is "
-          << rt::labelOf(program, *origin->instruction, *origin->action);
+    error << "; the first instruction that computes something else is " << origin->describe();
   }
   return error;
 }
 
-void TableComparison::write(const rt::Instruction &instruction, uint32_t buffer, ArrayId array) {
-  heldIn(buffer) = array;
-  origins.try_emplace(array, Origin{&instruction, action, reading});
-}
-
-/// Numbers come first, then tensors; results that are tied lie where their operand lay.
-LogicalResult TableComparison::executeKernel(const rt::Instruction &instruction) {
-  const std::string &name = program.kernels[instruction.target].name;
-  func::FuncOp kernel = kernels.lookup(name);
-  if (!kernel) {
-    return reportAt(instruction, "runs a kernel that the module does not have: " + name);
+LogicalResult TableComparison::goThrough(const Section &section) {
+  shared.transfers = {};
+  for (TableWalk &walk : walks) {
+    walk.begin(walk.getProgram().*section.actions,
+               [&](StringRef name) { return countOfVariable(name); });
   }
-  auto tied = kernel->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName).asArrayRef();
-  std::vector<int64_t> numbers = rt::immediatesOf(instruction, *action);
-  LocalValues arguments;
-  SmallVector<uint32_t> buffers;
-  size_t nextNumber = 0, nextOperand = 0;
-  for (Type type : kernel.getArgumentTypes()) {
-    if (type.isIndex()) {
-      arguments.push_back(LocalValue::of(numbers[nextNumber++]));
-      buffers.push_back(0);
-    } else {
-      buffers.push_back(instruction.operands[nextOperand++].buffer);
-      arguments.push_back({heldIn(buffers.back()), {}, {}});
-      reading.push_back(heldIn(buffers.back()));
+  bool isOk = true;
+  goTogether(walks, [&](TableWalk &walk) {
+    bool moves = false;
+    isOk = isOk && succeeded(walk.advance(moves));
+    return isOk && moves;
+  });
+  if (!isOk) {
+    return failure();
+  }
+  for (TableWalk &walk : walks) {
+    if (!walk.isAtEnd()) {
+      return walk.reportWaiting();
     }
   }
-  LocalValues results = kernels.call(kernel, arguments);
-  for (auto [result, tie] : llvm::zip_equal(results, tied)) {
-    uint32_t buffer = tie < 0 ? instruction.operands[nextOperand++].buffer : buffers[tie];
-    write(instruction, buffer, result.array);
+  if (std::optional<Route> left = shared.transfers.findLeft()) {
+    return emitError(local.getLoc(), "prove-meaning: in ")
+           << section.name << ", rank class " << left->to << " does not receive transfer number "
+           << left->number << " of rank class " << left->from;
   }
   return success();
 }
 
-LogicalResult TableComparison::executeMatmul(const rt::Instruction &instruction) {
-  const rt::Matmul &matmul = program.matmuls[instruction.target];
-  LocalValues operands;
-  MatmulBuffers buffers(matmul, instruction);
-  for (uint32_t buffer : buffers.read) {
-    operands.push_back({heldIn(buffer), {}, {}});
-    reading.push_back(heldIn(buffer));
+/// Several classes may observe a value; each must see all of it.
+LogicalResult TableComparison::compareObserved(const Section &section,
+                                               const SectionResult &wanted) {
+  std::set<StringRef> seen;
+  for (const TableWalk &walk : walks) {
+    for (const auto &[name, own] : walk.observed()) {
+      auto values = wanted.observed.find(name);
+      if (values == wanted.observed.end()) {
+        return emitError(local.getLoc(), "prove-meaning: ")
+               << section.name << " observes '" << name
+               << "', which the module after Partition does not";
+      }
+      seen.insert(name);
+      auto other =
+          std::mismatch(values->second.begin(), values->second.end(), own.begin(), own.end());
+      if (other.first != values->second.end() || other.second != own.end()) {
+        return report("the observed value '" + name + "' of " + section.name + inClass(walk),
+                      other.second != own.end() ? *other.second : 0);
+      }
+    }
   }
-  std::optional<LocalValues> results = ops.matmul(matmul, operands);
-  if (!results || results->size() != buffers.written.size()) {
-    return reportAt(instruction, "is no matmul of what its operands hold");
-  }
-  for (auto [buffer, result] : llvm::zip_equal(buffers.written, *results)) {
-    write(instruction, buffer, result.array);
+  for (const auto &[name, values] : wanted.observed) {
+    if (!seen.contains(name)) {
+      return emitError(local.getLoc(), "prove-meaning: ")
+             << section.name << " does not observe '" << name << "'";
+    }
   }
   return success();
 }
 
-LogicalResult TableComparison::execute(const rt::Instruction &instruction) {
-  reading.clear();
-  switch (instruction.opcode) {
-  case rt::Opcode::Kernel:
-    return executeKernel(instruction);
-  case rt::Opcode::Matmul:
-    return executeMatmul(instruction);
-  case rt::Opcode::Collective: {
-    ArrayId operand = heldIn(instruction.operands[0].buffer);
-    reading.push_back(operand);
-    LocalValue result = ops.collective(program.collectives[instruction.target], {operand, {}, {}});
-    write(instruction, instruction.operands.back().buffer, result.array);
-    return success();
-  }
-  case rt::Opcode::Observe: {
-    const rt::Observation &observation = program.observations[instruction.target];
-    got.observed[observation.name].push_back(heldIn(instruction.operands[0].buffer));
-    return success();
-  }
-  }
-  llvm_unreachable("unknown opcode");
-}
-
-LogicalResult TableComparison::compareVariable(StringRef section, const rt::NamedTensor &tensor,
-                                               const SectionResult &expectedResult) {
-  VariableOp variable = expected.variable(tensor.name);
-  auto assigned = expectedResult.variables.find(tensor.name);
-  ArrayId wanted =
-      assigned != expectedResult.variables.end()
-          ? assigned->second
-          : ops.variable(tensor.name, countOf(getLocalType(variable.getTensorType()))).array;
-  if (held[places.find(tensor.buffer)] == wanted) {
-    return success();
-  }
-  return report("the value of '" + tensor.name + "' after " + section,
-                held[places.find(tensor.buffer)]);
-}
-
-LogicalResult TableComparison::compare(const Section &section,
-                                       const SectionResult &expectedResult) {
-  got = {};
-  held.assign(places.size(), ops.variable("nothing yet", 0).array);
-  const std::vector<rt::NamedTensor> *tensors[] = {&program.parameters, &program.optimizerState,
-                                                   &program.inputs};
-  for (const auto *list : tensors) {
-    for (const rt::NamedTensor &tensor : *list) {
-      VariableOp variable = expected.variable(tensor.name);
-      int64_t count = variable ? countOf(getLocalType(variable.getTensorType())) : 0;
-      held[places.find(tensor.buffer)] = ops.variable(tensor.name, count).array;
-    }
-  }
-  rt::Expansion instructions(program, section.actions);
-  for (auto it = instructions.begin(); it != instructions.end(); ++it) {
-    action = &it.by();
-    if (failed(execute(*it))) {
-      return failure();
-    }
-  }
-  for (const auto &[name, values] : expectedResult.observed) {
-    const std::vector<ArrayId> &own = got.observed[name];
-    auto other = std::mismatch(values.begin(), values.end(), own.begin(), own.end());
-    if (other.first != values.end() || other.second != own.end()) {
-      return report("the observed value '" + name + "' of " + section.name,
-                    other.second != own.end() ? *other.second : 0);
-    }
-  }
-  if (got.observed.size() != expectedResult.observed.size()) {
-    return emitError(local.getLoc(), "prove-meaning: ")
-           << section.name << " observes " << got.observed.size() << " values, expected "
-           << expectedResult.observed.size();
-  }
-  for (const auto *list : tensors) {
-    for (const rt::NamedTensor &tensor : *list) {
-      if (failed(compareVariable(section.name, tensor, expectedResult))) {
-        return failure();
+LogicalResult TableComparison::compareVariables(const Section &section,
+                                                const SectionResult &wanted) {
+  for (const TableWalk &walk : walks) {
+    const rt::Program &program = walk.getProgram();
+    for (const auto *list : {&program.parameters, &program.optimizerState, &program.inputs}) {
+      for (const rt::NamedTensor &tensor : *list) {
+        auto assigned = wanted.variables.find(tensor.name);
+        ArrayId value = assigned != wanted.variables.end()
+                            ? assigned->second
+                            : ops.variable(tensor.name, countOfVariable(tensor.name)).array;
+        if (walk.heldBy(tensor) != value) {
+          return report("the value of '" + tensor.name + "' after " + section.name + inClass(walk),
+                        walk.heldBy(tensor));
+        }
       }
     }
   }
   return success();
 }
 
+LogicalResult TableComparison::compare(const Section &section, const SectionResult &wanted) {
+  return success(succeeded(goThrough(section)) && succeeded(compareObserved(section, wanted)) &&
+                 succeeded(compareVariables(section, wanted)));
+}
+
 LogicalResult TableComparison::run() {
-  const Section sections[] = {
-      {"init", program.init}, {"step", program.step}, {"evaluate", program.evaluate}};
+  const Section sections[] = {{"init", &rt::Program::init},
+                              {"step", &rt::Program::step},
+                              {"evaluate", &rt::Program::evaluate}};
   std::vector<SectionResult> results;
   for (const Section &section : sections) {
     func::FuncOp function = expected.lookup(section.name);
@@ -259,6 +194,10 @@ LogicalResult TableComparison::run() {
   }
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// What the programs hold
+//===----------------------------------------------------------------------===//
 
 bool isLayout(const rt::TensorLayout &layout, MeshAttr mesh, VariableOp variable) {
   RankedTensorType type = variable.getTensorType();
@@ -281,33 +220,82 @@ bool isLayout(const rt::TensorLayout &layout, MeshAttr mesh, VariableOp variable
   return true;
 }
 
-LogicalResult compareLayouts(ModuleOp local, const rt::Program &program) {
+LogicalResult compareVariables(ModuleOp local, const rt::Program &program) {
   auto mesh = local->getAttrOfType<MeshAttr>(kMeshAttrName);
+  bool isMesh =
+      llvm::equal(program.mesh, llvm::zip_equal(mesh.getNames(), mesh.getSizes()),
+                  [](const rt::Axis &own, auto axis) {
+                    return own.name == std::get<0>(axis).strref() && own.size == std::get<1>(axis);
+                  });
+  if (!isMesh) {
+    return emitError(local.getLoc(), "prove-meaning: the program of rank class ")
+           << program.rankClass << " is for another mesh than the module after Partition";
+  }
   SymbolTable symbols(local);
   for (const auto *list : {&program.parameters, &program.optimizerState, &program.inputs}) {
     for (const rt::NamedTensor &tensor : *list) {
       auto variable = symbols.lookup<VariableOp>(tensor.name);
-      if (!variable || !isLayout(tensor.layout, mesh, variable)) {
+      bool isInput = list == &program.inputs;
+      if (!variable || isInput != (variable.getRole() == VariableRole::Input) ||
+          !isLayout(tensor.layout, mesh, variable)) {
         return emitError(local.getLoc(), "prove-meaning: the program has '")
-               << tensor.name << "' in another layout than the module after Partition";
+               << tensor.name << "' in another layout or role than the module after Partition";
       }
     }
   }
   return success();
 }
 
+/// What a run keeps is kept by the ranks of one class; all may read an input.
+LogicalResult compareOwners(ModuleOp local, ArrayRef<rt::Program> programs) {
+  std::map<StringRef, uint32_t> owners;
+  for (const rt::Program &program : programs) {
+    for (const auto *list : {&program.parameters, &program.optimizerState}) {
+      for (const rt::NamedTensor &tensor : *list) {
+        auto [owner, isNew] = owners.try_emplace(tensor.name, program.rankClass);
+        if (!isNew) {
+          return emitError(local.getLoc(), "prove-meaning: rank classes ")
+                 << owner->second << " and " << program.rankClass << " both have '" << tensor.name
+                 << "'";
+        }
+      }
+    }
+  }
+  for (auto variable : local.getOps<VariableOp>()) {
+    if (variable.getRole() != VariableRole::Input && !owners.contains(variable.getSymName())) {
+      return emitError(local.getLoc(), "prove-meaning: no program has '")
+             << variable.getSymName() << "'";
+    }
+  }
+  return success();
+}
+
+LogicalResult comparePrograms(ModuleOp local, ArrayRef<rt::Program> programs) {
+  for (auto [number, program] : llvm::enumerate(programs)) {
+    if (program.rankClass != number) {
+      return emitError(local.getLoc(), "prove-meaning: expected the program of rank class ")
+             << number << ", got that of " << program.rankClass;
+    }
+    if (failed(compareVariables(local, program))) {
+      return failure();
+    }
+  }
+  return compareOwners(local, programs);
+}
+
 } // namespace
 } // namespace meaning
 
-LogicalResult proveTable(ModuleOp local, ModuleOp scheduled, const rt::Program &program) {
-  if (failed(meaning::compareLayouts(local, program))) {
+LogicalResult proveTable(ModuleOp local, ArrayRef<ModuleOp> scheduled,
+                         ArrayRef<rt::Program> programs) {
+  if (failed(meaning::comparePrograms(local, programs))) {
     return failure();
   }
-  if (meaning::proveFunctions(local, scheduled, program)) {
+  if (meaning::proveFunctions(local, scheduled, programs)) {
     return success();
   }
   // Instruction by instruction, across functions; this also says where the fault is.
-  return meaning::TableComparison(local, scheduled, program).run();
+  return meaning::TableComparison(local, scheduled, programs).run();
 }
 
 } // namespace weft

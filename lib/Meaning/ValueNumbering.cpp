@@ -19,12 +19,22 @@ namespace {
 
 using Numbers = std::vector<Print>;
 
-/// The numbers of what a section leaves.
+/// The numbers of what a section leaves, and of what it transferred, in order.
 struct Outcome {
   std::map<std::string, Print> variables;
   std::map<std::string, Numbers> observed;
+  std::map<Route, Numbers> sent, received;
 
   bool operator==(const Outcome &other) const = default;
+
+  /// The number of what comes next on a route.
+  Print receive(const Route &route) {
+    Numbers &known = received[route];
+    Words words;
+    words << uint64_t('T') << uint64_t(route.from) << uint64_t(route.number)
+          << uint64_t(known.size());
+    return known.emplace_back(words.print());
+  }
 };
 
 Print numberOfVariable(StringRef name) { return (Words() << uint64_t('V') << name).print(); }
@@ -157,7 +167,8 @@ private:
 
 class ModuleNumbering {
 public:
-  ModuleNumbering(ModuleOp module, Functions &functions) : functions(functions), symbols(module) {}
+  ModuleNumbering(ModuleOp module, uint32_t rankClass, Functions &functions)
+      : functions(functions), symbols(module), rankClass(rankClass) {}
 
   /// None if a function has an op whose uses have no number.
   std::optional<Outcome> run(StringRef section) {
@@ -170,7 +181,7 @@ private:
   /// The use of an op, by places among the function's values.
   struct Use {
     Operation *op;
-    /// Of what is no call, no assignment and not observed.
+    /// Of what is no call and no transfer, not assigned and not observed.
     Function function;
     SmallVector<uint32_t, 8> operands;
     uint32_t firstResult;
@@ -187,9 +198,12 @@ private:
   std::optional<Body> read(func::FuncOp function);
   bool readOp(Operation *op, Body &body, llvm::DenseMap<Value, uint32_t> &places);
   std::optional<Numbers> run(func::FuncOp function, ArrayRef<Print> arguments);
+  /// False if a call has an op whose uses have no number.
+  bool run(const Use &use, SmallVectorImpl<Print> &operands, MutableArrayRef<Print> results);
 
   Functions &functions;
   SymbolTable symbols;
+  uint32_t rankClass;
   /// Calls refer to their bodies while others are read.
   std::map<Operation *, std::optional<Body>> bodies;
   Outcome outcome;
@@ -220,7 +234,7 @@ bool ModuleNumbering::readOp(Operation *op, Body &body, llvm::DenseMap<Value, ui
   }
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     use.function = ofKernel(launch.getKernel());
-  } else if (!isa<CallOp, AssignOp, ObserveOp>(op)) {
+  } else if (!isa<CallOp, AssignOp, ObserveOp, SendOp, ReceiveOp>(op)) {
     std::optional<Function> known = functions.of(op);
     if (!known) {
       return false;
@@ -251,6 +265,31 @@ std::optional<ModuleNumbering::Body> ModuleNumbering::read(func::FuncOp function
   return body;
 }
 
+bool ModuleNumbering::run(const Use &use, SmallVectorImpl<Print> &operands,
+                          MutableArrayRef<Print> results) {
+  if (auto call = dyn_cast<CallOp>(use.op)) {
+    std::optional<Numbers> own = run(symbols.lookup<func::FuncOp>(call.getCallee()), operands);
+    if (own) {
+      llvm::copy(*own, results.begin());
+    }
+    return own.has_value();
+  }
+  if (auto assign = dyn_cast<AssignOp>(use.op)) {
+    outcome.variables[assign.getVariable().str()] = operands[0];
+  } else if (auto observe = dyn_cast<ObserveOp>(use.op)) {
+    outcome.observed[observe.getName().str()].push_back(operands[0]);
+  } else if (auto send = dyn_cast<SendOp>(use.op)) {
+    Route route{rankClass, uint32_t(send.getTo()), uint32_t(send.getNumber())};
+    outcome.sent[route].push_back(operands[0]);
+  } else if (auto receive = dyn_cast<ReceiveOp>(use.op)) {
+    results[0] =
+        outcome.receive({uint32_t(receive.getFrom()), rankClass, uint32_t(receive.getNumber())});
+  } else {
+    use.function.number(operands, results);
+  }
+  return true;
+}
+
 std::optional<Numbers> ModuleNumbering::run(func::FuncOp function, ArrayRef<Print> arguments) {
   auto known = bodies.find(function);
   if (known == bodies.end()) {
@@ -271,18 +310,8 @@ std::optional<Numbers> ModuleNumbering::run(func::FuncOp function, ArrayRef<Prin
       operands.push_back(values[place]);
     }
     MutableArrayRef<Print> results(values.data() + use.firstResult, use.op->getNumResults());
-    if (auto call = dyn_cast<CallOp>(use.op)) {
-      std::optional<Numbers> own = run(symbols.lookup<func::FuncOp>(call.getCallee()), operands);
-      if (!own) {
-        return std::nullopt;
-      }
-      llvm::copy(*own, results.begin());
-    } else if (auto assign = dyn_cast<AssignOp>(use.op)) {
-      outcome.variables[assign.getVariable().str()] = operands[0];
-    } else if (auto observe = dyn_cast<ObserveOp>(use.op)) {
-      outcome.observed[observe.getName().str()].push_back(operands[0]);
-    } else {
-      use.function.number(operands, results);
+    if (!run(use, operands, results)) {
+      return std::nullopt;
     }
   }
   Numbers results;
@@ -322,6 +351,7 @@ private:
   bool executeKernel(const rt::Instruction &instruction);
   bool executeMatmul(const rt::Instruction &instruction);
   bool executeCollective(const rt::Instruction &instruction);
+  bool executeTransfer(const rt::Instruction &instruction);
   std::optional<Kernel> readKernel(StringRef name);
 
   const rt::Program &program;
@@ -400,7 +430,24 @@ bool TableNumbering::executeMatmul(const rt::Instruction &instruction) {
   return true;
 }
 
+bool TableNumbering::executeTransfer(const rt::Instruction &instruction) {
+  std::optional<Route> route = routeOf(program.collectives[instruction.target], program);
+  if (!route) {
+    return false;
+  }
+  Print &own = heldIn(instruction.operands.front().buffer);
+  if (route->from == program.rankClass) {
+    outcome.sent[*route].push_back(own);
+  } else {
+    own = outcome.receive(*route);
+  }
+  return true;
+}
+
 bool TableNumbering::executeCollective(const rt::Instruction &instruction) {
+  if (program.collectives[instruction.target].isAcrossClasses()) {
+    return executeTransfer(instruction);
+  }
   uint32_t read = instruction.operands.front().buffer;
   std::optional<Function> &function = collectives[instruction.target];
   if (!function) {
@@ -463,7 +510,7 @@ std::optional<Outcome> TableNumbering::run(const std::vector<rt::Action> &action
 
 bool isTableOf(ModuleOp scheduled, const rt::Program &program, Arrays &arrays, LocalOps &ops) {
   Functions functions(arrays, ops);
-  ModuleNumbering module(scheduled, functions);
+  ModuleNumbering module(scheduled, program.rankClass, functions);
   TableNumbering table(scheduled, program, functions);
   const std::pair<StringRef, const std::vector<rt::Action> *> sections[] = {
       {"init", &program.init}, {"step", &program.step}, {"evaluate", &program.evaluate}};
