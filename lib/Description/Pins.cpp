@@ -192,8 +192,8 @@ void applySchedule(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// The kinds of pins, in the order of their entries in a plan: later entries may override earlier
-/// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor, for each of the stages of pp: tensor-parallel ranks communicate most,
-/// so they are nearest to each other.
+/// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor, for each of the stages of pp:
+/// tensor-parallel ranks communicate most, so they are nearest to each other.
 constexpr PinKind kinds[] = {
     {"dp", PinKind::Axis, 1, maximumSize, "", "", applyDataParallel},
     {"fsdp", PinKind::Axis, 1, maximumSize, "", "", applyShardedData},

@@ -238,12 +238,11 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
     const bool isPiped = plan.pipeline.stages > 1;
     std::string stages = isPiped ? detail::text(plan.pipeline.stages) + " stages" : "";
     stages += isPiped && !plan.mesh.empty() ? " * " : "";
-    diagnostics.push_back({isPiped ? plan.pipeline.location : plan.mesh.front().location, "",
-                           "legal_r3",
-                           stages + parts.sized(parts.partNames(), " * ") +
-                               (isPiped || plan.mesh.size() > 1 ? " need " : " needs ") +
-                               detail::text(plan.ranks()) + " devices, machine " + machine.name +
-                               " has " + detail::text(machine.devices())});
+    diagnostics.push_back(
+        {isPiped ? plan.pipeline.location : plan.mesh.front().location, "", "legal_r3",
+         stages + parts.sized(parts.partNames(), " * ") +
+             (isPiped || plan.mesh.size() > 1 ? " need " : " needs ") + detail::text(plan.ranks()) +
+             " devices, machine " + machine.name + " has " + detail::text(machine.devices())});
   }
   // legal_r14
   if (plan.mesh.size() > mostParts) {

@@ -26,6 +26,7 @@
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/Plan/WritePlan.h"
 #include "weft/Pipeline/Schedule/BuildProgram.h"
+#include "weft/Pipeline/StageMarks.h"
 #include "weft/Pipeline/StepCost.h"
 #include "weft/Planner/ReviewPlan.h"
 
@@ -447,7 +448,7 @@ LogicalResult Compilation::prove(Phase phase) {
   }
   Progress progress("meaning", wantsProgress(options.verbose));
   if (failed(phase == Phase::Partition ? proveMeaning(*unplanned, *module)
-                                       : proveTables(*before, *module, programs))) {
+                                       : proveTable(*before, stageModulesOf(*module), programs))) {
     return failure();
   }
   progress.finish();

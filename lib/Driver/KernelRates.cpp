@@ -86,8 +86,8 @@ llvm::Error addKernels(const Descriptions &descriptions, const KernelRequest &re
       failed(compilation.emit(archive.getPath().str(), program.getPath().str()))) {
     return makeSilentError();
   }
-  if (llvm::Error error = profileProgram(program.getPath(), compilation.getPrograms().front(), request.steps,
-                                         "", profile.getPath())) {
+  if (llvm::Error error = profileProgram(program.getPath(), compilation.getPrograms().front(),
+                                         request.steps, "", profile.getPath())) {
     return error;
   }
   auto text = llvm::MemoryBuffer::getFile(profile.getPath());

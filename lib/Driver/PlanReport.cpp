@@ -125,8 +125,8 @@ void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
   for (const rt::Program &program : programs) {
     os << rt::memoryReport(program);
   }
-  os << "  of " << rt::bytesText(uint64_t(machine.device.memoryBytes))
-     << " of a device '" << machine.device.name << "'\n";
+  os << "  of " << rt::bytesText(uint64_t(machine.device.memoryBytes)) << " of a device '"
+     << machine.device.name << "'\n";
 }
 
 void weft::printRivals(llvm::raw_ostream &os, const rt::Programs &programs,

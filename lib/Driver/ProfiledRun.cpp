@@ -78,7 +78,8 @@ llvm::Expected<KernelReport> weft::reportKernels(llvm::StringRef path, int64_t s
   if (llvm::Error error = profile.create("json")) {
     return error;
   }
-  if (llvm::Error error = profileProgram(path, programs->front(), steps, threads, profile.getPath())) {
+  if (llvm::Error error =
+          profileProgram(path, programs->front(), steps, threads, profile.getPath())) {
     return error;
   }
   return readReport(path, programs->front(), profile.getPath());

@@ -81,10 +81,9 @@ void printCode(llvm::raw_ostream &os, const EmitReport &emitted) {
 
 /// Returns the number of instructions of a step beside computation.
 static int64_t countBeside(const rt::Program &program) {
-  return llvm::count_if(rt::Expansion(program, program.step),
-                        [](const rt::Instruction &instruction) {
-                          return instruction.stream != rt::Stream::Compute;
-                        });
+  return llvm::count_if(
+      rt::Expansion(program, program.step),
+      [](const rt::Instruction &instruction) { return instruction.stream != rt::Stream::Compute; });
 }
 
 /// Prints the memory and the instructions of a rank of one class.
@@ -101,8 +100,8 @@ static void printRank(llvm::raw_ostream &os, const rt::Program &program) {
   if (program.rankClasses == 1) {
     os << program.kernels.size() << " kernels, ";
   }
-  os << step.size() << " instructions a step, "
-     << llvm::count_if(step, isCollective) << " of them collectives";
+  os << step.size() << " instructions a step, " << llvm::count_if(step, isCollective)
+     << " of them collectives";
   auto beside = countBeside(program);
   os << (beside > 0 ? ", " + std::to_string(beside) + " beside computation\n" : "\n");
 }

@@ -67,7 +67,7 @@ public:
 
 private:
   Location meshLocation() const {
-    return !plan.mesh.empty()          ? plan.mesh.front().location
+    return !plan.mesh.empty()         ? plan.mesh.front().location
            : plan.pipeline.stages > 1 ? plan.pipeline.location
                                       : Location{"plan", 0, 0};
   }
@@ -182,10 +182,10 @@ void Review::checkRanks() {
       fitting.push_back(plan.mesh[i].name + "=" + text(changed.mesh[i].size));
     }
   }
-  const bool isProduct = plan.mesh.size() + (plan.pipeline.stages > 1 ? 1 : 0) > 1;
-  std::string has = *ranks == 1 ? "1 rank"
-                                : allRanksText() + (isProduct ? " are " : " is ") + text(*ranks) +
-                                      " ranks";
+  const bool hasSeveral = plan.mesh.size() + (plan.pipeline.stages > 1 ? 1 : 0) > 1;
+  std::string has =
+      *ranks == 1 ? "1 rank"
+                  : allRanksText() + (hasSeveral ? " are " : " is ") + text(*ranks) + " ranks";
   error(meshLocation(), "legal_r4",
         has + ", expected " + text(*request.ranks) +
             (fitting.empty() ? "" : ", use " + choice(fitting)));

@@ -88,10 +88,9 @@ static std::string deviceReport(const Program &program) {
 
 std::string weft::rt::memoryReport(const Program &program) {
   MemoryPeak peak = memoryPeak(program);
-  std::string text =
-      concat("memory of each rank",
-             program.rankClasses > 1 ? concat(" of class ", program.rankClass) : "", ": ",
-             bytesText(program.arenaBytes), ", in use ", bytesText(peak.total));
+  std::string text = concat(
+      "memory of each rank", program.rankClasses > 1 ? concat(" of class ", program.rankClass) : "",
+      ": ", bytesText(program.arenaBytes), ", in use ", bytesText(peak.total));
   Expansion step(program, program.step);
   if (!step.empty()) {
     text += concat(" at the peak (step instruction ", peak.instruction, ", ",

@@ -10,7 +10,6 @@
 import argparse
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 

@@ -72,8 +72,7 @@ TEST(Pins, Stages) {
     return plan ? printPlan(*plan) : "illegal";
   };
   EXPECT_EQ(planOf("pp=4"), "version: 1\npipeline { stages: 4 schedule: ONE_F_ONE_B }\n");
-  EXPECT_EQ(planOf("pp=2,schedule=gpipe"),
-            "version: 1\npipeline { stages: 2 schedule: GPIPE }\n");
+  EXPECT_EQ(planOf("pp=2,schedule=gpipe"), "version: 1\npipeline { stages: 2 schedule: GPIPE }\n");
   EXPECT_EQ(planOf("pp=1"), "version: 1\n");
   EXPECT_EQ(applyPins({"pp=4,tp=2"})->ranks(), 8);
   EXPECT_EQ(pinErrors({"pp=1025"}),

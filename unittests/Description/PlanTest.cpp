@@ -361,8 +361,8 @@ activation { value: "mlp.up/contract/1" first_layer: 2 last_layer: 4 saving: KEP
 }
 
 TEST(Plan, R14Stages) {
-  for (const char *pipeline : {"{ stages: 4 schedule: ONE_F_ONE_B }",
-                               "{ layers: [2, 1, 1] schedule: GPIPE }"}) {
+  for (const char *pipeline :
+       {"{ stages: 4 schedule: ONE_F_ONE_B }", "{ layers: [2, 1, 1] schedule: GPIPE }"}) {
     std::string text = std::string("version: 1\npipeline ") + pipeline + "\n";
     Result<PlanSpec> plan = parsePlan(text, "p");
     ASSERT_TRUE(bool(plan));

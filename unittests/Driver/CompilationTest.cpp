@@ -47,7 +47,7 @@ TEST(Compilation, MakesAProgramThatSaysWhatItIsFor) {
   Compilation compilation(options, descriptions);
   ASSERT_TRUE(succeeded(compilation.begin()));
   ASSERT_TRUE(succeeded(compilation.runPhases()));
-  const rt::Program &program = compilation.getProgram();
+  const rt::Program &program = compilation.getPrograms().front();
   EXPECT_EQ(program.modelName, "small");
   EXPECT_EQ(program.rankCount(), 2);
   EXPECT_EQ(program.globalBatch, 4);

@@ -110,15 +110,6 @@ TEST_F(ProveStages, AcceptsWhatTheCompilerMakes) {
 
 TEST_F(ProveStages, AcceptsProgramsThatShareKernels) {
   shareKernels(stages.programs);
-  for (auto [stage, module] : llvm::enumerate(stages.modules)) {
-    SymbolTable symbols(*module);
-    for (auto function : llvm::make_early_inc_range(module->getOps<func::FuncOp>())) {
-      if (function->hasAttr(kTiedAttrName)) {
-        std::string name = (function.getSymName() + "_stage_" + Twine(stage)).str();
-        ASSERT_TRUE(succeeded(symbols.rename(function, name)));
-      }
-    }
-  }
   EXPECT_TRUE(holdsByFunctions(stages.programs));
   EXPECT_TRUE(holds(stages.programs)) << message;
 }

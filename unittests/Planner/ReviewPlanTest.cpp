@@ -403,9 +403,9 @@ TEST(ReviewPlan, Legal16Stages) {
   Scene graph;
   graph.plan = *desc::applyPins({"pp=2,accumulation=2"});
   graph.model.graph.emplace();
-  EXPECT_NE(lines(graph.review().errors)
-                .find("pp: a graph has no layers that stages could be cut at"),
-            std::string::npos);
+  EXPECT_NE(
+      lines(graph.review().errors).find("pp: a graph has no layers that stages could be cut at"),
+      std::string::npos);
 }
 
 TEST(ReviewPlan, StagesHaveRanksOfTheirOwn) {

@@ -94,9 +94,9 @@ bool operator==(const PipelineSpec &a, const PipelineSpec &b);
 std::string_view nameOf(PipelineSchedule schedule);
 
 /// Mesh axes are major to minor, and so are the parts of an axis: ranks are numbered row-major, the
-/// last axis varies fastest. No axis means one rank of each stage. If several shardings match a value and
-/// dimension, the one of the lowest priority holds, and of equal ones the last. The same rule
-/// applies to homes, which take precedence over shardings.
+/// last axis varies fastest. No axis means one rank of each stage. If several shardings match a
+/// value and dimension, the one of the lowest priority holds, and of equal ones the last. The same
+/// rule applies to homes, which take precedence over shardings.
 struct PlanSpec {
   std::vector<AxisSpec> mesh;
   /// For operations, and for variables of these names.

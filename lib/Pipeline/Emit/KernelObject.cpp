@@ -30,12 +30,13 @@ template <typename Range> auto operandsAmong(Range &&arguments) {
 /// Returns `name` without an end such as "_12" or, with the prefix "_stage", "_stage_1".
 StringRef withoutNumber(StringRef name, StringRef prefix = "") {
   StringRef stem = name.rtrim("0123456789");
-  bool isNumbered = stem.size() < name.size() && stem.consume_back("_") && stem.consume_back(prefix);
+  bool isNumbered =
+      stem.size() < name.size() && stem.consume_back("_") && stem.consume_back(prefix);
   return isNumbered ? stem : name;
 }
 
-/// Returns "kernel_norm" for "kernel_norm_12" and "kernel_norm_12_stage_1": numbers tell the kernels
-/// of one executable apart.
+/// Returns "kernel_norm" for "kernel_norm_12" and "kernel_norm_12_stage_1": numbers tell the
+/// kernels of one executable apart.
 StringRef stemOf(StringRef name) { return withoutNumber(withoutNumber(name, "_stage")); }
 
 /// Returns `kernel` and the symbols that it refers to, directly or indirectly.

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// After the last pass of Schedule a module becomes a program, and one with pipeline stages becomes a
-// program for each. `flatten` (Flatten.h) writes the
-// instruction table, and each step after it adds one thing to that table:
+// After the last pass of Schedule a module becomes a program, and one with pipeline stages becomes
+// a program for each. `flatten` (Flatten.h) writes the instruction table, and each step after it
+// adds one thing to that table:
 //
 //   describe-device   the rates of the machine's devices, which a run compares its own with
 //   predict-times     the predicted time of every instruction

@@ -43,8 +43,8 @@ struct ProgramInfo {
 mlir::FailureOr<rt::Program> flatten(mlir::ModuleOp module, const ProgramInfo &info);
 
 /// Proves the program of one rank class by itself, or those of all classes together
-/// (`weft/Schedule/Proof.h`); they come from `module`. Fails with an error on the module if the proof
-/// does not hold.
+/// (`weft/Schedule/Proof.h`); they come from `module`. Fails with an error on the module if the
+/// proof does not hold.
 mlir::LogicalResult provePrograms(mlir::ModuleOp module, std::span<const rt::Program> programs);
 
 } // namespace weft

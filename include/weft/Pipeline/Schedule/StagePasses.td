@@ -1,0 +1,123 @@
+//===- StagePasses.td - from all pipeline stages to one ------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_SCHEDULE_STAGEPASSES_TD
+#define WEFT_SCHEDULE_STAGEPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ObserveInStagesPass : Pass<"observe-in-stages", "::mlir::ModuleOp"> {
+  let summary = "lets each stage observe what decides whether a run goes on";
+  let description = [{
+    Before: a value is observed in the stage that computes it. After: "loss", "gradient_norm" and
+    "validation_loss", at which all ranks decide whether the run goes on, are transferred to all
+    stages and observed in each. Other scalars are for reports, which the first stage makes: they
+    are transferred there. Modules without stages do not change.
+
+    ```mlir
+    weft.observe "loss", %0 {weft.stage = 1 : i64} : tensor<f64>
+    ```
+
+    becomes, in two stages,
+
+    ```mlir
+    %1 = weft.transfer %0 from 1 to 0 : tensor<f64>
+    weft.observe "loss", %1 {weft.stage = 0 : i64} : tensor<f64>
+    weft.observe "loss", %0 {weft.stage = 1 : i64} : tensor<f64>
+    ```
+  }];
+}
+
+def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
+  let summary = "orders the work of pipeline stages on micro-batches by a schedule";
+  let description = [{
+    Before: each micro-batch goes through all stages before the next begins. After: calls stand in
+    the order in which they begin when all stages work by the schedule, and a transfer where the call
+    that makes its operand ends. The list is one linear order of all communication; each stage's own
+    is what it has of it. See `weft/Schedule/StageOrder.h`. Only `@step` is ordered. Modules without
+    stages do not change.
+
+    ```mlir
+    %0 = weft.call @step_forward_0(%c0)
+    %1 = weft.transfer %0 from 0 to 1
+    %2 = weft.call @step_forward_1(%c0, %1)
+    %3 = weft.call @step_forward_0(%c1)
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = weft.call @step_forward_0(%c0)
+    %1 = weft.transfer %0 from 0 to 1
+    %2 = weft.call @step_forward_0(%c1)
+    %3 = weft.call @step_forward_1(%c0, %1)
+    ```
+  }];
+  let options = [
+    Option<"name", "schedule", "std::string", "\"1f1b\"", "gpipe or 1f1b">,
+  ];
+}
+
+def TakeStagePass : Pass<"take-stage", "::mlir::ModuleOp"> {
+  let summary = "keeps what the ranks of one pipeline stage hold and do";
+  let description = [{
+    Before: a module of several stages. After: variables, functions and ops of other stages are
+    gone, and with them ops on inputs and constants that only these used. A transfer from the stage
+    is a send, a transfer to it a receive. Transfers are numbered over all stages: those of one
+    result of one function, in all micro-batches, have one number.
+
+    ```mlir
+    %0 = weft.call @step_forward_0(%c0) {weft.stage = 0 : i64}
+    %1 = weft.transfer %0 from 0 to 1 : tensor<2x4xf64>
+    %2 = weft.call @step_forward_1(%c0, %1) {weft.stage = 1 : i64}
+    ```
+
+    becomes, for stage 1,
+
+    ```mlir
+    %0 = weft.receive from 0 number 1 : tensor<2x4xf64>
+    %1 = weft.call @step_forward_1(%c0, %0)
+    ```
+  }];
+  let options = [
+    Option<"stage", "stage", "int64_t", "0", "the stage to keep">,
+  ];
+}
+
+def SeparateStagesPass : Pass<"separate-stages", "::mlir::ModuleOp"> {
+  let summary = "makes a module for each pipeline stage";
+  let description = [{
+    Before: a module of several stages. After: it holds a module for each stage, in order, which
+    take-stage says the contents of, with the attributes of the module around it. The passes that
+    follow work on these modules, each by itself. A module without stages stays as it is.
+
+    ```mlir
+    module {
+      func.func @step() {
+        %0 = weft.call @step_forward_0(%c0) {weft.stage = 0 : i64}
+        %1 = weft.transfer %0 from 0 to 1 : tensor<2x4xf64>
+        %2 = weft.call @step_forward_1(%c0, %1) {weft.stage = 1 : i64}
+    ```
+
+    becomes
+
+    ```mlir
+    module {
+      module @stage_0 attributes {weft.stage = 0 : i64, weft.stages = 2 : i64} {
+        func.func @step() {
+          %0 = weft.call @step_forward_0(%c0)
+          weft.send %0 to 1 number 1 : tensor<2x4xf64>
+      …
+      module @stage_1 attributes {weft.stage = 1 : i64, weft.stages = 2 : i64} {
+        func.func @step() {
+          %0 = weft.receive from 0 number 1 : tensor<2x4xf64>
+          %1 = weft.call @step_forward_1(%c0, %0)
+    ```
+  }];
+}
+
+#endif // WEFT_SCHEDULE_STAGEPASSES_TD
