@@ -61,7 +61,7 @@ WORDS = ("*", "**", "*a*e*i*", "", "dp", "tp", "x", "dp:(1)2", "tp:(2)1", "tp:(0
          "optimizer*", "tokens", "layers.0.*", "*/padding/*", "a" * 64, "a" * 65, "a" * 256, "b" * 257)
 ODD_BYTES = (b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"\r", b"\x1b[31m", b"\x7f", b"\xc3(", b"#", b"{", b"}",
              b'"', b"'", b"\\", b":", b";", b",", b"\t", b"\n" * 50)
-PINS = ("dp", "fsdp", "ep", "tp", "cp", "sp", "zero", "accumulation", "pp", "DP", "", "batch")
+PINS = ("dp", "fsdp", "ep", "tp", "cp", "sp", "zero", "accumulation", "pq", "DP", "", "batch")
 FIELDS = ('accumulation: {n}', 'padding: false', 'padding: true', 'version: {n}',
           'mesh {{ axis {{ name: "x" size: {n} }} }}',
           'sharding {{ dimension: "{w}" axes: ["{a}"] }}', 'sharding {{ value: "{w}" dimension: "batch" }}',

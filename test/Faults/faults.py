@@ -237,7 +237,7 @@ def plans(bench):
     bench.compile("more ranks than the machine has",
                   r"--pin: dp=4 \* tp=2 need 8 devices, machine laptop has 4", "--pin", "dp=4",
                   "--pin", "tp=2")
-    bench.compile("unknown pin", r"--pin: unknown name 'pp', did you mean 'dp'\?", "--pin", "pp=2")
+    bench.compile("unknown pin", r"--pin: unknown name 'dq', did you mean 'dp'\?", "--pin", "dq=2")
     for what, old, new, message in (
             ("unknown axis in a plan", '["tp"]', '["pt"]',
              r"plan\.textproto:4:\d+: sharding\[1\]\.axes\[0\]: unknown axis 'pt'; "

@@ -1,5 +1,5 @@
-// RUN: not weft-opt %s -apply-plan="pins=pp=2" 2>&1 | FileCheck %s --check-prefix=PIN
-// PIN: error: apply-plan: --pin: unknown name 'pp'
+// RUN: not weft-opt %s -apply-plan="pins=qq=2" 2>&1 | FileCheck %s --check-prefix=PIN
+// PIN: error: apply-plan: --pin: unknown name 'qq'
 
 // RUN: not weft-opt %s -apply-plan="pins=tp=0" 2>&1 | FileCheck %s --check-prefix=SIZE
 // SIZE: error: apply-plan: --pin: tp: expected a number from 1 to 1048576, got '0'

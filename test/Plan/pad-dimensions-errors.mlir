@@ -1,5 +1,5 @@
-// RUN: not weft-opt %s -pad-dimensions="pins=pp=2" 2>&1 | FileCheck %s --check-prefix=PIN
-// PIN: error: pad-dimensions: --pin: unknown name 'pp'
+// RUN: not weft-opt %s -pad-dimensions="pins=qq=2" 2>&1 | FileCheck %s --check-prefix=PIN
+// PIN: error: pad-dimensions: --pin: unknown name 'qq'
 
 // RUN: not weft-opt %s -pad-dimensions="plan={version: 1 mesh {axis {size: 2}}}" 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: plan:1:18: error: pad-dimensions: mesh.axis[0].name: missing required field
