@@ -8,7 +8,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "weft/Pipeline/Lower/HostLowering.h"
 #include "weft/Pipeline/Lower/Passes.h"
-#include "weft/Pipeline/StageMarks.h"
 
 namespace weft {
 
@@ -20,9 +19,9 @@ namespace {
 struct KeepKernelsPass : impl::KeepKernelsPassBase<KeepKernelsPass> {
   void runOnOperation() override {
     mlir::ModuleOp module = getOperation();
-    for (mlir::ModuleOp stage : stageModulesOf(module)) {
+    for (auto stage : module.getOps<mlir::ModuleOp>()) {
       for (auto kernel : llvm::make_early_inc_range(stage.getOps<mlir::func::FuncOp>())) {
-        if (stage != module && kernel->hasAttr(kTiedAttrName)) {
+        if (kernel->hasAttr(kTiedAttrName)) {
           kernel->moveBefore(module.getBody(), module.getBody()->end());
         }
       }
