@@ -1,4 +1,5 @@
 // RUN: weft-opt %s -split-input-file -split-stages=layers=1,1 | FileCheck %s --enable-var-scope
+// RUN: weft-opt %s -split-input-file -split-stages=stages=2 | FileCheck %s --enable-var-scope
 // RUN: weft-opt %s -split-input-file -split-stages=layers=2 | FileCheck %s --check-prefix=ONE
 // ONE-NOT: weft.stage
 

@@ -22,8 +22,8 @@ struct SeparateStagesPass : impl::SeparateStagesPassBase<SeparateStagesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     const int64_t stages = countStages(module);
-    if (stages == 1) {
-      return;
+    if (stages == 1 || stageModulesOf(module).front() != module) {
+      return; // There is nothing to separate any more.
     }
     SmallVector<ModuleOp> taken;
     for (int64_t stage = 0; stage < stages; ++stage) {
