@@ -18,7 +18,7 @@ namespace weft::desc {
 
 namespace {
 
-constexpr int64_t maximumSize = 1 << 20, maximumStages = 1024;
+constexpr int64_t maximumSize = 1 << 20;
 
 /// A pin's value as written, "4", "2:ring", "true" or "full"; a switch is 0 or 1, a word a mode.
 struct Value {
@@ -41,6 +41,8 @@ struct PinKind {
   std::string_view modes;
   /// Pins of which it needs one, separated by spaces, or none.
   std::string_view needs;
+  /// Returns true if its number is a factor of the number of ranks.
+  bool countsRanks() const { return form == Axis || form == Stages; }
   /// Writes its entries of the plan.
   void (*apply)(PlanSpec &plan, const Value &value, const Values &all);
 };
@@ -204,7 +206,7 @@ constexpr PinKind kinds[] = {
     {"zero", PinKind::Level, 0, 3, "", "dp fsdp cp", applyZero},
     {"accumulation", PinKind::Level, 1, maximumSize, "", "", applyAccumulation},
     {"recompute", PinKind::Word, 0, 0, "none attention full", "", applyRecompute},
-    {"pp", PinKind::Stages, 1, maximumStages, "", "", applyPipeline},
+    {"pp", PinKind::Stages, 1, mostStages, "", "", applyPipeline},
     {"schedule", PinKind::Word, 0, 0, "1f1b gpipe", "pp", applySchedule},
 };
 
@@ -327,8 +329,7 @@ void PinReader::checkTogether() {
   // pin_r4. Sizes of 20 bits each cannot overflow the product of two.
   int64_t ranks = 1;
   for (const PinKind &kind : kinds) {
-    bool multiplies = kind.form == PinKind::Axis || kind.form == PinKind::Stages;
-    if (multiplies && ranks <= maximumSize) {
+    if (kind.countsRanks() && ranks <= maximumSize) {
       ranks *= sizeOf(values, kind.name);
     }
   }
@@ -404,8 +405,7 @@ Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_vie
   }
   for (const PinKind &kind : kinds) {
     auto value = reader.values.find(kind.name);
-    bool isOfOne = (kind.form == PinKind::Axis || kind.form == PinKind::Stages) &&
-                   sizeOf(reader.values, kind.name) == 1;
+    bool isOfOne = kind.countsRanks() && sizeOf(reader.values, kind.name) == 1;
     if (value != reader.values.end() && !isOfOne) {
       kind.apply(*plan, value->second, reader.values);
     }

@@ -26,7 +26,7 @@ using detail::Fields;
 /// The axes of a mesh by name.
 using Borders = std::map<std::string, AxisBorders>;
 
-static constexpr int64_t maximumRanks = 1 << 20, maximumStages = 1024;
+static constexpr int64_t maximumRanks = 1 << 20;
 /// The last layer that a model may have, by model_r4.
 static constexpr int64_t maximumLayer = (1 << 10) - 1;
 
@@ -40,6 +40,13 @@ int64_t PlanSpec::ranks() const {
     product *= axis.size;
   }
   return product;
+}
+
+std::string PlanSpec::ranksText() const {
+  const MeshParts axes = parts();
+  std::string text = pipeline.stages > 1 ? std::to_string(pipeline.stages) + " stages" : "";
+  text += pipeline.stages > 1 && !mesh.empty() ? " * " : "";
+  return text + axes.sized(axes.partNames(), " * ");
 }
 
 const AxisSpec *PlanSpec::axis(std::string_view name) const {
@@ -299,10 +306,10 @@ static void checkPipeline(const proto::Plan &plan, Fields &fields) {
                 std::string("expected either stages or layers, got ") +
                     (layers > 0 ? "both" : "neither"));
   }
-  inner.integer("stages", "plan_r14", 2, maximumStages);
-  if (layers == 1 || layers > maximumStages) {
+  inner.integer("stages", "plan_r14", 2, mostStages);
+  if (layers == 1 || layers > mostStages) {
     inner.error("layers", "plan_r14",
-                "expected 2 to " + detail::text(maximumStages) + " stages, got " +
+                "expected 2 to " + detail::text(mostStages) + " stages, got " +
                     detail::text(int64_t(layers)));
   }
   for (int i = 0; i < layers; ++i) {

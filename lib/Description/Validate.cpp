@@ -234,15 +234,12 @@ Diagnostics validatePlan(const ModelSpec &model, const RecipeSpec &recipe,
   }
   // legal_r3
   if (plan.ranks() > machine.devices()) {
-    const MeshParts parts = plan.parts();
     const bool isPiped = plan.pipeline.stages > 1;
-    std::string stages = isPiped ? detail::text(plan.pipeline.stages) + " stages" : "";
-    stages += isPiped && !plan.mesh.empty() ? " * " : "";
     diagnostics.push_back(
         {isPiped ? plan.pipeline.location : plan.mesh.front().location, "", "legal_r3",
-         stages + parts.sized(parts.partNames(), " * ") +
-             (isPiped || plan.mesh.size() > 1 ? " need " : " needs ") + detail::text(plan.ranks()) +
-             " devices, machine " + machine.name + " has " + detail::text(machine.devices())});
+         plan.ranksText() + (isPiped || plan.mesh.size() > 1 ? " need " : " needs ") +
+             detail::text(plan.ranks()) + " devices, machine " + machine.name + " has " +
+             detail::text(machine.devices())});
   }
   // legal_r14
   if (plan.mesh.size() > mostParts) {

@@ -78,8 +78,6 @@ private:
   std::vector<std::string> allAxes() const;
   /// Returns the number of ranks of all stages, as `shards` does.
   std::optional<int64_t> allRanks() const;
-  /// "4 stages * dp=2".
-  std::string allRanksText() const;
   /// Returns the number of shards that `axes` cut; nothing if one is no axis of the mesh, or the
   /// number is absurdly large.
   std::optional<int64_t> shards(const std::vector<std::string> &axes) const;
@@ -155,13 +153,6 @@ std::optional<int64_t> Review::allRanks() const {
   return ranks ? std::optional(*ranks * plan.pipeline.stages) : ranks;
 }
 
-std::string Review::allRanksText() const {
-  const int64_t stages = plan.pipeline.stages;
-  std::string all = stages > 1 ? text(stages) + " stages" : "";
-  all += stages > 1 && !plan.mesh.empty() ? " * " : "";
-  return all + product(allAxes());
-}
-
 /// legal_r4. Suggests sizes of one axis with which the plan is legal.
 void Review::checkRanks() {
   std::optional<int64_t> ranks = allRanks();
@@ -185,7 +176,7 @@ void Review::checkRanks() {
   const bool hasSeveral = plan.mesh.size() + (plan.pipeline.stages > 1 ? 1 : 0) > 1;
   std::string has =
       *ranks == 1 ? "1 rank"
-                  : allRanksText() + (hasSeveral ? " are " : " is ") + text(*ranks) + " ranks";
+                  : plan.ranksText() + (hasSeveral ? " are " : " is ") + text(*ranks) + " ranks";
   error(meshLocation(), "legal_r4",
         has + ", expected " + text(*request.ranks) +
             (fitting.empty() ? "" : ", use " + choice(fitting)));
@@ -511,7 +502,7 @@ void Review::warnOfIdleDevices() {
   if (ranks && *ranks < devices && *ranks > devices / 2) {
     int64_t idle = devices - *ranks;
     result.warnings.push_back(diagnostic(meshLocation(), "legal_r13",
-                                         allRanksText() + " uses " + text(*ranks) + " of the " +
+                                         plan.ranksText() + " uses " + text(*ranks) + " of the " +
                                              text(devices) + " devices of machine " + machine.name +
                                              ": " + text(idle) +
                                              (idle == 1 ? " is idle" : " are idle")));

@@ -74,6 +74,9 @@ struct ActivationSpec {
 /// Returns true if both are equal in everything but locations.
 bool operator==(const ActivationSpec &a, const ActivationSpec &b);
 
+/// The most stages of a pipeline.
+inline constexpr int64_t mostStages = 1024;
+
 enum class PipelineSchedule { OneFOneB, GPipe };
 
 /// Pipeline stages; see the message of plan.proto.
@@ -116,6 +119,8 @@ struct PlanSpec {
 
   /// Number of ranks of all stages: the product of the axis sizes for each.
   int64_t ranks() const;
+  /// Returns what `ranks` multiplies, "2 stages * dp=2 * tp=4"; empty for one rank.
+  std::string ranksText() const;
   /// Returns the axis or part of that name, or null.
   const AxisSpec *axis(std::string_view name) const;
   /// Returns the parts of the mesh's axes.
