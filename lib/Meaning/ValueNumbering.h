@@ -21,8 +21,8 @@ namespace weft::meaning {
 
 /// Returns true if the instructions of `program` are uses of the ops of `scheduled`, the module
 /// after Schedule, such that all variables end with the same values and the same values are
-/// observed and sent. Returns false if that cannot be shown. `ops`, of `arrays`, says what matmuls and
-/// collectives compute.
+/// observed and sent. Returns false if that cannot be shown. `ops`, of `arrays`, says what matmuls
+/// and collectives compute.
 bool isTableOf(mlir::ModuleOp scheduled, const rt::Program &program, Arrays &arrays, LocalOps &ops);
 
 } // namespace weft::meaning

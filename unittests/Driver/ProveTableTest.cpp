@@ -170,7 +170,8 @@ TEST_P(ProveTable, FindsKernelsAndValuesThatAreNotTheModules) {
   own = program;
   own.parameters[0].name = "another.weight";
   EXPECT_FALSE(holds(own));
-  EXPECT_NE(message.find("in another layout or role than the module after Partition"), std::string::npos)
+  EXPECT_NE(message.find("in another layout or role than the module after Partition"),
+            std::string::npos)
       << message;
 }
 
