@@ -59,10 +59,11 @@ LocalValue LocalOps::variable(llvm::StringRef name, int64_t count) {
   return {arrays.other((Words() << uint64_t('V') << name).print(), count), {}, {}};
 }
 
-/// The op's name and attributes, but for those that name this op among others.
+/// The op's name and attributes, but for those that say which of equal ops it is and who runs it.
 static Print makeFunction(Operation *op) {
   NamedAttrList attributes(op->getAttrDictionary());
   attributes.erase(kRecomputedAttrName);
+  attributes.erase(kStageAttrName);
   return (Words() << uint64_t('O') << op->getName().getStringRef()
                   << attributes.getDictionary(op->getContext()).getAsOpaquePointer())
       .print();

@@ -23,7 +23,7 @@ namespace {
 class TableComparison {
 public:
   TableComparison(ModuleOp local, ArrayRef<ModuleOp> scheduled, ArrayRef<rt::Program> programs)
-      : local(local), ops(arrays, local->getAttrOfType<MeshAttr>(kMeshAttrName)), shared{ops},
+      : local(local), ops(arrays, local->getAttrOfType<MeshAttr>(kMeshAttrName)), shared(ops),
         expected(local, ops) {
     for (auto [module, program] : llvm::zip_equal(scheduled, programs)) {
       walks.emplace_back(module, program, shared, local.getLoc());

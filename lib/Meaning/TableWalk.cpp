@@ -159,7 +159,7 @@ LogicalResult TableWalk::reportWaiting() {
   const rt::Collective &collective = program.collectives[next->target];
   return reportAt(*next, "waits for transfer number " + Twine(collective.number) +
                              " of rank class " + Twine(collective.classes.front()) +
-                             ", which does not send it");
+                             ", which is not sent");
 }
 
 } // namespace weft::meaning

@@ -33,9 +33,11 @@ struct Origin {
 
 /// What the walks of all classes share.
 struct SharedWalk {
+  explicit SharedWalk(LocalOps &ops) : ops(ops) {}
+
   LocalOps &ops;
-  Transfers transfers = {};
-  llvm::DenseMap<ArrayId, Origin> origins = llvm::DenseMap<ArrayId, Origin>();
+  Transfers transfers;
+  llvm::DenseMap<ArrayId, Origin> origins;
 };
 
 class TableWalk {

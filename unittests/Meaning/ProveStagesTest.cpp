@@ -216,9 +216,8 @@ TEST_F(ProveStages, FindsTransfersWithoutPartner) {
     }
     return own;
   };
-  expectRefusal(without(1),
-                "of rank class 0 waits for transfer number 3 of rank class 1, which does "
-                "not send it");
+  expectRefusal(without(1), "of rank class 0 waits for transfer number 3 of rank class 1, which is "
+                            "not sent");
   opsOf<ObserveOp>(0).front().erase(); // The loss, which is received as number 3.
   makeTable(0);
   expectRefusal(without(0),

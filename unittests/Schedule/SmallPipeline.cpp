@@ -109,7 +109,8 @@ constexpr const char *kMicroBatch = R"(
 /// With the last sums, of N micro-batches.
 constexpr const char *kEnd = R"(
     weft.observe "loss", %sN layout tensor<f64, #scalar> {weft.stage = 1 : i64} : tensor<f64>
-    weft.observe "dropped/1", %sN layout tensor<f64, #scalar> {weft.stage = 1 : i64} : tensor<f64>
+    %top = weft.amax %gN {weft.stage = 1 : i64} : tensor<4xf64> -> tensor<f64>
+    weft.observe "dropped/1", %top layout tensor<f64, #scalar> {weft.stage = 1 : i64} : tensor<f64>
     weft.observe "gradient/w1", %gN layout tensor<4xf64, #vector> {weft.stage = 1 : i64}
         : tensor<4xf64>
     weft.assign @w0, %eN {weft.stage = 0 : i64} : tensor<4xf64>
