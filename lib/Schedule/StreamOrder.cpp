@@ -78,6 +78,10 @@ public:
 private:
   uint32_t count() const { return uint32_t(body.size()); }
   bool isCollective(uint32_t i) const { return body[i].opcode == rt::Opcode::Collective; }
+  /// Collectives across classes keep their order, in which no class waits for another in a circle.
+  bool mayMove(uint32_t i) const {
+    return isCollective(i) && !program.collectives[body[i].target].isAcrossClasses();
+  }
 
   std::vector<Place> currentPlaces() const;
   void reorder(std::vector<Place> places);
@@ -239,7 +243,7 @@ void Orderer::choose() {
     computed.push_back(computed[i] + (isCollective(i) ? 0 : body[i].cost.seconds));
   }
   for (uint32_t i = 0; i < count(); ++i) {
-    if (!isCollective(i)) {
+    if (!mayMove(i)) {
       continue;
     }
     const std::vector<uint32_t> &before = order.before[i], &after = order.after[i];

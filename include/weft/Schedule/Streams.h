@@ -12,7 +12,8 @@
 //           prepares its operand nor uses its result can run between the moment its operand
 //           is ready and the first use of its result. Otherwise, as with the sums of tensor
 //           parallelism, an event would cost time and gain nothing: it stays on the compute
-//           stream.
+//           stream. So do collectives across rank classes, as transfers: each class is ordered
+//           by itself, and would wait for another in a circle if it changed their order.
 //   When.   A collective other than an all-gather, as a sum of gradients, is issued as soon
 //           as its operand is ready, so that the operand's memory is freed; ops that only
 //           unpack its result wait until that is needed. An all-gather, as of parameters

@@ -157,16 +157,17 @@ bool DeviceCollectives::join(const DeviceFacts &facts) {
 }
 
 bool DeviceCollectives::joinClasses() {
-  if (ofClass.ranks.size() == all.ranks.size()) {
+  auto each = int64_t(ofClass.ranks.size());
+  // With one class, or one rank in each, the world is the only group of several ranks.
+  if (each == 1 || ofClass.ranks.size() == all.ranks.size()) {
     return true;
   }
   const Shared &world = *made.front();
-  auto each = int64_t(ofClass.ranks.size());
   std::vector<int64_t> across;
   for (int64_t rank = link.rank() % each; rank < int64_t(all.ranks.size()); rank += each) {
     across.push_back(rank);
   }
-  return (each == 1 || splitOff(world, all, ofClass.ranks)) && splitOff(world, all, across);
+  return splitOff(world, all, ofClass.ranks) && splitOff(world, all, across);
 }
 
 const DeviceCollectives::Shared *DeviceCollectives::splitOff(const Shared &parent,
