@@ -57,7 +57,9 @@ public:
     case rt::Opcode::Collective:
       return predictCollective(program.collectives[instruction.target]);
     case rt::Opcode::Observe:
-      return predictObserve(program.observations[instruction.target]);
+      return 0;
+    case rt::Opcode::Agree:
+      return predictAgreement();
     }
     return 0;
   }
@@ -97,13 +99,10 @@ private:
     return predictor.collective(collective.kind, groupOf(collective), bytes);
   }
 
-  /// Returns the time in which the ranks of all classes agree whether a loss or norm is finite; see
-  /// `Observation`.
-  double predictObserve(const rt::Observation &observation) const {
+  /// Of the ranks of all classes.
+  double predictAgreement() const {
     const int64_t ranks = program.rankCount(), perNode = predictor.devicesPerNode();
-    return rt::decidesRun(observation)
-               ? predictor.rendezvous({ranks, (ranks + perNode - 1) / perNode})
-               : 0;
+    return predictor.rendezvous({ranks, (ranks + perNode - 1) / perNode});
   }
 
   const rt::Program &program;
@@ -135,16 +134,6 @@ void predictDevice(rt::Program &program, const desc::CudaSpec &cuda) {
       {rt::DevicePart::Inputs, program.stagedBytes()},
       {rt::DevicePart::Code, {}},
       {rt::DevicePart::Stacks, {}}};
-  std::vector<std::vector<bool>> later = rt::areSeenLater(program);
-  for (size_t body = 0; body < program.bodies.size(); ++body) {
-    std::vector<rt::Instruction> &instructions = program.bodies[body].instructions;
-    for (size_t i = 0; i < instructions.size(); ++i) {
-      rt::Instruction &instruction = instructions[i];
-      if (instruction.opcode == rt::Opcode::Observe && later[body][i]) {
-        instruction.cost.seconds = 0;
-      }
-    }
-  }
 }
 
 double stepSeconds(std::span<const rt::Program> programs) {

@@ -17,6 +17,9 @@ static LocalValues operandsOf(Operation &op, const llvm::DenseMap<Value, LocalVa
 }
 
 void LocalModule::evaluate(Operation &op, Values &values) {
+  if (isa<AgreeOp>(op)) {
+    return; // Gives no value.
+  }
   LocalValues operands = operandsOf(op, values), results;
   if (auto read = dyn_cast<ReadOp>(op)) {
     results = {ops.variable(read.getVariable(), countOf(read.getType()))};

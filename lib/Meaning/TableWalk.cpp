@@ -123,6 +123,8 @@ FailureOr<bool> TableWalk::execute(const rt::Instruction &instruction) {
     own[observation.name].push_back(heldIn(instruction.operands[0].buffer));
     return true;
   }
+  case rt::Opcode::Agree:
+    return true; // Gives no value.
   }
   llvm_unreachable("unknown opcode");
 }

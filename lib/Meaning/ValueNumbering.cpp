@@ -228,6 +228,9 @@ bool ModuleNumbering::readOp(Operation *op, Body &body, llvm::DenseMap<Value, ui
     body.start.back() = numberOfVariable(read.getVariable());
     return true;
   }
+  if (isa<AgreeOp>(op)) {
+    return true; // Gives no value.
+  }
   Use use{op, {}, {}, firstResult};
   for (Value operand : op->getOperands()) {
     use.operands.push_back(places.lookup(operand));
@@ -477,6 +480,8 @@ bool TableNumbering::execute(const rt::Instruction &instruction) {
     outcome.observed[observation.name].push_back(heldIn(instruction.operands[0].buffer));
     return true;
   }
+  case rt::Opcode::Agree:
+    return true; // Gives no value.
   }
   llvm_unreachable("unknown opcode");
 }

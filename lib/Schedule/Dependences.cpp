@@ -30,7 +30,7 @@ public:
       for (const rt::Operand &operand : body[i].operands) {
         visit(i, operand);
       }
-      if (body[i].opcode == rt::Opcode::Observe) {
+      if (body[i].opcode == rt::Opcode::Observe || body[i].opcode == rt::Opcode::Agree) {
         add(observed, i);
         for (uint32_t lasting : lastingWrites) {
           add(lasting, i);
@@ -84,7 +84,7 @@ private:
   std::vector<uint32_t> writer;
   /// For each buffer, its readers since the last write.
   std::vector<std::vector<uint32_t>> readers;
-  /// The last observation, and the writers of persistent buffers since then.
+  /// The last observation or agreement, and the writers of persistent buffers since then.
   uint32_t observed = kNobody;
   std::vector<uint32_t> lastingWrites;
 };

@@ -98,6 +98,8 @@ private:
       return checkCollective(instruction, program.collectives[instruction.target]);
     case rt::Opcode::Observe:
       return checkObserve(instruction, program.observations[instruction.target]);
+    case rt::Opcode::Agree:
+      return; // Has no operands.
     }
     problem = "has an unknown opcode";
   }

@@ -7,6 +7,8 @@
 
 #include "weft/Schedule/Timeline.h"
 
+#include "Rendezvous.h"
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -17,11 +19,6 @@ using namespace weft;
 using namespace weft::schedule;
 
 namespace {
-
-/// Returns true if ranks agree at the instruction whether to go on.
-bool isDecision(const rt::Instruction &instruction) {
-  return instruction.opcode == rt::Opcode::Observe && instruction.cost.seconds > 0;
-}
 
 /// One run of a body: when each of its instructions so far runs.
 class Run {
@@ -43,7 +40,7 @@ public:
     if (next.opcode == rt::Opcode::Collective) {
       links = time.end;
     }
-    if (isDecision(next)) {
+    if (next.opcode == rt::Opcode::Agree) {
       // No instruction is issued before.
       for (double &other : streams) {
         other = std::max(other, time.end);
@@ -77,39 +74,37 @@ Run runAlone(std::span<const rt::Instruction> body) {
 /// A class that walks down a section from rendezvous to rendezvous.
 class Walker {
 public:
-  Walker(const rt::Program &program, const std::vector<rt::Action> &section, bool hasOthers)
-      : program(program), section(section), hasOthers(hasOthers) {
+  /// `all` are the numbers of all classes.
+  Walker(const rt::Program &program, const std::vector<rt::Action> &section,
+         std::span<const uint32_t> all)
+      : program(program), section(section), all(all) {
     for (const rt::Body &body : program.bodies) {
       bool meets = std::ranges::any_of(
-          body.instructions, [&](const rt::Instruction &each) { return isRendezvous(each); });
+          body.instructions, [&](const rt::Instruction &each) { return waitsForOthers(each); });
       alone.push_back(meets ? std::nullopt : std::optional(predictSeconds(body.instructions)));
     }
     walk();
   }
 
-  /// Returns the rendezvous that it has come to; null at the end.
-  const rt::Instruction *current() const {
-    return action == section.size() ? nullptr : &bodyOf(section[action])[run.size()];
-  }
-  /// Returns the collective that it has come to; null at a decision and at the end.
-  const rt::Collective *collective() const {
-    const rt::Instruction *here = current();
-    return here && here->opcode == rt::Opcode::Collective ? &program.collectives[here->target]
-                                                          : nullptr;
+  /// Returns the rendezvous that it has come to; none at the end.
+  std::optional<Rendezvous> current() const {
+    return isAtEnd() ? std::nullopt : std::optional(rendezvousAt(program, instruction(), all));
   }
   /// REQUIRES: it is not at the end.
-  double begin() const { return run.beginOf(*current()); }
+  double begin() const { return run.beginOf(instruction()); }
+  double seconds() const { return instruction().cost.seconds; }
   void pass(TimeSpan time) {
-    run.add(*current(), time);
+    run.add(instruction(), time);
     walk();
   }
   /// Returns the end of the last action that it has ended.
   double end() const { return now; }
 
 private:
-  bool isRendezvous(const rt::Instruction &each) const {
-    return hasOthers && (isDecision(each) || (each.opcode == rt::Opcode::Collective &&
-                                              program.collectives[each.target].isAcrossClasses()));
+  bool isAtEnd() const { return action == section.size(); }
+  const rt::Instruction &instruction() const { return bodyOf(section[action])[run.size()]; }
+  bool waitsForOthers(const rt::Instruction &each) const {
+    return all.size() > 1 && isRendezvous(program, each);
   }
   const std::vector<rt::Instruction> &bodyOf(const rt::Action &each) const {
     return program.bodies[each.body].instructions;
@@ -122,7 +117,7 @@ private:
       } else {
         const std::vector<rt::Instruction> &body = bodyOf(section[action]);
         for (; run.size() < body.size(); run.add(body[run.size()])) {
-          if (isRendezvous(body[run.size()])) {
+          if (waitsForOthers(body[run.size()])) {
             return;
           }
         }
@@ -134,7 +129,7 @@ private:
 
   const rt::Program &program;
   const std::vector<rt::Action> &section;
-  const bool hasOthers;
+  std::span<const uint32_t> all;
   /// The time of each body in which no classes meet.
   std::vector<std::optional<double>> alone;
   size_t action = 0;
@@ -143,34 +138,21 @@ private:
   Run run;
 };
 
-/// All classes together. As in the proof, a rendezvous takes place once all of its classes have
-/// come to it; what each does in between does not concern the others.
+/// All classes together.
 class Simulation {
 public:
   Simulation(std::span<const rt::Program> programs,
              const std::vector<rt::Action> rt::Program::*section)
-      : all(programs.size()) {
-    std::iota(all.begin(), all.end(), 0);
+      : all(numbersOfClasses(programs.size())) {
     for (const rt::Program &program : programs) {
-      walkers.emplace_back(program, program.*section, programs.size() > 1);
+      walkers.emplace_back(program, program.*section, all);
     }
   }
 
   double run() {
-    std::vector<uint32_t> moved = all;
-    while (!moved.empty()) {
-      const Walker &last = walkers[moved.back()];
-      moved.pop_back();
-      if (!last.current()) {
-        continue;
-      }
-      const std::vector<uint32_t> &members = last.collective() ? last.collective()->classes : all;
-      if (std::ranges::all_of(members,
-                              [&](uint32_t each) { return areAtOne(walkers[each], last); })) {
-        meet(members);
-        moved.insert(moved.end(), members.begin(), members.end());
-      }
-    }
+    passRendezvous(
+        walkers.size(), [&](uint32_t number) { return walkers[number].current(); },
+        [&](std::span<const uint32_t> classes) { pass(classes); });
     double end = 0;
     for (const Walker &each : walkers) {
       end = std::max(end, each.end());
@@ -179,25 +161,20 @@ public:
   }
 
 private:
-  static bool areAtOne(const Walker &a, const Walker &b) {
-    const rt::Collective *ofA = a.collective(), *ofB = b.collective();
-    return a.current() && (ofA && ofB ? ofA->number == ofB->number : !ofA && !ofB);
-  }
-
-  void meet(const std::vector<uint32_t> &members) {
+  void pass(std::span<const uint32_t> classes) {
     double begin = 0, seconds = 0;
-    for (uint32_t each : members) {
+    for (uint32_t each : classes) {
       begin = std::max(begin, walkers[each].begin());
-      seconds = std::max(seconds, walkers[each].current()->cost.seconds);
+      seconds = std::max(seconds, walkers[each].seconds());
     }
-    for (uint32_t each : members) {
+    for (uint32_t each : classes) {
       walkers[each].pass({begin, begin + seconds});
     }
   }
 
-  std::vector<Walker> walkers;
   /// The numbers of all classes.
-  std::vector<uint32_t> all;
+  const std::vector<uint32_t> all;
+  std::vector<Walker> walkers;
 };
 
 } // namespace

@@ -43,8 +43,8 @@ bool Executor::prepare(Communicator &communicator, Observer &observer) {
   }
 
   Collective maximum = {.reduction = ReductionKind::Max, .type = ElementType::I32, .shape = {1}};
-  agree = communicator.prepare(maximum, allRanks(program.rankCount()),
-                               {"control", 0, "does the loss or norm of any rank end the run"});
+  agreement = communicator.prepare(maximum, allRanks(program.rankCount()),
+                                   {"control", 0, "agree to go on"});
   return true;
 }
 
@@ -157,13 +157,14 @@ bool Executor::record(Section &section) {
   return isGood;
 }
 
-/// Records the instructions between two places where the host reads values.
+/// Records the instructions between two places where the host reads values or ranks agree.
 bool Executor::recordParts(Section &section) {
   Place place = placeOf(section, 0);
   while (true) {
     Part part = {place.number, place.number, partCount++};
     auto isEnd = [&] {
-      return !place.prepared || (place.prepared->isSeen && !place.prepared->isLate);
+      return !place.prepared || place.prepared->opcode == Opcode::Agree ||
+             (place.prepared->isSeen && !place.prepared->isLate);
     };
     if (!isEnd() && !beginRecording()) {
       return false;
@@ -232,6 +233,7 @@ Executor::PreparedBody Executor::prepareBody(uint32_t number, uint32_t frame,
       appendCuts(*prepared.kernel, operandBytes(instruction) < kSmallBytes);
       break;
     case Opcode::Matmul:
+    case Opcode::Agree:
       break;
     case Opcode::Collective:
       // One call site, whatever the frame.
@@ -329,6 +331,7 @@ Outcome Executor::runSection(const Section &section, StepTimes *times) {
     times->beginStep(link->waitedSeconds());
   }
   beyond.reset();
+  areFinite = true;
   forgetLate();
   bool isWhole = section.parts.empty() || isMoreWanted(section);
   Outcome outcome = isWhole ? runEach(section, times) : runParts(section, times);
@@ -447,6 +450,8 @@ Outcome Executor::dispatch(const Prepared &instruction) {
     return runCollective(instruction);
   case Opcode::Observe:
     return observe(instruction);
+  case Opcode::Agree:
+    return agree();
   }
   return Outcome::Done;
 }
@@ -456,7 +461,10 @@ void Executor::write(uint32_t buffer, uint64_t begin, std::span<const char> byte
   std::copy(bytes.begin(), bytes.end(), place.bytes().begin());
 }
 
-bool Executor::look(const Prepared &instruction, const void *data) {
+void Executor::look(const Prepared &instruction, const void *data) {
+  if (!areFinite) {
+    return;
+  }
   if (observer->wants(self, instruction.target)) {
     observer->observe(self, instruction.target, data);
   }
@@ -466,11 +474,10 @@ bool Executor::look(const Prepared &instruction, const void *data) {
       beyond = found;
     }
   }
-  if (!instruction.mustBeFinite) {
-    return true;
+  if (instruction.mustBeFinite) {
+    ElementType type = program.observations[instruction.target].layout.type;
+    areFinite = std::isfinite(elementAt(type, data, 0));
   }
-  const Observation &observation = program.observations[instruction.target];
-  return std::isfinite(elementAt(observation.layout.type, data, 0));
 }
 
 Outcome Executor::observe(const Prepared &instruction) {
@@ -480,24 +487,24 @@ Outcome Executor::observe(const Prepared &instruction) {
     return keep(instruction, late.back().at) ? Outcome::Done : Outcome::Stopped;
   }
   bool isWanted = !isRecording && observer->wants(self, instruction.target);
-  if (!isWanted && !instruction.hasLimit && !instruction.mustBeFinite) {
-    return Outcome::Done;
+  if (isWanted || instruction.hasLimit || instruction.mustBeFinite) {
+    look(instruction, view(instruction.buffer, instruction.frame).data());
   }
-  BufferView value = view(instruction.buffer, instruction.frame);
-  bool isFinite = true;
-  for (const Late &before : late) {
-    // Later values are not read, as on a device that the host reads at once.
-    isFinite = isFinite && look(*before.prepared, kept(before.at));
+  return Outcome::Done;
+}
+
+Outcome Executor::agree() {
+  if (!late.empty() && !finishKept()) {
+    return Outcome::Stopped;
+  }
+  for (const Late &one : late) {
+    look(*one.prepared, kept(one.at));
   }
   forgetLate();
-  isFinite = isFinite && look(instruction, value.data());
-  if (!instruction.mustBeFinite) {
-    return Outcome::Done;
-  }
   // An overflow may well be the reason for a value that is not finite.
-  Outcome own = beyond ? Outcome::Overflow : !isFinite ? Outcome::NotFinite : Outcome::Done;
+  Outcome own = beyond ? Outcome::Overflow : !areFinite ? Outcome::NotFinite : Outcome::Done;
   auto mine = int32_t(own), greatest = int32_t(own);
-  if (!link->run(agree, &mine, &greatest)) {
+  if (!link->run(agreement, &mine, &greatest)) {
     return Outcome::Stopped;
   }
   return Outcome(greatest);

@@ -70,10 +70,9 @@ enum class Outcome : uint8_t {
   /// This rank or another has failed; the communicator has the reason.
   Stopped,
   /// The loss, the gradient norm or the validation loss is not finite on some rank. All ranks have
-  /// stopped after the same Observe instruction, `stoppedAt`.
+  /// stopped where they agree, at instruction `stoppedAt`.
   NotFinite,
-  /// An observation was above its limit on some rank. All ranks have stopped after the same Observe
-  /// instruction of a scalar that must be finite, which follows that observation.
+  /// An observation was above its limit on some rank. All ranks have stopped where they agree.
   Overflow,
 };
 
@@ -117,7 +116,7 @@ public:
   /// Runs instruction `number` of the step.
   Outcome runStepInstruction(size_t number);
 
-  /// Returns the number of the Observe instruction at which a step ended with NotFinite.
+  /// Returns the number of the Agree instruction at which a step ended with NotFinite.
   size_t stoppedAt() const { return notFiniteAt; }
 
   /// Returns the overflow that this rank found in the section that ran last, if any.
@@ -171,13 +170,13 @@ protected:
     const Instruction *instruction = nullptr;
     /// The frame of framed operands.
     uint32_t frame = 0;
-    /// For Observe: the buffer with the value, and whether the value decides if the run goes on.
+    /// For Observe: the buffer with the value, and whether the run ends if it is not finite.
     uint32_t buffer = 0;
     bool mustBeFinite = false;
     /// For Observe: whether the value has a limit.
     bool hasLimit = false;
     /// For Observe: whether the host reads the value even if no Observer wants it, and if so,
-    /// whether only at a later Observe.
+    /// whether only when ranks agree to go on.
     bool isSeen = false, isLate = false;
   };
 
@@ -244,9 +243,11 @@ protected:
 
   /// Returns true if reading a value means waiting for the device.
   virtual bool looksLate() const { return false; }
-  /// For such devices: copies an Observe's value to byte `at` of host memory, where `kept` finds it
-  /// after a later view. On failure tells the communicator and returns false.
+  /// For such devices: begins to copy an Observe's value to byte `at` of host memory; `finishKept`
+  /// waits for these copies, and then `kept` finds the value. On failure `keep` and `finishKept`
+  /// tell the communicator and return false.
   virtual bool keep(const Prepared &, uint64_t /*at*/) { return true; }
+  virtual bool finishKept() { return true; }
   virtual const void *kept(uint64_t /*at*/) const { return nullptr; }
   /// Returns the bytes of that memory.
   static uint64_t keptBytes(const Program &program);
@@ -280,7 +281,7 @@ private:
     std::vector<Moving> moving = {};
     bool usesStreams = false;
   };
-  /// An Observe instruction whose value the host reads later, and where the value is kept.
+  /// An Observe whose value the host reads when ranks agree, and where the value is kept.
   struct Late {
     const Prepared *prepared = nullptr;
     uint64_t at = 0;
@@ -334,8 +335,10 @@ private:
   Outcome dispatch(const Prepared &instruction);
   Outcome observe(const Prepared &instruction);
   void forgetLate();
-  /// Returns true if the value is finite or need not be.
-  bool look(const Prepared &instruction, const void *data);
+  /// Looks at an observed value, unless one before it was not finite.
+  void look(const Prepared &instruction, const void *data);
+  /// Takes the maximum of all ranks' outcomes of the section.
+  Outcome agree();
 
   const KernelCode *const kernels;
   const int64_t self;
@@ -363,9 +366,11 @@ private:
   /// Values that are kept but not read yet, and the bytes that they take.
   std::vector<Late> late;
   uint64_t lateBytes = 0;
-  /// The collective that takes the maximum of all ranks' outcomes of a section.
-  Communicator::Handle agree = 0;
+  /// The collective by which ranks agree.
+  Communicator::Handle agreement = 0;
+  /// Of the values that this rank has looked at in the section.
   std::optional<Overflow> beyond;
+  bool areFinite = true;
   size_t notFiniteAt = 0;
   InstructionRange issuing;
 };

@@ -25,14 +25,14 @@ private:
   Status checkNumbers() const;
   Status checkRun(const Program &program) const;
   Status checkAcross() const;
-  Status checkDecisions() const;
+  Status checkAgreements() const;
 
   std::span<const Program> programs;
 };
 
 Status ClassesChecker::check() {
   for (auto part : {&ClassesChecker::checkNumbers, &ClassesChecker::checkAcross,
-                    &ClassesChecker::checkDecisions}) {
+                    &ClassesChecker::checkAgreements}) {
     if (Status status = (this->*part)(); !status) {
       return status;
     }
@@ -121,27 +121,23 @@ Status ClassesChecker::checkAcross() const {
   return {};
 }
 
-/// Returns the observations of a section that decide whether the run goes on, in order.
-std::vector<std::string> decisionsOf(const Program &program, const std::vector<Action> &section) {
-  std::vector<std::string> names;
-  for (const Instruction &instruction : Expansion(program, section)) {
-    if (instruction.opcode == Opcode::Observe &&
-        decidesRun(program.observations[instruction.target])) {
-      names.push_back(program.observations[instruction.target].name);
-    }
-  }
-  return names;
+/// Returns how often ranks agree in a section to go on.
+int64_t countAgreements(const Program &program, const std::vector<Action> &section) {
+  Expansion instructions(program, section);
+  return std::count_if(instructions.begin(), instructions.end(), [](const Instruction &one) {
+    return one.opcode == Opcode::Agree;
+  });
 }
 
-Status ClassesChecker::checkDecisions() const {
+Status ClassesChecker::checkAgreements() const {
   for (auto [name, section] : {std::pair("init", &Program::init),
                                {"step", &Program::step},
                                {"evaluate", &Program::evaluate}}) {
-    std::vector<std::string> expected = decisionsOf(programs[0], programs[0].*section);
+    int64_t expected = countAgreements(programs[0], programs[0].*section);
     for (const Program &program : programs.subspan(1)) {
-      if (decisionsOf(program, program.*section) != expected) {
-        return makeError("rank classes 0 and ", program.rankClass, " decide in ", name,
-                         " at different observations whether the run goes on");
+      if (int64_t count = countAgreements(program, program.*section); count != expected) {
+        return makeError("rank class ", program.rankClass, " has ", count,
+                         " agreements to go on in ", name, ", class 0 has ", expected);
       }
     }
   }

@@ -37,10 +37,12 @@ public:
     if (Status status = checkEvaluate(); !status) {
       return status;
     }
-    if (Status status = checkLimits("step", program.step); !status) {
-      return status;
+    for (auto [name, actions] : sections) {
+      if (Status status = checkAgreement(name, *actions); !status) {
+        return status;
+      }
     }
-    return checkLimits("evaluate", program.evaluate);
+    return {};
   }
 
 private:
@@ -49,7 +51,8 @@ private:
   Status checkWaits(const std::string &where, const std::vector<Instruction> &instructions,
                     size_t number);
   Status checkEvaluate();
-  Status checkLimits(const char *section, const std::vector<Action> &actions);
+  Status checkAgreement(const char *section, const std::vector<Action> &actions);
+  bool mayEndRun(const Instruction &instruction) const;
   Status checkTarget(const std::string &where, const Instruction &instruction);
   Status checkOperands(const std::string &where, const Instruction &instruction);
   Status checkMatmulOperands(const std::string &where, const Instruction &instruction);
@@ -151,8 +154,10 @@ Status InstructionChecker::checkBody(const Body &body) {
 Status InstructionChecker::checkWaits(const std::string &where,
                                       const std::vector<Instruction> &instructions, size_t number) {
   const Instruction &instruction = instructions[number];
-  if (instruction.opcode == Opcode::Observe && instruction.stream != Stream::Compute) {
-    return makeError(where, " observes on ", nameOf(instruction.stream), ", expected compute");
+  bool isOfHost = instruction.opcode == Opcode::Observe || instruction.opcode == Opcode::Agree;
+  if (isOfHost && instruction.stream != Stream::Compute) {
+    return makeError(where, instruction.opcode == Opcode::Agree ? " agrees" : " observes", " on ",
+                     nameOf(instruction.stream), ", expected compute");
   }
   for (size_t i = 0; i < instruction.waits.size(); ++i) {
     uint32_t other = instruction.waits[i];
@@ -170,7 +175,8 @@ Status InstructionChecker::checkWaits(const std::string &where,
 
 /// A validation must not change the training state.
 Status InstructionChecker::checkEvaluate() {
-  bool observes = program.evaluate.empty();
+  // The first class reports.
+  bool observes = program.evaluate.empty() || program.rankClass > 0;
   size_t i = 0;
   for (const Instruction &instruction : Expansion(program, program.evaluate)) {
     for (const Operand &operand : instruction.operands) {
@@ -195,32 +201,51 @@ Status InstructionChecker::checkEvaluate() {
   return {};
 }
 
-/// Checks that, after each value with a limit, ranks decide together whether the run goes on.
-Status InstructionChecker::checkLimits(const char *section, const std::vector<Action> &actions) {
-  // The last observation with a limit that no decision has followed so far.
-  std::optional<size_t> open;
+/// Checks that ranks agree once, after all that may end the run, and that a section has changed
+/// nothing lasting by then.
+Status InstructionChecker::checkAgreement(const char *section, const std::vector<Action> &actions) {
+  std::optional<size_t> asked, written, agreed;
   size_t number = 0;
   for (const Instruction &instruction : Expansion(program, actions)) {
-    if (instruction.opcode == Opcode::Observe) {
-      const Observation &observation = program.observations[instruction.target];
-      open = observation.limit > 0 ? std::optional(number) : open;
-      open = decidesRun(observation) ? std::nullopt : open;
+    auto lasts = [&](const Operand &operand) {
+      return operand.access != Access::Read && program.buffers[operand.buffer].persistent;
+    };
+    bool writes = std::any_of(instruction.operands.begin(), instruction.operands.end(), lasts);
+    written = written || !writes ? written : std::optional(number);
+    if (instruction.opcode == Opcode::Agree) {
+      if (agreed || written) {
+        return makeError(section, " instruction ", number, " agrees to go on, after instruction ",
+                         agreed ? *agreed : *written,
+                         agreed ? " did, expected once in a section"
+                                : " wrote a persistent buffer");
+      }
+      agreed = number;
+    } else if (mayEndRun(instruction)) {
+      asked = number;
     }
     ++number;
   }
-  if (!open) {
+  if (!asked || (agreed && *agreed > *asked)) {
     return {};
   }
-  const Instruction &last = Expansion(program, actions)[*open];
-  return makeError(section, " instruction ", *open, " observes '",
+  const Instruction &last = Expansion(program, actions)[*asked];
+  return makeError(section, " instruction ", *asked, " observes '",
                    program.observations[last.target].name,
-                   "', which has a limit, but no loss or gradient norm after it");
+                   "', but ranks do not agree to go on after it");
+}
+
+/// Returns true if the instruction observes a value that can end the run.
+bool InstructionChecker::mayEndRun(const Instruction &instruction) const {
+  return instruction.opcode == Opcode::Observe &&
+         (decidesRun(program.observations[instruction.target]) ||
+          program.observations[instruction.target].limit > 0);
 }
 
 Status InstructionChecker::checkTarget(const std::string &where, const Instruction &instruction) {
   const size_t counts[] = {program.kernels.size(), program.matmuls.size(),
-                           program.collectives.size(), program.observations.size()};
-  static constexpr const char *kinds[] = {"kernel", "matmul", "collective", "observation"};
+                           program.collectives.size(), program.observations.size(), 1};
+  static constexpr const char *kinds[] = {"kernel", "matmul", "collective", "observation",
+                                          "agreement"};
   size_t opcode = size_t(instruction.opcode);
   if (instruction.target >= counts[opcode]) {
     return makeError(where, " names ", kinds[opcode], " ", instruction.target, ", the program has ",
@@ -247,6 +272,7 @@ Status InstructionChecker::checkOperands(const std::string &where, const Instruc
   bool isTransfer = instruction.opcode == Opcode::Collective &&
                     program.collectives[instruction.target].kind == CollectiveKind::Transfer;
   size_t expected = isMatmul ? program.matmuls[instruction.target].operandCount()
+                    : instruction.opcode == Opcode::Agree                     ? 0
                     : instruction.opcode == Opcode::Collective && !isTransfer ? 2
                                                                               : 1;
   if (instruction.operands.size() != expected) {
@@ -257,6 +283,9 @@ Status InstructionChecker::checkOperands(const std::string &where, const Instruc
   }
   if (instruction.opcode == Opcode::Collective) {
     return checkCollectiveOperands(where, instruction);
+  }
+  if (instruction.opcode == Opcode::Agree) {
+    return {};
   }
   const TensorLayout &layout = program.observations[instruction.target].layout;
   return checkRoom(program, where, instruction.operands[0].buffer, layout.type,

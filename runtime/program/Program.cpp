@@ -39,6 +39,8 @@ std::string weft::rt::classOf(const Program &program, const Instruction &instruc
     return nameOf(program.collectives[instruction.target].kind);
   case Opcode::Observe:
     return "observe";
+  case Opcode::Agree:
+    return "agree";
   case Opcode::Kernel:
     break;
   }

@@ -466,21 +466,15 @@ std::vector<std::vector<bool>> weft::rt::areSeenLater(const Program &program) {
     later.emplace_back(body.instructions.size(), true);
   }
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-    bool isLast = true;
+    bool agreesLater = false;
     for (auto action = section->rbegin(); action != section->rend(); ++action) {
       const std::vector<Instruction> &body = program.bodies[action->body].instructions;
       for (size_t index = body.size(); index-- > 0;) {
         const Instruction &instruction = body[index];
-        const Observation *observed = instruction.opcode == Opcode::Observe
-                                          ? &program.observations[instruction.target]
-                                          : nullptr;
-        bool lasts = std::any_of(
-            instruction.operands.begin(), instruction.operands.end(), [&](const Operand &operand) {
-              return operand.access != Access::Read && program.buffers[operand.buffer].persistent;
-            });
-        later[action->body][index] =
-            later[action->body][index] && observed && isSeen(*observed) && !isLast;
-        isLast = (isLast && !(observed && decidesRun(*observed))) || lasts;
+        bool isSeenAtAll = instruction.opcode == Opcode::Observe &&
+                           isSeen(program.observations[instruction.target]);
+        later[action->body][index] = later[action->body][index] && isSeenAtAll && agreesLater;
+        agreesLater = agreesLater || instruction.opcode == Opcode::Agree;
       }
     }
   }

@@ -23,15 +23,14 @@ namespace weft::rt {
 /// Returns true if a number can be a cost or a rate: finite and not negative.
 bool isAmount(double number);
 
-/// Returns true if all ranks decide at this observation whether the run goes on.
+/// Returns true if the run ends where the observed value is not finite.
 bool decidesRun(const Observation &observation);
 /// Returns true if the host reads this observation in each step: it decides the run, has a limit,
 /// or is a scalar.
 bool isSeen(const Observation &observation);
 /// Returns, for each instruction of each body, whether it is an Observe whose value the host reads
-/// only at a later Observe that decides the run, whichever action runs it; for hosts that would
-/// wait for their device at each read. No read is postponed past a write of a persistent buffer, as
-/// a step that stops the run must leave these unchanged.
+/// only when ranks agree to go on, whichever action runs it; for hosts that would wait for their
+/// device at each read.
 std::vector<std::vector<bool>> areSeenLater(const Program &program);
 
 /// Checks that the mesh has all `axes` and none is named twice. `name` begins the error.

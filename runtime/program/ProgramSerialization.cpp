@@ -93,7 +93,7 @@ constexpr Epilogue::Activation last(Epilogue::Activation) {
 constexpr Epilogue::Sums last(Epilogue::Sums) { return Epilogue::Sums::OfB; }
 constexpr CollectiveKind last(CollectiveKind) { return std::rbegin(kCollectiveKinds)->kind; }
 constexpr ReductionKind last(ReductionKind) { return ReductionKind::Max; }
-constexpr Opcode last(Opcode) { return Opcode::Observe; }
+constexpr Opcode last(Opcode) { return Opcode::Agree; }
 constexpr Access last(Access) { return Access::ReadWrite; }
 constexpr DevicePart last(DevicePart) { return DevicePart::Stacks; }
 constexpr Stream last(Stream) { return Stream::Communication; }

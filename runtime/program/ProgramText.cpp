@@ -218,6 +218,8 @@ std::string weft::rt::targetText(const Program &program, const Instruction &inst
     return "observe '" + program.observations[instruction.target].name + "' " +
            layoutText(program, program.observations[instruction.target].layout) +
            limitText(program.observations[instruction.target]);
+  case Opcode::Agree:
+    return "agree";
   }
   return "";
 }

@@ -153,6 +153,7 @@ private:
             sum(5, norm, 1, {}),
             kernel(kRoot, 5, {update(norm)}, {}),
             observe(2, 5, norm),
+            {Opcode::Agree, 0, 5, {}, {}},
             kernel(kUpdate, 5, {read(gradient), update(momentum), update(table)}, {shard})};
   }
 

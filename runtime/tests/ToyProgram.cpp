@@ -79,6 +79,10 @@ public:
                        {{buffer, Access::Read}},
                        {}});
   }
+
+  void agree(std::vector<Instruction> &section) {
+    section.push_back({Opcode::Agree, 0, label("going on"), {}, {}});
+  }
 };
 
 } // namespace
@@ -150,6 +154,7 @@ static Program makeToyOf(int64_t data, int64_t model, const std::string &name, u
                 {norm, seen}, {1});
   }
   make.observe(program.stepBody(), "gradient_norm", seen, scalar);
+  make.agree(program.stepBody());
   make.kernel(program.stepBody(), 4, "table: update",
               {{gradient, Access::Read}, {momentum, Access::ReadWrite}, {table, Access::ReadWrite}},
               {shard});
@@ -172,6 +177,7 @@ static Program makeToyOf(int64_t data, int64_t model, const std::string &name, u
   make.across(program.evaluateBody(), "validation: sum over classes", CollectiveKind::AllReduce,
               {validation, validation}, {});
   make.observe(program.evaluateBody(), "validation_loss", validation, scalar);
+  make.agree(program.evaluateBody());
   return program;
 }
 

@@ -51,6 +51,43 @@ func.func @step() {
 
 // -----
 
+// What is computed before ranks agree to go on is copied afterwards.
+// CHECK-LABEL: func.func @step
+weft.variable parameter @early ["hidden"] : tensor<4xf32>
+weft.variable parameter @late ["hidden"] : tensor<4xf32>
+func.func @init() {
+  return
+}
+func.func @step() {
+  // CHECK: weft.read @early
+  // CHECK-NEXT: %[[EARLY:.*]] = weft.map
+  // CHECK: weft.agree
+  // CHECK-NEXT: weft.read @late
+  // CHECK-NEXT: %[[LATE:.*]] = weft.map
+  // CHECK: weft.assign @late, %[[LATE]]
+  // CHECK-NEXT: %[[COPY:.*]] = weft.map ins(%[[EARLY]] :
+  // CHECK: weft.assign @early, %[[COPY]]
+  // CHECK-NEXT: return
+  %0 = weft.read @early : tensor<4xf32>
+  %1 = weft.map ins(%0 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %4 = math.exp %a : f32
+    weft.yield %4 : f32
+  }
+  weft.agree
+  %2 = weft.read @late : tensor<4xf32>
+  %3 = weft.map ins(%2 : tensor<4xf32>) maps [affine_map<(i) -> (i)>] -> tensor<4xf32> {
+  ^bb0(%a: f32):
+    %4 = math.exp %a : f32
+    weft.yield %4 : f32
+  }
+  weft.assign @early, %1 : tensor<4xf32>
+  weft.assign @late, %3 : tensor<4xf32>
+  return
+}
+
+// -----
+
 // The old value is read after the new one is known: it must stay until then.
 // CHECK-LABEL: func.func @step
 weft.variable parameter @a ["hidden"] : tensor<4xf32>

@@ -1,6 +1,7 @@
 // RUN: weft-opt %s --observe-in-stages | FileCheck %s
 
-// What decides the run is observed in each stage; other scalars go to the first; tensors stay.
+// Scalars are reported by the first stage; a loss is also observed where it is computed, since the
+// run may end there; tensors stay.
 // CHECK-LABEL: func.func @step
 // CHECK: %[[L:.*]] = weft.fill constant 1.0
 // CHECK: %[[L0:.*]] = weft.transfer %[[L]] from 1 to 0 : tensor<f64>

@@ -46,8 +46,8 @@ public:
   static rt::Instruction work(double seconds, uint32_t to = kOwn) {
     return {rt::Opcode::Kernel, 0, 0, {{to, rt::Access::Write}}, {}, {0, 0, seconds}};
   }
-  static rt::Instruction loss(double seconds) {
-    return {rt::Opcode::Observe, 0, 0, {{kOwn, rt::Access::Read}}, {}, {0, 0, seconds}};
+  static rt::Instruction agree(double seconds) {
+    return {rt::Opcode::Agree, 0, 0, {}, {}, {0, 0, seconds}};
   }
   /// A collective of `stage` across classes. In a transfer the first class sends.
   rt::Instruction collective(uint32_t stage, rt::CollectiveKind kind, uint32_t number,
@@ -205,14 +205,14 @@ TEST(PipelineTimes, StreamsRunBesideTransfers) {
   EXPECT_EQ(stages.times().seconds, 5.5);
 }
 
-/// Sums over all classes, and observations at which all agree to go on.
+/// Sums over all classes, and where all agree to go on.
 TEST(PipelineTimes, AllClassesMeet) {
   Stages stages(3);
   for (uint32_t stage = 0; stage < 3; ++stage) {
     uint32_t body = stages.body(
         stage, {Stages::work(stage == 1 ? 5 : 1),
                 stages.collective(stage, rt::CollectiveKind::AllReduce, 7, {0, 1, 2}, 2),
-                Stages::work(stage == 2 ? 4 : 1), Stages::loss(0.5), Stages::work(1)});
+                Stages::work(stage == 2 ? 4 : 1), Stages::agree(0.5), Stages::work(1)});
     stages.programs[stage].step = {{body}};
   }
   PipelineTimes times = stages.times();
@@ -237,7 +237,7 @@ TEST(PipelineTimes, OneClassIsTheSumOfItsActions) {
   rt::Instruction beside = Stages::work(0.7, kOther);
   beside.stream = rt::Stream::Communication;
   uint32_t a = stages.body(0, {Stages::work(0.1), Stages::work(0.3), beside}),
-           b = stages.body(0, {Stages::work(0.2), Stages::loss(0.1), beside});
+           b = stages.body(0, {Stages::work(0.2), Stages::agree(0.1), beside});
   stages.programs[0].step = {{a}, {a}, {b}, {a}};
   double ofA = schedule::predictSeconds(stages.programs[0].bodies[a].instructions),
          ofB = schedule::predictSeconds(stages.programs[0].bodies[b].instructions);

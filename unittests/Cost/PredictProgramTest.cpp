@@ -45,7 +45,8 @@ rt::Program program() {
       {rt::Opcode::Matmul, 0, 0, {}, {}, {2000, 8}},
       {rt::Opcode::Collective, 0, 0, {}, {}, {0, 8}},
       {rt::Opcode::Collective, 1, 0, {}, {}, {0, 8}},
-      {rt::Opcode::Observe, 0, 0, {}, {}, {}}};
+      {rt::Opcode::Observe, 0, 0, {}, {}, {}},
+      {rt::Opcode::Agree, 0, 0, {}, {}, {}}};
   return program;
 }
 
@@ -77,32 +78,6 @@ TEST(PredictProgram, WhatADeviceTakesIsTheMachines) {
   made.mesh = {{"a", 1}, {"b", 1}};
   predictDevice(made, {});
   EXPECT_EQ(made.deviceUses[2].bytes, 0u); // Nobody to communicate with.
-}
-
-TEST(PredictProgram, RanksWithDevicesAgreeOnceForAllThatTheHostLooksAt) {
-  rt::Program made = program();
-  made.observations.push_back({"gradient_norm", {rt::ElementType::F32, {}, {}}});
-  made.observations.push_back({"loss_scale", {rt::ElementType::F32, {}, {}}});
-  desc::MachineSpec machine = sheet(1);
-  machine.device.measured.rendezvousSeconds = 1e-5;
-  for (uint32_t target : {0, 1, 2}) {
-    made.stepBody().push_back({rt::Opcode::Observe, target, 0, {{1, rt::Access::Read}}, {}, {}});
-  }
-  made.stepBody().erase(made.stepBody().begin() + 4);
-  predictProgram(made, machine);
-  EXPECT_EQ(made.stepBody()[4].cost.seconds, 1e-5); // As on the host.
-  EXPECT_EQ(made.stepBody()[5].cost.seconds, 1e-5);
-  predictDevice(made, {});
-  EXPECT_EQ(made.stepBody()[4].cost.seconds, 0);
-  EXPECT_EQ(made.stepBody()[5].cost.seconds, 1e-5);
-  EXPECT_EQ(made.stepBody()[6].cost.seconds, 0);
-  // Behind the loss there is a write of what lasts.
-  made.buffers[0].persistent = true;
-  made.stepBody().insert(made.stepBody().begin() + 5, made.stepBody()[0]);
-  predictProgram(made, machine);
-  predictDevice(made, {});
-  EXPECT_EQ(made.stepBody()[4].cost.seconds, 1e-5);
-  EXPECT_EQ(made.stepBody()[6].cost.seconds, 1e-5);
 }
 
 TEST(PredictProgram, AStepEndsWithItsLastStream) {
@@ -209,20 +184,17 @@ TEST(PredictProgram, CollectivesAcrossClassesGoByTheNodesOfTheirRanks) {
   EXPECT_DOUBLE_EQ(made.stepBody()[3].cost.seconds, 3 * 4000 / (2 * 1e6));
 }
 
-/// No rank waits for another at a scalar that only reports show.
-TEST(PredictProgram, TheRanksOfAllClassesAgreeWhereTheRunMayEnd) {
+TEST(PredictProgram, TheRanksOfAllClassesAgree) {
   rt::Program made = program();
   made.rankClasses = 2;
-  made.observations.push_back({"loss_scale", {rt::ElementType::F32, {}, {}}});
-  made.stepBody().push_back({rt::Opcode::Observe, 1, 0, {}, {}, {}});
   desc::MachineSpec machine = sheet(1);
   machine.clusterLink->latency = 1e-3;
   machine.nodeLink->latency = 1e-6;
   predictProgram(made, machine); // Eight ranks, on two nodes.
   Predictor predictor(machine);
-  EXPECT_EQ(made.stepBody()[4].cost.seconds, predictor.rendezvous({8, 2}));
-  EXPECT_GT(made.stepBody()[4].cost.seconds, 1e-3);
-  EXPECT_EQ(made.stepBody()[5].cost.seconds, 0);
+  EXPECT_EQ(made.stepBody()[4].cost.seconds, 0);
+  EXPECT_EQ(made.stepBody()[5].cost.seconds, predictor.rendezvous({8, 2}));
+  EXPECT_GT(made.stepBody()[5].cost.seconds, 1e-3);
 }
 
 } // namespace

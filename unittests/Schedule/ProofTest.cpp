@@ -324,7 +324,7 @@ rt::Program makeEvaluating(rt::Program program = makeProgram({})) {
       copy.target = program.observations.size() - 1;
     }
     program.evaluateBody().push_back(copy);
-    if (instruction.opcode == rt::Opcode::Observe) {
+    if (instruction.opcode == rt::Opcode::Agree) {
       break;
     }
   }

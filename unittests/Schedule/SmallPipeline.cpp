@@ -184,6 +184,7 @@ CompiledStages SmallPipeline::compile(const std::string &text, int64_t microBatc
 
 LogicalResult SmallPipeline::take(ModuleOp module, int64_t stage, const std::string &schedule) {
   PassManager manager(&context);
+  manager.addNestedPass<func::FuncOp>(createPlaceAgreementsPass());
   manager.addPass(createObserveInStagesPass());
   if (!schedule.empty()) {
     OrderStagesPassOptions order;

@@ -69,9 +69,10 @@ public:
   void gather(double seconds, uint32_t from, uint32_t to) {
     collective(seconds, rt::CollectiveKind::AllGather, from, to);
   }
-  void observe(uint32_t number, double seconds = 0) {
-    add({rt::Opcode::Observe, 0, 2, {{number, rt::Access::Read}}, {}, {0, 0, seconds}});
+  void observe(uint32_t number) {
+    add({rt::Opcode::Observe, 0, 2, {{number, rt::Access::Read}}, {}, {}});
   }
+  void agree(double seconds) { add({rt::Opcode::Agree, 0, 2, {}, {}, {0, 0, seconds}}); }
 
   /// Numbers of instructions as they were made, in their order now; those beside computation in
   /// brackets, with waits behind a '<'.
@@ -229,18 +230,19 @@ TEST(Streams, NoMoreIsGatheredAheadThanAtOnceBefore) {
   EXPECT_EQ(step.order(), "[1] 0 [3] 2<1 [5]<2 4<3 [7]<4 6<5 8<7");
 }
 
-/// Variables keep their values until the loss is known.
-TEST(Streams, NothingThatLastsIsWrittenBeforeAnObservation) {
+/// Variables keep their values until ranks have agreed to go on.
+TEST(Streams, NothingThatLastsIsWrittenBeforeRanksAgree) {
   Step step;
   uint32_t weight = step.parameter(32), shard = step.buffer(), x = step.buffer(16);
   step.kernel(1, {}, {shard, x});
   step.kernel(2, {}, {step.buffer()});
-  step.observe(x, 0.1);
+  step.observe(x);
+  step.agree(0.1);
   step.gather(1, shard, weight);
   step.kernel(2, {}, {step.buffer()});
-  EXPECT_EQ(step.order(), "0 1 2 [3]<0 4");
-  // Nothing is issued before the ranks have agreed to go on.
-  EXPECT_DOUBLE_EQ(predictTimes(step.program.stepBody())[3].begin, 3.1);
+  EXPECT_EQ(step.order(), "0 1 2 3 [4]<0 5");
+  // Nothing is issued before.
+  EXPECT_DOUBLE_EQ(predictTimes(step.program.stepBody())[4].begin, 3.1);
 }
 
 TEST(Streams, MemoryIsNotTakenFromWhatStillRuns) {

@@ -174,6 +174,7 @@ private:
       collective({.reduction = rt::ReductionKind::Max, .axes = std::move(axes)}, 1, loss, loss);
     }
     emit(program.stepBody(), rt::Opcode::Observe, 0, 1, {{loss, rt::Access::Read}});
+    emit(program.stepBody(), rt::Opcode::Agree, 0, 1, {});
     for (int64_t i = shape.layers; i-- > 0;) {
       gradient = backward(i, gradient);
     }

@@ -23,8 +23,7 @@ void predictProgram(rt::Program &program, const desc::MachineSpec &machine);
 
 /// Sets the program's predicted device memory besides the arena, from the machine's file and the
 /// program's collectives and inputs. The memory of its code and of stacks is not known before the
-/// code is emitted. When ranks agree to continue, they do so once for all values that the host
-/// reads together.
+/// code is emitted.
 void predictDevice(rt::Program &program, const desc::CudaSpec &cuda);
 
 /// Returns the time of a step of all rank classes together, from the times of their instructions:

@@ -34,7 +34,7 @@ public:
   /// behind the last collective.
   bool mayFollow(Operation *op) const {
     auto observe = dyn_cast<ObserveOp>(op);
-    bool hasPlace = observe ? cast<RankedTensorType>(observe.getValue().getType()).getRank() == 0
+    bool hasPlace = observe ? mayEndRun(observe)
                             : !isPure(op) || op->hasTrait<OpTrait::IsTerminator>();
     return !hasPlace && llvm::all_of(op->getOperands(), [&](Value value) {
       return values.contains(value) || !isa<RankedTensorType>(value.getType());
@@ -42,6 +42,11 @@ public:
   }
 
 private:
+  /// Those stand before ranks agree to go on.
+  static bool mayEndRun(ObserveOp op) {
+    return op.getLimit() || cast<RankedTensorType>(op.getValue().getType()).getRank() == 0;
+  }
+
   DenseSet<Value> values;
 };
 

@@ -53,7 +53,6 @@ constexpr ProgramStep kSteps[] = {
     {"describe-device", "note the rates of the machine's devices", false, describeDevice},
     // Before streams, which depend on how long collectives and kernels take.
     {"predict-times", "predict the time of every instruction", false, predictTimes},
-    // After times, some of which it takes away: devices look at a loss without waiting for it.
     {"predict-memory", "predict the memory of a device beside the arena", true, predictMemory},
     // Last, because it moves instructions and buffers. The host has one stream of work.
     {"use-streams", "let collectives run beside computation", true, useStreams},

@@ -168,6 +168,9 @@ private:
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
       // The same elements in the same order: the same value, for all that follows.
       numberOf[reshape.getOutput()] = numberOf.at(reshape.getInput());
+    } else if (isa<AgreeOp>(op)) {
+      flat.agreedAt = static_cast<int32_t>(flat.ops.size());
+      visitTensorOp(op);
     } else if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<ShapedType>) ||
                llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>)) {
       visitTensorOp(op);

@@ -69,7 +69,7 @@ struct FlatValue {
   bool isMicroBatch = false;
 };
 
-/// One use of an op that has tensors as operands or results.
+/// One use of an op that has tensors as operands or results, or at which ranks agree.
 struct FlatOp {
   mlir::Operation *op;
   /// Number of the path of call labels that leads to it.
@@ -101,6 +101,9 @@ struct FlatSection {
   /// Labels of nested calls joined by '/'; path 0 is the section itself, "".
   std::vector<std::string> paths;
   std::vector<uint32_t> numbers;
+  /// The number of the op at which ranks agree to go on, or -1. Variables keep their old values
+  /// until then.
+  int32_t agreedAt = -1;
 
   llvm::ArrayRef<uint32_t> operandsOf(const FlatOp &op) const {
     return llvm::ArrayRef(numbers).slice(op.begin, op.op->getNumOperands());

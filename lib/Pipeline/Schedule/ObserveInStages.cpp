@@ -20,42 +20,36 @@ namespace {
 
 struct ObserveInStagesPass : impl::ObserveInStagesPassBase<ObserveInStagesPass> {
   void runOnOperation() override {
-    const int64_t stages = countStages(getOperation());
-    if (stages == 1) {
+    if (countStages(getOperation()) == 1) {
       return;
     }
     SmallVector<ObserveOp> observes;
     getOperation().walk([&](ObserveOp op) { observes.push_back(op); });
     for (ObserveOp op : observes) {
-      spread(op, stages);
+      std::optional<int64_t> own = markedStageOf(op);
+      bool isScalar = cast<RankedTensorType>(op.getValue().getType()).getRank() == 0;
+      // What is of no stage is of all; tensors are reported by who has them.
+      if (isScalar && own && *own != kReporter) {
+        observeInReporter(op, *own);
+      }
     }
   }
 
-  static void spread(ObserveOp op, int64_t stages) {
-    std::optional<int64_t> own = markedStageOf(op);
-    if (!own || cast<RankedTensorType>(op.getValue().getType()).getRank() > 0) {
-      return; // What is of no stage is of all; tensors are reported by who has them.
-    }
-    bool decides = rt::decidesRun({op.getName().str(), {}});
-    for (int64_t stage = 0; stage < (decides ? stages : 1); ++stage) {
-      if (stage != *own) {
-        observeIn(stage, op, *own);
-      }
-    }
-    if (!decides && *own != 0) {
+  static void observeInReporter(ObserveOp op, int64_t own) {
+    OpBuilder builder(op);
+    Value value = op.getValue();
+    Value sent =
+        TransferOp::create(builder, op.getLoc(), value.getType(), value, own, kReporter).getOutput();
+    auto copy = cast<ObserveOp>(builder.clone(*op));
+    copy.getValueMutable().assign(sent);
+    markStage(copy, kReporter);
+    if (!rt::decidesRun({op.getName().str(), {}})) {
       op.erase();
     }
   }
 
-  static void observeIn(int64_t stage, ObserveOp op, int64_t own) {
-    OpBuilder builder(op);
-    Value value = op.getValue();
-    Value sent =
-        TransferOp::create(builder, op.getLoc(), value.getType(), value, own, stage).getOutput();
-    auto copy = cast<ObserveOp>(builder.clone(*op));
-    copy.getValueMutable().assign(sent);
-    markStage(copy, stage);
-  }
+  /// The stage of rank 0, which reports.
+  static constexpr int64_t kReporter = 0;
 };
 
 } // namespace

@@ -57,6 +57,8 @@ static void buildKernelPipeline(OpPassManager &manager, const ScheduleOptions &o
 }
 
 void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
+  // Before stages are ordered, since it is of all of them.
+  manager.addNestedPass<func::FuncOp>(createPlaceAgreementsPass());
   if (options.stageOrder.empty()) {
     return buildKernelPipeline(manager, options);
   }

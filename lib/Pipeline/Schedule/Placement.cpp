@@ -92,7 +92,7 @@ std::vector<Placing> weft::placeAssignments(const FlatSection &section, const Ti
     if (value.variable >= 0) {
       placing =
           value.variable == static_cast<int32_t>(assign.variable) ? Placing::Kept : Placing::Copy;
-    } else if (!placed.contains(assign.value)) {
+    } else if (!placed.contains(assign.value) && value.definedAt > section.agreedAt) {
       placing = placeInstead(section, oldValues[assign.variable], assign.value, ties);
     }
     if (placing == Placing::Direct || placing == Placing::Tied) {
@@ -184,7 +184,7 @@ private:
       return !isAssigned[result];
     }
     auto newValue = newValues.find(variable);
-    return newValue != newValues.end() && newValue->second == result;
+    return time > section.agreedAt && newValue != newValues.end() && newValue->second == result;
   }
 
   const FlatSection &section;

@@ -168,6 +168,9 @@ FailureOr<ProgramTables::Target> ProgramTables::makeTarget(Operation *op) {
   if (auto observe = dyn_cast<ObserveOp>(op)) {
     return makeObservation(observe);
   }
+  if (isa<AgreeOp>(op)) {
+    return Target{rt::Opcode::Agree, 0};
+  }
   if (isa<SendOp, ReceiveOp>(op)) {
     return makeTransfer(op);
   }

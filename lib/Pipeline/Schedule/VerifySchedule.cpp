@@ -46,7 +46,7 @@ LogicalResult verifyKind(Operation *op, bool isInit, const ModuleSymbols &symbol
   if (isa<ObserveOp>(op) && isInit) {
     return op->emitOpError("stands in @init, expected in @step");
   }
-  if (isa<ObserveOp, ReadOp, AssignOp, CallOp, ReshapeOp, func::ReturnOp, arith::ConstantIndexOp>(
+  if (isa<ObserveOp, AgreeOp, ReadOp, AssignOp, CallOp, ReshapeOp, func::ReturnOp, arith::ConstantIndexOp>(
           op) ||
       isCommunication(op) || isMatmul(op)) {
     return success();

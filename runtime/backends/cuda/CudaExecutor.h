@@ -109,6 +109,7 @@ private:
   bool passMark(const Prepared &instruction, uint32_t mark) override;
   bool looksLate() const override { return true; }
   bool keep(const Prepared &instruction, uint64_t at) override;
+  bool finishKept() override { return finish(); }
   const void *kept(uint64_t at) const override { return keeping.place + at; }
   bool recordsParts() const override { return options.usesGraphs && !options.takesTimes; }
   bool beginRecording() override;

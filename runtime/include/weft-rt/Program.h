@@ -252,14 +252,14 @@ bool fitsFp8(const Matmul &matmul);
 
 /// A value that an Observer may read while a section runs, at the position of the Observe
 /// instruction. Names:
-///   "loss", "gradient_norm"   scalars, printed each step; the run stops if one is not finite. A
+///   "loss", "gradient_norm"   scalars, printed each step; the run ends if one is not finite. A
 ///                             norm of -1: gradients were not finite, and the step was skipped
 ///   "loss_scale"              scalar, reported each step
 ///   "gradient/<parameter>"    before clipping; written only on request
 ///   "dropped/<layer>"         scalar: how often an expert of the layer dropped a token; reported
 ///                             each step
 ///   "load/<layer>"            [sample, expert]: how many tokens of a sequence an expert of the
-///                             layer got; the run stops if one exceeds `limit`
+///                             layer got; the run ends if one exceeds `limit`
 ///   "validation_loss"         scalar, only in `evaluate`, which otherwise has only the next two
 ///   "validation_load/<layer>" as "load/<layer>"
 ///   "logits"                  [batch, sequence, vocabulary], if the program was compiled to show
@@ -269,12 +269,19 @@ struct Observation {
   std::string name;
   TensorLayout layout;
   /// The greatest value allowed for an element, and the average of which the user gave the limit as
-  /// a multiple; both are 0 without a limit. A greater value stops the run at the next scalar that
-  /// must be finite; the section has one.
+  /// a multiple; both are 0 without a limit. A greater value ends the run where ranks agree.
   double limit = 0, mean = 0;
 };
 
-enum class Opcode : uint8_t { Kernel, Matmul, Collective, Observe };
+enum class Opcode : uint8_t {
+  Kernel,
+  Matmul,
+  Collective,
+  Observe,
+  /// Has no operands. All ranks of all classes come together, and the run ends if on any of them a
+  /// loss or norm that was observed before is not finite, or a value is above its limit.
+  Agree,
+};
 
 enum class Access : uint8_t { Read, Write, ReadWrite };
 
@@ -311,7 +318,7 @@ struct Immediate {
 };
 
 /// One instruction. `target` is the number of the kernel, matmul, collective or observation, by
-/// opcode.
+/// opcode; 0 for Agree.
 ///
 /// Instructions are issued in the order of their body; those of one stream run in that order. An
 /// instruction begins when all in `waits` are done, too. Streams join at the beginning and end of
@@ -375,7 +382,7 @@ struct DeviceUse {
 
 struct Program {
   /// The format's version: written first, checked by the loader.
-  static constexpr uint32_t kVersion = 12;
+  static constexpr uint32_t kVersion = 13;
 
   std::string modelName;
   /// The plan as text, and its hash; equal on all ranks.

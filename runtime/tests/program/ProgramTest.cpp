@@ -545,11 +545,25 @@ const Fault kFaults[] = {
      "above 0, or both 0"},
     {[](Program &p) {
        p.observations[1].limit = p.observations[1].mean = 1;
-       p.observations[2].name = "gradient/norm";
+       std::swap(p.stepBody()[4], p.stepBody()[9]);
      },
-     "step instruction 4 observes 'gradient/table', which has a limit, but no loss or gradient "
-     "norm after it"},
-    {[](Program &p) { p.evaluateBody().pop_back(); }, "evaluate does not observe validation_loss"},
+     "step instruction 9 observes 'gradient/table', but ranks do not agree to go on after it"},
+    {[](Program &p) { p.stepBody().erase(p.stepBody().begin() + 9); },
+     "step instruction 8 observes 'gradient_norm', but ranks do not agree to go on after it"},
+    {[](Program &p) { p.evaluateBody().pop_back(); },
+     "evaluate instruction 2 observes 'validation_loss', but ranks do not agree to go on after it"},
+    {[](Program &p) { p.stepBody().insert(p.stepBody().begin() + 9, p.stepBody()[9]); },
+     "step instruction 10 agrees to go on, after instruction 9 did, expected once in a section"},
+    {[](Program &p) { std::swap(p.stepBody()[9], p.stepBody()[10]); },
+     "step instruction 10 agrees to go on, after instruction 9 wrote a persistent buffer"},
+    {[](Program &p) { p.stepBody()[9].operands = {{0, Access::Read}}; },
+     "step instruction 9 has 1 operands, expected 0"},
+    {[](Program &p) { p.stepBody()[9].target = 1; },
+     "step instruction 9 names agreement 1, the program has 1"},
+    {[](Program &p) { p.stepBody()[9].stream = Stream::Communication; },
+     "step instruction 9 agrees on communication, expected compute"},
+    {[](Program &p) { p.evaluateBody().erase(p.evaluateBody().begin() + 2); },
+     "evaluate does not observe validation_loss"},
     {[](Program &p) { p.evaluateBody()[1].operands.pop_back(); },
      "evaluate instruction 1 has 1 operands, expected 2"},
 };

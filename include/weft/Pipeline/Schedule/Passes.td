@@ -12,6 +12,44 @@ include "mlir/Pass/PassBase.td"
 include "weft/Pipeline/Schedule/StagePasses.td"
 include "weft/Pipeline/Schedule/LaunchPasses.td"
 
+def PlaceAgreementsPass : Pass<"place-agreements", "::mlir::func::FuncOp"> {
+  let summary = "lets all ranks agree to go on before variables change";
+  let description = [{
+    Before: a section observes a loss or a norm, at which the run may end. After: ranks agree to go
+    on after the last scalar that is observed. Variables keep their old values until then
+    (`copy-assignments`), so that a step that ends the run has changed nothing.
+
+    ```mlir
+    func.func @step() {
+      %0 = weft.call @forward() label "loss" : () -> tensor<f64>
+      weft.observe "loss", %0 : tensor<f64>
+      %1 = weft.call @backward() label "loss" : () -> tensor<4xf64>
+      %2 = weft.call @norm(%1) label "optimizer" : (tensor<4xf64>) -> tensor<f64>
+      weft.observe "gradient_norm", %2 : tensor<f64>
+      %3 = weft.call @update(%1, %2) label "optimizer" …
+      weft.assign @w, %3 : tensor<4xf64>
+      return
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @step() {
+      %0 = weft.call @forward() label "loss" : () -> tensor<f64>
+      weft.observe "loss", %0 : tensor<f64>
+      %1 = weft.call @backward() label "loss" : () -> tensor<4xf64>
+      %2 = weft.call @norm(%1) label "optimizer" : (tensor<4xf64>) -> tensor<f64>
+      weft.observe "gradient_norm", %2 : tensor<f64>
+      weft.agree
+      %3 = weft.call @update(%1, %2) label "optimizer" …
+      weft.assign @w, %3 : tensor<4xf64>
+      return
+    }
+    ```
+  }];
+}
+
 def BucketCollectivesPass : Pass<"bucket-collectives", "::mlir::ModuleOp"> {
   let summary = "joins collectives where one takes less than several";
   let description = [{
@@ -442,8 +480,8 @@ def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
   let description = [{
     Before: a variable is assigned any value. The value should be computed right where the variable
     lies; `Placement.h` defines when that is possible. Where it is not, because the old value is
-    still read afterwards, because the value is assigned twice, or because it is another variable's
-    old value, this pass inserts a map that copies the value at the end of the function, after all
+    still read afterwards, because the value is assigned twice, because it is another variable's old
+    value, or because it is computed before ranks agree to go on, this pass inserts a map that copies the value at the end of the function, after all
     reads of old values. If another assignment overwrites an old value before then, another copy at
     the beginning saves it. After: every assigned value is computed in its variable's place.
 

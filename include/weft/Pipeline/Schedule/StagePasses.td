@@ -11,18 +11,18 @@
 include "mlir/Pass/PassBase.td"
 
 def ObserveInStagesPass : Pass<"observe-in-stages", "::mlir::ModuleOp"> {
-  let summary = "lets each stage observe what decides whether a run goes on";
+  let summary = "lets the first pipeline stage observe scalars of all stages";
   let description = [{
-    Before: a value is observed in the stage that computes it. After: "loss", "gradient_norm" and
-    "validation_loss", at which all ranks decide whether the run goes on, are transferred to all
-    stages and observed in each. Other scalars are for reports, which the first stage makes: they
-    are transferred there. Modules without stages do not change.
+    Before: a value is observed in the stage that computes it. After: scalars, which are for
+    reports, are also transferred to the first stage, which makes these, and observed there. A
+    stage still observes "loss", "gradient_norm" and "validation_loss" where it computes them, since
+    its ranks end the run if one is not finite. Modules without stages do not change.
 
     ```mlir
     weft.observe "loss", %0 {weft.stage = 1 : i64} : tensor<f64>
     ```
 
-    becomes, in two stages,
+    becomes
 
     ```mlir
     %1 = weft.transfer %0 from 1 to 0 : tensor<f64>

@@ -119,6 +119,15 @@ def Weft_ObserveOp : Weft_Op<"observe"> {
   let hasVerifier = 1;
 }
 
+def Weft_AgreeOp : Weft_Op<"agree"> {
+  let summary = "all ranks decide together whether the run goes on";
+  let description = [{
+    It ends if on any rank a loss or norm that was observed before is not finite, or an observed
+    value is above its limit. The section has assigned no variable by then.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Weft_CallOp : Weft_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one use of a layer";
   let description = [{
