@@ -108,12 +108,14 @@ private:
   /// Follows one who waits to those for whom it waits, until one waits for an earlier one, or has
   /// come to its end.
   void report() {
-    auto stuck = std::ranges::find_if(walkers, [](const Walker &each) { return each.current(); });
+    auto stuck = std::ranges::find_if(
+        walkers, [](const Walker &each) { return each.current().has_value(); });
     if (stuck == walkers.end()) {
       return;
     }
     std::vector<uint32_t> chain = {static_cast<uint32_t>(stuck - walkers.begin())};
-    while (walkers[chain.back()].current() && std::ranges::count(chain, chain.back()) == 1) {
+    while (walkers[chain.back()].current().has_value() &&
+           std::ranges::count(chain, chain.back()) == 1) {
       std::optional<Rendezvous> here = walkers[chain.back()].current();
       chain.push_back(*std::ranges::find_if(
           here->classes, [&](uint32_t member) { return walkers[member].current() != here; }));

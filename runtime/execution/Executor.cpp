@@ -488,7 +488,8 @@ Outcome Executor::observe(const Prepared &instruction) {
   }
   bool isWanted = !isRecording && observer->wants(self, instruction.target);
   if (isWanted || instruction.hasLimit || instruction.mustBeFinite) {
-    look(instruction, view(instruction.buffer, instruction.frame).data());
+    BufferView value = view(instruction.buffer, instruction.frame);
+    look(instruction, value.data());
   }
   return Outcome::Done;
 }

@@ -9,6 +9,7 @@
 #include "support/Text.h"
 #include "weft-rt/Expansion.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace weft::rt;

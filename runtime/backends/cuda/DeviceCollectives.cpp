@@ -197,10 +197,14 @@ const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<int64
 
 bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uint64_t bytes) {
   Handle window = 0, plain = 0;
-  bool isWindow = false;
-  DriverTable::Result refused =
-      library.registerMemory(device, communicator.communicator, at, bytes, true, &window);
-  if (!refused) {
+  bool isWindow = false, mayBeWindow = std::ranges::all_of(communicator.ranks, [&](int64_t rank) {
+    return ofClass.ranks.front() <= rank && rank <= ofClass.ranks.back();
+  });
+  DriverTable::Result refused = nullptr;
+  if (mayBeWindow) {
+    refused = library.registerMemory(device, communicator.communicator, at, bytes, true, &window);
+  }
+  if (mayBeWindow && !refused) {
     registered.push_back(window);
     if (!settle(communicator, kWithoutWindows) ||
         !check(library.isRegistered(device, window, &isWindow))) {

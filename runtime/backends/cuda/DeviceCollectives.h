@@ -63,8 +63,9 @@ public:
   /// Prepares the next collective, among the ranks of `group`; they are numbered from 0. May make a
   /// communicator, unless it is a transfer.
   bool prepare(const Collective &collective, const RankGroup &group);
-  /// Registers memory of `allocateShared`, so that communicators use it without copies. Call it
-  /// once all communicators are made. If the library refuses, it copies, and rank 0 prints a note.
+  /// Registers memory of `allocateShared`, so that communicators use it without copies: as a window
+  /// of those within a class, whose ranks have equally much of it. Call it once all communicators
+  /// are made. If the library refuses, it copies, and rank 0 prints a note.
   bool registerMemory(Address at, uint64_t bytes);
   /// Returns the numbers of the prepared collectives in the order in which ranks run them for the
   /// first time: those of all ranks; transfers, which ranks may have numbered in different orders;

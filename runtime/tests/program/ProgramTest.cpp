@@ -173,7 +173,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   std::vector<char> bytes = serialize(makeToy(1, 1));
   bytes[8] = 99;
   EXPECT_EQ(errorOf(deserialize(bytes)),
-            "the program has version 99, this runtime reads version 12");
+            "the program has version 99, this runtime reads version 13");
 }
 
 /// Damage that the checksum misses must be found in the content, or be harmless.
@@ -389,7 +389,7 @@ const Fault kFaults[] = {
        auto last = uint32_t(p.buffers.size() - 1);
        p.stepBody().push_back({Opcode::Matmul, 0, 0, {{last}, {last}, {last}}, {}});
      },
-     "step instruction 10 needs 1024 bytes in buffer 10, which has 512"},
+     "step instruction 11 needs 1024 bytes in buffer 10, which has 512"},
     {[](Program &p) { p.matmuls = {{ElementType::I32}}; },
      "matmul 0 is of type i32, expected f64, f32, bf16, f16 or an FP8 type"},
     {[](Program &p) {
@@ -472,7 +472,7 @@ const Fault kFaults[] = {
        p.matmuls[0].workspaceBytes = 100;
        p.stepBody().push_back({Opcode::Matmul, 0, 0, {{0}, {0}, {0}, {0}}, {}});
      },
-     "step instruction 10 has 4 operands, expected 5"},
+     "step instruction 11 has 4 operands, expected 5"},
     {[](Program &p) { p.collectives[0].axes = {9}; }, "collective 0 uses mesh axis 9"},
     {[](Program &p) { p.collectives[0].shape = {-1}; }, "collective 0 has a negative size in [-1]"},
     {[](Program &p) {
