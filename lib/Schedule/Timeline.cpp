@@ -94,11 +94,14 @@ public:
   double begin() const { return run.beginOf(instruction()); }
   double seconds() const { return instruction().cost.seconds; }
   void pass(TimeSpan time) {
+    if (time.begin > begin()) {
+      course.waits.push_back({begin(), time.begin});
+    }
     run.add(instruction(), time);
     walk();
   }
-  /// Returns the end of the last action that it has ended.
-  double end() const { return now; }
+  /// Returns the course of the actions that it has ended.
+  ClassCourse take() { return std::move(course); }
 
 private:
   bool isAtEnd() const { return action == section.size(); }
@@ -111,9 +114,11 @@ private:
   }
 
   void walk() {
-    for (; action < section.size(); ++action) {
+    for (; !isAtEnd(); ++action) {
+      const double begin = course.end();
+      double end = begin;
       if (std::optional<double> seconds = alone[section[action].body]) {
-        now += *seconds;
+        end += *seconds;
       } else {
         const std::vector<rt::Instruction> &body = bodyOf(section[action]);
         for (; run.size() < body.size(); run.add(body[run.size()])) {
@@ -121,9 +126,10 @@ private:
             return;
           }
         }
-        now = run.end();
+        end = run.end();
       }
-      run = Run(now);
+      course.actions.push_back({begin, end});
+      run = Run(end);
     }
   }
 
@@ -132,9 +138,9 @@ private:
   std::span<const uint32_t> all;
   /// The time of each body in which no classes meet.
   std::vector<std::optional<double>> alone;
+  ClassCourse course;
+  /// The action that it has come to, and the run of that.
   size_t action = 0;
-  /// The end of the actions before, and the run of this one.
-  double now = 0;
   Run run;
 };
 
@@ -149,15 +155,15 @@ public:
     }
   }
 
-  double run() {
+  std::vector<ClassCourse> run() {
     passRendezvous(
         walkers.size(), [&](uint32_t number) { return walkers[number].current(); },
         [&](std::span<const uint32_t> classes) { pass(classes); });
-    double end = 0;
-    for (const Walker &each : walkers) {
-      end = std::max(end, each.end());
+    std::vector<ClassCourse> courses;
+    for (Walker &each : walkers) {
+      courses.push_back(each.take());
     }
-    return end;
+    return courses;
   }
 
 private:
@@ -187,7 +193,23 @@ double weft::schedule::predictSeconds(std::span<const rt::Instruction> body) {
   return runAlone(body).end();
 }
 
+double ClassCourse::busy() const {
+  return std::accumulate(waits.begin(), waits.end(), end(), [](double rest, const TimeSpan &wait) {
+    return rest - (wait.end - wait.begin);
+  });
+}
+
+std::vector<ClassCourse>
+weft::schedule::predictCourse(std::span<const rt::Program> programs,
+                              const std::vector<rt::Action> rt::Program::*section) {
+  return Simulation(programs, section).run();
+}
+
 double weft::schedule::predictSeconds(std::span<const rt::Program> programs,
                                       const std::vector<rt::Action> rt::Program::*section) {
-  return Simulation(programs, section).run();
+  double end = 0;
+  for (const ClassCourse &course : predictCourse(programs, section)) {
+    end = std::max(end, course.end());
+  }
+  return end;
 }

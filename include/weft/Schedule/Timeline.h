@@ -7,14 +7,14 @@
 //
 // Predicts when instructions run, from the time that each takes by itself. Streams run
 // concurrently; an instruction begins when its predecessors on its stream and the instructions
-// that it waits for have ended. An observation that takes time may end the step, so no
-// instruction is issued before it has ended. Collectives share the links between devices, so
+// that it waits for have ended. Where ranks agree to go on the step may end, so no
+// instruction is issued before they have. Collectives share the links between devices, so
 // they run one after another, in the order of issue, whatever their streams: the gain of two at
 // a time is unknown, and a communicator allows only one. The prediction ignores that
 // communication slows down concurrent computation.
 //
 // The ranks of a class run in step, so one stands for all. Classes wait for each other where
-// they meet: a collective across classes, or an observation that takes time, begins when all its
+// they come together: a collective across classes, or the agreement to go on, begins when all its
 // classes have come to it, and ends for all at once. A sender, too, waits for its receiver.
 //
 //===----------------------------------------------------------------------===//
@@ -29,9 +29,21 @@
 
 namespace weft::schedule {
 
-/// In seconds since the beginning of the body.
+/// In seconds since the beginning of the body or section.
 struct TimeSpan {
   double begin = 0, end = 0;
+};
+
+/// What a rank class does in a section.
+struct ClassCourse {
+  /// When each action runs. One begins where the one before it ends.
+  std::vector<TimeSpan> actions;
+  /// When the class waits for others, in order. These times are part of those of actions.
+  std::vector<TimeSpan> waits;
+
+  double end() const { return actions.empty() ? 0 : actions.back().end; }
+  /// Returns the seconds in which it works.
+  double busy() const;
 };
 
 /// Returns one span for each instruction. REQUIRES: waits name earlier instructions.
@@ -41,12 +53,16 @@ std::vector<TimeSpan> predictTimes(std::span<const rt::Instruction> body);
 /// times, added in order.
 double predictSeconds(std::span<const rt::Instruction> body);
 
-/// Returns the seconds until all rank classes have ended a section, such as `&rt::Program::step`.
-/// Streams join at the end of each action. Takes time in proportion to the instructions of the
-/// section; an action without a rendezvous only that of looking up its body.
+/// Returns the course of a section, such as `&rt::Program::step`, in each class. Streams join at the
+/// end of each action. Takes time in proportion to the instructions of the section; an action
+/// without a rendezvous only that of looking up its body.
 ///
-/// REQUIRES: these are the programs of all classes, proven together, and all have equally many
-/// observations that take time. Or it is the program of one class, which waits for no other.
+/// REQUIRES: these are the programs of all classes, proven together. Or it is the program of one
+/// class, which waits for no other.
+std::vector<ClassCourse> predictCourse(std::span<const rt::Program> programs,
+                                       const std::vector<rt::Action> rt::Program::*section);
+
+/// Returns the seconds until all classes have ended the section.
 double predictSeconds(std::span<const rt::Program> programs,
                       const std::vector<rt::Action> rt::Program::*section);
 
