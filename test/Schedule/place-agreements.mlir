@@ -1,4 +1,5 @@
 // RUN: weft-opt %s --place-agreements | FileCheck %s
+// RUN: weft-opt %s --place-agreements --place-agreements | FileCheck %s
 
 // Ranks agree once, after all scalars that the section observes.
 // CHECK-LABEL: func.func @step

@@ -311,7 +311,8 @@ TEST_F(FlattenTest, KeepsAnAllReducedOperandThatIsStillNeeded) {
             "\"step (reduce_scatter)\"\n"
             "  3: all-to-all f32 [2, 4] over {dp} dim 1 to 0 %3 -> %4  \"step (all_to_all)\"\n"
             "  4: kernel @kernel_contract_0 %4 -> %5  \"step (contract)\"\n"
-            "  5: observe 'loss' f32 [] %5  \"step (observe)\"\n");
+            "  5: observe 'loss' f32 [] %5  \"step (observe)\"\n"
+            "  6: agree  \"step (agree)\"\n");
 }
 
 /// A module whose step is `step` and has a variable @x of 4x4 cut by rows.

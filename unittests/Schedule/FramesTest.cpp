@@ -7,6 +7,7 @@
 
 #include "tests/ToyPipeline.h"
 #include "weft-rt/BufferPlaces.h"
+#include "weft/Schedule/Frames.h"
 #include "weft/Schedule/Lifetimes.h"
 #include "weft/Schedule/Proof.h"
 #include "weft/Schedule/Streams.h"
@@ -46,6 +47,34 @@ TEST(Frames, AreProvenInEveryOrder) {
   for (auto [order, frames] : kOrders) {
     EXPECT_EQ(refusal(rt::makeToyPipeline(2, 2, order, frames)), "");
     EXPECT_EQ(refusal(makePacked(order, frames)), "");
+  }
+}
+
+/// Micro-batches get the frames that the orders name by hand.
+TEST(Frames, FollowFromActions) {
+  for (auto [order, frames] : kOrders) {
+    rt::Program expected = rt::makeToyPipeline(2, 2, order, frames), made = expected;
+    std::vector<bool> isOfMicroBatch(made.buffers.size(), false);
+    isOfMicroBatch[kDifference] = true;
+    made.frameSets.clear();
+    made.buffers[kDifference].frameSet.reset();
+    made.buffers[kPart].frameSet.reset();
+    for (rt::Action &action : made.step) {
+      action.frame.reset();
+    }
+    assignFrames(made, made.step, isOfMicroBatch);
+    if (frames == 1) { // One place is enough.
+      EXPECT_TRUE(made.frameSets.empty());
+      EXPECT_FALSE(made.buffers[kDifference].frameSet);
+      continue;
+    }
+    ASSERT_EQ(made.frameSets.size(), 1u);
+    EXPECT_EQ(made.frameSets[0].count, frames);
+    EXPECT_EQ(made.buffers[kDifference].frameSet, 0u);
+    EXPECT_FALSE(made.buffers[kPart].frameSet);
+    EXPECT_EQ(made.step, expected.step) << order;
+    packArena(made);
+    EXPECT_EQ(refusal(made), "");
   }
 }
 

@@ -119,7 +119,8 @@ TEST(Proof, FindsDeadlocksAcrossClasses) {
   rt::Program &second = programs[1];
   size_t loss = findAcross(second, 1), gradient = findAcross(second, 2);
   auto begin = second.stepBody().begin();
-  std::rotate(begin + loss, begin + loss + 2, begin + gradient + 1); // Reduction, observation.
+  // Reduction, observation, agreement.
+  std::rotate(begin + loss, begin + loss + 3, begin + gradient + 1);
   packArena(second);
   std::string text = refusal(prove(programs));
   EXPECT_NE(text.find("deadlock: rank 0 at step instruction " + std::to_string(loss)),
@@ -128,6 +129,21 @@ TEST(Proof, FindsDeadlocksAcrossClasses) {
   EXPECT_NE(text.find("and waits for rank 2; rank 2 at step instruction"), std::string::npos)
       << text;
   EXPECT_NE(text.find("and waits for rank 0"), std::string::npos) << text;
+}
+
+TEST(Proof, FindsAgreementsInAnotherOrder) {
+  rt::Programs programs = makeClasses({});
+  rt::Program &second = programs[1];
+  size_t agreement = findOpcode(second, rt::Opcode::Agree), gradient = findAcross(second, 2);
+  auto begin = second.stepBody().begin();
+  std::rotate(begin + agreement, begin + agreement + 1, begin + gradient + 1);
+  packArena(second);
+  std::string text = refusal(prove(programs)), here = std::to_string(agreement);
+  EXPECT_NE(text.find("deadlock: rank 0 at step instruction " + here +
+                      " 'forward' agrees to go on and waits for rank 2; rank 2 at step "
+                      "instruction"),
+            std::string::npos)
+      << text;
 }
 
 TEST(Proof, ClassesMayDifferWhereTheyDoNotMeet) {
@@ -213,10 +229,10 @@ TEST(Proof, InputsStay) {
   program.inputs.push_back({"step_number", {rt::ElementType::I64, {}, {}}, 0});
   program.inputs[0].buffer = program.buffers.size();
   program.buffers.push_back({8, 0, rt::BufferClass::Input, true, rt::ElementType::I64});
-  program.stepBody()[0].operands.push_back({program.inputs[0].buffer, rt::Access::Read});
+  program.stepBody().back().operands.push_back({program.inputs[0].buffer, rt::Access::Read});
   packArena(program);
   EXPECT_EQ(refusal(prove(program)), "");
-  program.stepBody()[0].operands.back().access = rt::Access::Write;
+  program.stepBody().back().operands.back().access = rt::Access::Write;
   expectRefused(program, ", an input");
 }
 

@@ -81,8 +81,8 @@ TEST(StagesTest, ShareOneTableOfKernels) {
 TEST(StagesTest, SendAndReceiveInTheOrderOfTheSchedule) {
   rt::Programs one = compile(3, "1f1b");
   ASSERT_EQ(one.size(), 2u);
-  EXPECT_EQ(transfersOf(one[0]), " >1 >1 <2 <2 >1 <2 <3 <4");
-  EXPECT_EQ(transfersOf(one[1]), " <1 <1 >2 >2 <1 >2 >3 >4");
+  EXPECT_EQ(transfersOf(one[0]), " >1 <2 >1 <2 >1 <2 <3 <4");
+  EXPECT_EQ(transfersOf(one[1]), " <1 >2 <1 >2 <1 >2 >3 >4");
   rt::Programs all = compile(3, "gpipe");
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(transfersOf(all[0]), " >1 >1 >1 <2 <2 <2 <3 <4");

@@ -13,6 +13,7 @@
 #include "ProgramTables.h"
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Schedule/Frames.h"
 #include "weft/Schedule/Lifetimes.h"
 #include "weft/Schedule/Proof.h"
 
@@ -50,6 +51,7 @@ public:
     if (failed(writeBodies(actions))) {
       return failure();
     }
+    placeInFrames(actions);
     markCopies();
     markGradients();
     return success();
@@ -60,6 +62,7 @@ private:
   LogicalResult placeCarries(int32_t time);
   LogicalResult writeBodies(std::vector<rt::Action> &actions);
   LogicalResult writeBody(StringRef bodyName, int32_t begin, int32_t end);
+  void placeInFrames(std::vector<rt::Action> &actions);
   LogicalResult placeVariables();
   int64_t findInPlace(const FlatOp &op, int32_t time, size_t position) const;
   LogicalResult giveBuffers(const FlatOp &op, int32_t time);
@@ -85,8 +88,8 @@ private:
   std::vector<int64_t> lastWrite;
   /// Of the section's carries, in order.
   std::vector<Placing> carryPlacings;
-  /// While calls of a repeat are placed: for each buffer of what they get, the value that belongs
-  /// there at their end.
+  /// While the ops of the repeat are placed: for each buffer of what calls pass on, the value that
+  /// belongs there at their end.
   llvm::DenseMap<uint32_t, uint32_t> passedOn;
 };
 
@@ -110,14 +113,14 @@ LogicalResult SectionWriter::placeVariables() {
 
 /// What calls pass on goes where they got it from, which has a buffer when the repeat begins.
 LogicalResult SectionWriter::placeCarries(int32_t time) {
+  if (!section.repeat || (time != section.repeat->begin && time != section.repeat->end)) {
+    return success();
+  }
+  passedOn.clear();
+  if (time == section.repeat->end) {
+    return success();
+  }
   for (auto [carry, placing] : llvm::zip_equal(section.carries, carryPlacings)) {
-    const FlatRepeat &repeat = section.repeats[carry.repeat];
-    if (time == repeat.end) {
-      passedOn.erase(bufferOf[carry.before]);
-    }
-    if (time != repeat.begin) {
-      continue;
-    }
     if (placing == Placing::Copy) {
       func::ReturnOp op = carry.op;
       return op.emitOpError() << "internal error: operand " << carry.result
@@ -131,32 +134,51 @@ LogicalResult SectionWriter::placeCarries(int32_t time) {
   return success();
 }
 
-/// A body for each stretch of ops between repeats, and one for each repeat, which an action runs
-/// for each of its calls.
+/// Bodies for what stands before and after the repeat, and those of the repeat, which actions run
+/// for each micro-batch.
 LogicalResult SectionWriter::writeBodies(std::vector<rt::Action> &actions) {
-  int32_t begin = 0, end = section.ops.size();
-  auto writeBetween = [&](int32_t until, StringRef suffix) -> LogicalResult {
+  const int32_t end = section.ops.size();
+  auto writeOnce = [&](int32_t begin, int32_t until, StringRef suffix) -> LogicalResult {
     if (begin == until) {
       return success();
     }
     actions.push_back({static_cast<uint32_t>(program.bodies.size())});
     return writeBody((name + suffix).str(), begin, until);
   };
-  for (auto [number, repeat] : llvm::enumerate(section.repeats)) {
-    if (failed(writeBetween(repeat.begin, number == 0 ? "_begin" : "_between"))) {
-      return failure();
-    }
-    for (int64_t call = 0; call < repeat.count; ++call) {
-      actions.push_back({static_cast<uint32_t>(program.bodies.size()), repeat.first + call});
-    }
-    root = "";
-    if (failed(writeBody(func::FuncOp(repeat.function).getSymName(), repeat.begin, repeat.end))) {
-      return failure();
-    }
-    root = name;
-    begin = repeat.end;
+  if (!section.repeat) {
+    return writeOnce(0, end, "");
   }
-  return writeBetween(end, section.repeats.empty() ? "" : "_end");
+  const FlatRepeat &repeat = *section.repeat;
+  if (failed(writeOnce(0, repeat.begin, "_begin"))) {
+    return failure();
+  }
+  const auto first = static_cast<uint32_t>(program.bodies.size());
+  for (const FlatAction &action : repeat.actions) {
+    actions.push_back({first + action.body, action.microBatch});
+  }
+  root = "";
+  for (auto [number, body] : llvm::enumerate(repeat.bodies)) {
+    if (failed(writeBody(body.name, body.begin, repeat.endOf(number)))) {
+      return failure();
+    }
+  }
+  root = name;
+  return writeOnce(repeat.end, end, "_end");
+}
+
+/// Lets what micro-batches leave to later actions of theirs lie in frames, as far as several are in
+/// flight.
+void SectionWriter::placeInFrames(std::vector<rt::Action> &actions) {
+  std::vector<bool> isOfMicroBatch(program.buffers.size(), false);
+  for (auto [number, value] : llvm::enumerate(section.values)) {
+    if (section.isOfMicroBatch(value)) {
+      isOfMicroBatch[bufferOf[number]] = true;
+    }
+  }
+  for (const FlatCarry &carry : section.carries) {
+    isOfMicroBatch[bufferOf[carry.before]] = false; // Of all micro-batches.
+  }
+  schedule::assignFrames(program, actions, isOfMicroBatch);
 }
 
 LogicalResult SectionWriter::writeBody(StringRef bodyName, int32_t begin, int32_t end) {

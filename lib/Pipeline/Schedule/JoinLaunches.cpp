@@ -203,11 +203,13 @@ struct JoinLaunchesPass : impl::JoinLaunchesPassBase<JoinLaunchesPass> {
   llvm::StringMap<func::FuncOp> joinedKernels;
 };
 
-/// Returns the launch that is all that the called function does, if it returns its results.
+/// Returns the launch that is all that the called function does, if it returns its results. Calls
+/// of micro-batches stay: actions run them.
 LaunchOp JoinLaunchesPass::findSingleLaunch(CallOp call) {
   auto function = getOperation().lookupSymbol<func::FuncOp>(call.getCallee());
   auto launch = dyn_cast<LaunchOp>(function.front().front());
-  bool isAll = launch && launch->getNextNode() == function.front().getTerminator() &&
+  bool isAll = launch && !function->hasAttr(kMicroBatchAttrName) &&
+               launch->getNextNode() == function.front().getTerminator() &&
                llvm::equal(launch->getResults(), launch->getNextNode()->getOperands());
   return isAll ? launch : LaunchOp();
 }

@@ -7,7 +7,7 @@
 
 #include "Linearize.h"
 
-#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "Repeats.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -25,65 +25,17 @@ ModuleSymbols::ModuleSymbols(ModuleOp module) {
   }
 }
 
-namespace {
-
-/// Calls of a function of one micro-batch that repeat one another. The first operand is their
-/// number.
-struct RepeatedCalls {
-  SmallVector<CallOp> calls;
-  /// For each operand, the result that the next call gets there, or -1.
-  SmallVector<int64_t> carried;
-};
-
-bool isOfMicroBatch(func::FuncOp function) {
-  return function && function->hasAttr(kMicroBatchAttrName) && function.getNumArguments() > 0 &&
-         function.getArgumentTypes()[0].isIndex();
-}
-
-/// Returns the next op, except for numbers, if it is a call of the same function.
-CallOp nextCall(CallOp call) {
-  Operation *next = call->getNextNode();
-  while (isa_and_nonnull<arith::ConstantIndexOp>(next)) {
-    next = next->getNextNode();
-  }
-  auto other = dyn_cast_or_null<CallOp>(next);
-  return other && other.getCallee() == call.getCallee() ? other : CallOp();
-}
-
-/// Returns true if `call`, the `number`th, gets from the call before it what `carried` says, and
-/// else the same as that, and nothing else reads that call's results.
-bool continues(CallOp before, CallOp call, int64_t number, ArrayRef<int64_t> carried) {
-  auto own = call.getOperand(0).getDefiningOp<arith::ConstantIndexOp>();
-  if (!own || own.value() != number) {
+bool FlatSection::isOfMicroBatch(const FlatValue &value) const {
+  if (!repeat || !repeat->contains(value.definedAt) || !repeat->contains(value.lastRead)) {
     return false;
   }
-  for (size_t position = 1; position < carried.size(); ++position) {
-    Value expected = carried[position] >= 0 ? Value(before->getResult(carried[position]))
-                                            : before->getOperand(position);
-    if (call->getOperand(position) != expected) {
-      return false;
-    }
-  }
-  return llvm::all_of(before->getUsers(), [&](Operation *user) { return user == call; });
+  auto next =
+      llvm::upper_bound(repeat->bodies, value.definedAt,
+                        [](int32_t time, const FlatBody &body) { return time < body.begin; });
+  return next != repeat->bodies.end() && value.lastRead >= next->begin;
 }
 
-/// Returns the calls from `first` on, that of micro-batch 0.
-RepeatedCalls findRepeat(CallOp first) {
-  RepeatedCalls repeated = {{first}, SmallVector<int64_t>(first->getNumOperands(), -1)};
-  CallOp second = nextCall(first);
-  for (OpOperand &operand : second ? second->getOpOperands() : MutableArrayRef<OpOperand>()) {
-    auto result = dyn_cast<OpResult>(operand.get());
-    if (result && result.getOwner() == first) {
-      repeated.carried[operand.getOperandNumber()] = result.getResultNumber();
-    }
-  }
-  for (CallOp call = second;
-       call && continues(repeated.calls.back(), call, repeated.calls.size(), repeated.carried);
-       call = nextCall(call)) {
-    repeated.calls.push_back(call);
-  }
-  return repeated;
-}
+namespace {
 
 class Linearizer {
 public:
@@ -93,6 +45,7 @@ public:
 
   FailureOr<FlatSection> run() {
     flat.paths.push_back("");
+    noteRepeat();
     if (failed(enter(section, {}, 0))) {
       return failure();
     }
@@ -102,7 +55,7 @@ public:
         return failure();
       }
     }
-    keepForRepeats();
+    keepForRepeat();
     return std::move(flat);
   }
 
@@ -135,12 +88,13 @@ private:
   }
 
   void leave(func::ReturnOp op) {
-    CallOp call = frames.back().call;
-    if (call && repeat && call == repeat->calls.front()) {
-      leaveRepeat(op);
-    } else if (call) {
+    if (CallOp call = frames.back().call) {
       for (auto [result, operand] : llvm::zip(call->getResults(), op->getOperands())) {
         numberOf[result] = numberOf.at(operand);
+      }
+      if (isFirstOfKind(call)) {
+        addCarries(call, op);
+        flat.repeat->end = flat.ops.size();
       }
     }
     active.erase(frames.back().function);
@@ -156,6 +110,9 @@ private:
     if (auto returnOp = dyn_cast<func::ReturnOp>(op)) {
       leave(returnOp);
       return success();
+    }
+    if (auto kind = repeated.find(op); kind != repeated.end()) {
+      return visitRepeated(op, kind->second);
     }
     if (auto call = dyn_cast<CallOp>(op)) {
       return visitCall(call);
@@ -180,23 +137,61 @@ private:
     return success();
   }
 
-  /// Leaves the first and the last of the calls out; none if less than two remain.
-  std::optional<RepeatedCalls> findMiddle(CallOp first) {
-    RepeatedCalls repeated = findRepeat(first);
-    known.insert_range(repeated.calls);
-    if (repeated.calls.size() < 4) {
-      return std::nullopt;
+  void noteRepeat() {
+    repeat = findRepeat(section, symbols);
+    if (!repeat) {
+      return;
     }
-    repeated.calls.pop_back();
-    repeated.calls.erase(repeated.calls.begin());
-    return repeated;
+    flat.repeat.emplace();
+    for (RepeatedKind &kind : repeat->kinds) {
+      if (!kind.followsRight) {
+        flat.repeat->bodies.emplace_back();
+      }
+      std::string &name = flat.repeat->bodies.back().name;
+      name += (name.empty() ? "" : " ") + nameOfWork(kind.first);
+      bodyOfKind.push_back(flat.repeat->bodies.size() - 1);
+    }
+    for (const RepeatedOp &each : repeat->ops) {
+      repeated[each.op] = each.kind;
+      if (!repeat->kinds[each.kind].followsRight) {
+        flat.repeat->actions.push_back({bodyOfKind[each.kind], each.microBatch});
+      }
+    }
   }
 
-  /// Lists the calls that repeat `first` once.
-  LogicalResult enterRepeat(CallOp first, func::FuncOp function) {
-    flat.repeats.push_back({function, static_cast<int32_t>(flat.ops.size()), 0, /*first=*/1,
-                            static_cast<int64_t>(repeat->calls.size())});
-    if (failed(enter(function, first, 0))) {
+  /// Returns true if `op` is listed for all work of its kind.
+  bool isFirstOfKind(Operation *op) const {
+    auto kind = repeated.find(op);
+    return kind != repeated.end() && repeat->kinds[kind->second].first == op;
+  }
+
+  /// Lists the first work of each kind; the results of others have the numbers of its results.
+  LogicalResult visitRepeated(Operation *op, uint32_t kind) {
+    if (!isFirstOfKind(op)) {
+      for (auto [result, own] :
+           llvm::zip_equal(op->getResults(), repeat->kinds[kind].first->getResults())) {
+        numberOf[result] = numberOf.at(own);
+      }
+      return success();
+    }
+    auto time = static_cast<int32_t>(flat.ops.size());
+    if (kind == 0) {
+      flat.repeat->begin = time;
+    }
+    if (!repeat->kinds[kind].followsRight) {
+      flat.repeat->bodies[bodyOfKind[kind]].begin = time;
+    }
+    if (auto call = dyn_cast<CallOp>(op)) {
+      return enterRepeated(call);
+    }
+    visitTensorOp(op);
+    flat.repeat->end = flat.ops.size();
+    return success();
+  }
+
+  LogicalResult enterRepeated(CallOp call) {
+    func::FuncOp function = symbols.functions.lookup(call.getCalleeAttr().getAttr());
+    if (failed(enter(function, call, 0))) {
       return failure();
     }
     Value number = function.getArgument(0);
@@ -205,52 +200,33 @@ private:
     return success();
   }
 
-  void leaveRepeat(func::ReturnOp op) {
-    flat.repeats.back().end = flat.ops.size();
-    CallOp first = repeat->calls.front(), last = repeat->calls.back();
-    for (auto [result, operand] : llvm::zip(last->getResults(), op->getOperands())) {
-      numberOf[result] = numberOf.at(operand);
+  void addCarries(CallOp call, func::ReturnOp op) {
+    uint32_t kind = repeated.at(call);
+    for (auto [operand, result] : repeat->kinds[kind].passedOn) {
+      flat.carries.push_back({bodyOfKind[kind], op, result, numberOf.at(call->getOperand(operand)),
+                              numberOf.at(op->getOperand(result))});
     }
-    for (auto [position, result] : llvm::enumerate(repeat->carried)) {
-      if (result >= 0) {
-        flat.carries.push_back(
-            {static_cast<uint32_t>(flat.repeats.size() - 1), op, static_cast<unsigned>(result),
-             numberOf.at(first->getOperand(position)), numberOf.at(op->getOperand(result))});
-      }
-    }
-    for (CallOp call : llvm::drop_begin(repeat->calls)) {
-      listed.insert(call);
-    }
-    repeat.reset();
   }
 
-  /// What each call of a repeat reads must last until its end, except what it replaces.
-  void keepForRepeats() {
+  /// What each micro-batch reads must last until the end of the repeat, except what it replaces.
+  void keepForRepeat() {
+    if (!flat.repeat) {
+      return;
+    }
     llvm::DenseSet<uint32_t> carried;
     for (const FlatCarry &carry : flat.carries) {
       carried.insert(carry.before);
     }
     for (auto [number, value] : llvm::enumerate(flat.values)) {
-      for (const FlatRepeat &repeated : flat.repeats) {
-        if (value.definedAt < repeated.begin && value.lastRead >= repeated.begin &&
-            value.lastRead < repeated.end && !carried.contains(number)) {
-          value.lastRead = repeated.end;
-        }
+      if (value.definedAt < flat.repeat->begin && flat.repeat->contains(value.lastRead) &&
+          !carried.contains(number)) {
+        value.lastRead = flat.repeat->end;
       }
     }
   }
 
   LogicalResult visitCall(CallOp call) {
-    if (listed.contains(call)) {
-      return success();
-    }
     func::FuncOp function = symbols.functions.lookup(call.getCalleeAttr().getAttr());
-    if (repeat && repeat->calls.front() == call) {
-      return enterRepeat(call, function);
-    }
-    if (frames.size() == 1 && isOfMicroBatch(function) && !known.contains(call)) {
-      repeat = findMiddle(call);
-    }
     const std::string &parent = flat.paths[frames.back().path];
     std::string path = parent.empty() ? "" : parent + "/";
     path += call.getLabel();
@@ -313,10 +289,10 @@ private:
   llvm::DenseMap<Value, uint32_t> numberOf;
   std::vector<int64_t> oldValues;
   std::vector<bool> isAssigned;
-  /// The repeat that comes next or is being walked.
-  std::optional<RepeatedCalls> repeat;
-  /// Calls that a repeat has listed, and all calls of micro-batches that were looked at.
-  llvm::DenseSet<Operation *> listed, known;
+  std::optional<Repeat> repeat;
+  /// The kind of each op of the repeat, and the body of each kind.
+  llvm::DenseMap<Operation *, uint32_t> repeated;
+  SmallVector<uint32_t> bodyOfKind;
 };
 
 } // namespace

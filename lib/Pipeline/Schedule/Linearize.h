@@ -10,12 +10,10 @@
 // function. Values are numbered: each use of an op gives new numbers, and all reads of a
 // variable give the one number of its old value. A reshape gives the number of its operand.
 //
-// Calls of a function of one micro-batch that repeat one another are listed once, for all: calls
-// in the section itself, one after another, numbered 0, 1, ..., each of which gets results of the
-// one before in place of what that got, and else the same values. The first and the last of them
-// stay by themselves, so that communication before and after all calls can run beside them. What
-// the first call of a repeat gets and the results of the last are values of the section;
-// `FlatCarry` says which of them belong in one place.
+// Work on micro-batches that repeats (Repeats.h) is listed once, for all: that of the first of
+// them. A result of it has one number, whatever the micro-batch. What the first call gets and what
+// the last one leaves are values of the section; `FlatCarry` says which of them belong in one
+// place.
 //
 // Changes nothing; refers to the module's ops, and is valid as long as they are.
 //
@@ -44,13 +42,28 @@ struct ModuleSymbols {
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> functions;
 };
 
-/// Several calls of a function of one micro-batch.
+/// Ops that several actions run, each for its micro-batch.
+struct FlatBody {
+  std::string name;
+  /// The first of the ops. They end where the next body begins, or the repeat ends.
+  int32_t begin = 0;
+};
+
+struct FlatAction {
+  uint32_t body = 0;
+  int64_t microBatch = 0;
+};
+
+/// The work on micro-batches that repeats: ops `begin` to `end - 1`.
 struct FlatRepeat {
-  mlir::func::FuncOp function;
-  /// The ops that each call runs: `begin` to `end - 1`.
   int32_t begin = 0, end = 0;
-  /// The first micro-batch, and the number of calls.
-  int64_t first = 0, count = 0;
+  std::vector<FlatBody> bodies;
+  std::vector<FlatAction> actions;
+
+  bool contains(int32_t time) const { return begin <= time && time < end; }
+  int32_t endOf(size_t body) const {
+    return body + 1 < bodies.size() ? bodies[body + 1].begin : end;
+  }
 };
 
 struct FlatValue {
@@ -60,8 +73,8 @@ struct FlatValue {
   int32_t variable = -1;
   /// Number of the defining op, or -1.
   int32_t definedAt = -1;
-  /// Number of the last op that reads it, or -1; assignments do not count. Of a value that each
-  /// call of a repeat reads: the number of the op after the repeat.
+  /// Number of the last op that reads it, or -1; assignments do not count. Of a value from before
+  /// the repeat that all micro-batches read: the number of the op after it.
   int32_t lastRead = -1;
   /// The value of an index, if known.
   std::optional<int64_t> constant;
@@ -83,10 +96,10 @@ struct FlatAssign {
   uint32_t variable, value;
 };
 
-/// Result number `result` of a repeat's function, `after`, which the next call gets instead of
-/// `before`: it belongs in its place.
+/// Result number `result` of the function of body `body`, `after`, which the call for the next
+/// micro-batch gets instead of `before`: it belongs in its place.
 struct FlatCarry {
-  uint32_t repeat;
+  uint32_t body;
   mlir::func::ReturnOp op;
   unsigned result;
   uint32_t before, after;
@@ -96,7 +109,7 @@ struct FlatSection {
   std::vector<FlatOp> ops;
   std::vector<FlatValue> values;
   std::vector<FlatAssign> assigns;
-  std::vector<FlatRepeat> repeats;
+  std::optional<FlatRepeat> repeat;
   std::vector<FlatCarry> carries;
   /// Labels of nested calls joined by '/'; path 0 is the section itself, "".
   std::vector<std::string> paths;
@@ -112,6 +125,8 @@ struct FlatSection {
     return llvm::ArrayRef(numbers).slice(op.begin + op.op->getNumOperands(),
                                          op.op->getNumResults());
   }
+  /// Returns true if a body of the repeat leaves the value to a later one for each micro-batch.
+  bool isOfMicroBatch(const FlatValue &value) const;
 };
 
 /// Linear in the length of the list. Fails, with an error at the op, if a function calls itself

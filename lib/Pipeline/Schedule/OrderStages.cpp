@@ -26,7 +26,13 @@ struct TimedOp {
   double time;
   /// The place in the order before.
   size_t number;
-  auto key() const { return std::tuple(time, !isa<TransferOp>(op), number); }
+
+  /// At one time, first what ends the work of a stage on a micro-batch, and calls last.
+  auto key() const {
+    auto transfer = dyn_cast<TransferOp>(op);
+    return std::tuple(time, transfer ? int(isToLaterStage(transfer)) : 2, number);
+  }
+  static bool isToLaterStage(TransferOp transfer) { return transfer.getTo() > transfer.getFrom(); }
 };
 
 /// Backward takes about twice as long as forward: it has two matmuls for each.
@@ -95,19 +101,17 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     return actions;
   }
 
-  /// Moves calls and their transfers, in order of time, to the place of the last of them. A
-  /// transfer takes place when the call ends that makes its operand, before what begins then.
+  /// Moves calls and their transfers, in order of time, to the place of the last of them.
   static void move(func::FuncOp step, const llvm::MapVector<Operation *, StageAction> &actions,
                    const std::map<StageAction, schedule::TimedAction> &times) {
     SmallVector<TimedOp> ops;
     for (Operation &op : step.getOps()) {
-      auto action = actions.find(&op);
-      Operation *made = isa<TransferOp>(op) ? op.getOperand(0).getDefiningOp() : nullptr;
-      auto producer = made ? actions.find(made) : actions.end();
-      if (action != actions.end()) {
+      auto transfer = dyn_cast<TransferOp>(op);
+      if (auto action = actions.find(&op); action != actions.end()) {
         ops.push_back({&op, times.at(action->second).begin, ops.size()});
-      } else if (producer != actions.end() && isForMicroBatches(&op, actions)) {
-        ops.push_back({&op, times.at(producer->second).end, ops.size()});
+      } else if (std::optional<double> time =
+                     transfer ? timeOf(transfer, actions, times) : std::nullopt) {
+        ops.push_back({&op, *time, ops.size()});
       }
     }
     if (ops.empty()) {
@@ -120,11 +124,25 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     }
   }
 
-  /// Returns true if a call of a micro-batch's function reads the transferred value.
-  static bool isForMicroBatches(Operation *transfer,
-                                const llvm::MapVector<Operation *, StageAction> &actions) {
-    return llvm::any_of(transfer->getUsers(),
-                        [&](Operation *user) { return actions.contains(user); });
+  /// Returns the time of a transfer from call to call: while the later of its stages works on the
+  /// micro-batch, which is in flight there for the shortest time. So to a later stage when a call
+  /// begins that needs the value, to an earlier one when the call ends that makes it.
+  static std::optional<double> timeOf(TransferOp transfer,
+                                      const llvm::MapVector<Operation *, StageAction> &actions,
+                                      const std::map<StageAction, schedule::TimedAction> &times) {
+    Operation *made = transfer.getInput().getDefiningOp();
+    std::optional<double> begin;
+    for (Operation *user : transfer->getUsers()) {
+      if (auto action = actions.find(user); action != actions.end()) {
+        double own = times.at(action->second).begin;
+        begin = std::min(begin.value_or(own), own);
+      }
+    }
+    auto producer = made ? actions.find(made) : actions.end();
+    if (producer == actions.end() || !begin) {
+      return std::nullopt;
+    }
+    return TimedOp::isToLaterStage(transfer) ? *begin : times.at(producer->second).end;
   }
 };
 

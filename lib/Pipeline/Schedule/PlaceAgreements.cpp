@@ -28,7 +28,7 @@ struct PlaceAgreementsPass : impl::PlaceAgreementsPassBase<PlaceAgreementsPass> 
         mayEnd |= rt::decidesRun({observe.getName().str(), {}});
       }
     }
-    if (mayEnd) {
+    if (mayEnd && getOperation().getOps<AgreeOp>().empty()) {
       OpBuilder builder(last->getContext());
       builder.setInsertionPointAfter(last);
       AgreeOp::create(builder, last.getLoc());

@@ -107,11 +107,10 @@ std::vector<Placing> weft::placeCarries(const FlatSection &section, const Ties &
   llvm::DenseSet<uint32_t> placed;
   std::vector<Placing> placings;
   for (const FlatCarry &carry : section.carries) {
-    const FlatRepeat &repeat = section.repeats[carry.repeat];
     Placing placing = Placing::Copy;
     if (carry.after == carry.before) {
       placing = Placing::Kept;
-    } else if (section.values[carry.after].definedAt >= repeat.begin &&
+    } else if (section.values[carry.after].definedAt >= section.repeat->bodies[carry.body].begin &&
                placed.insert(carry.after).second) {
       placing = placeInstead(section, carry.before, carry.after, ties);
     }
@@ -148,7 +147,7 @@ public:
       newValues[assign.variable] = assign.value;
     }
     for (const FlatCarry &carry : section.carries) {
-      passedOn.try_emplace(carry.after, section.repeats[carry.repeat].end);
+      passedOn.try_emplace(carry.after, section.repeat->end);
       next[carry.before] = carry.after;
     }
   }

@@ -18,6 +18,7 @@ def PlaceAgreementsPass : Pass<"place-agreements", "::mlir::func::FuncOp"> {
     Before: a section observes a loss or a norm, at which the run may end. After: ranks agree to go
     on after the last scalar that is observed. Variables keep their old values until then
     (`copy-assignments`), so that a step that ends the run has changed nothing.
+    A section in which they agree already stays as it is.
 
     ```mlir
     func.func @step() {

@@ -37,7 +37,7 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
   let description = [{
     Before: each micro-batch goes through all stages before the next begins. After: calls stand in
     the order in which they begin when all stages work by the schedule, and a transfer where the call
-    that makes its operand ends. The list is one linear order of all communication; each stage's own
+    of its later stage begins that needs it, or ends that makes it. The list is one linear order of all communication; each stage's own
     is what it has of it. See `weft/Schedule/StageOrder.h`. Only `@step` is ordered. Modules without
     stages do not change.
 
@@ -45,7 +45,8 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     %0 = weft.call @step_forward_0(%c0)
     %1 = weft.transfer %0 from 0 to 1
     %2 = weft.call @step_forward_1(%c0, %1)
-    %3 = weft.call @step_forward_0(%c1)
+    %3 = weft.call @step_backward_1(%c0, %2)
+    %4 = weft.call @step_forward_0(%c1)
     ```
 
     becomes
@@ -53,8 +54,9 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     ```mlir
     %0 = weft.call @step_forward_0(%c0)
     %1 = weft.transfer %0 from 0 to 1
-    %2 = weft.call @step_forward_0(%c1)
-    %3 = weft.call @step_forward_1(%c0, %1)
+    %2 = weft.call @step_forward_1(%c0, %1)
+    %4 = weft.call @step_forward_0(%c1)
+    %3 = weft.call @step_backward_1(%c0, %2)
     ```
   }];
   let options = [

@@ -1,0 +1,75 @@
+//===- Repeats.h - work on micro-batches that repeats ---------------------===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A section works on micro-batches by calls of functions of one micro-batch, numbered 0, 1, ...
+// In the module of a pipeline stage there are also sends of their results and receives of what they
+// read. All calls of one function are of one kind, and so are transfers of one number. The work
+// repeats if it stands together in the section, each kind is there once for each micro-batch, in
+// their order, and all micro-batches have the kinds in one order, with operands that
+//
+//   - are the same for all,
+//   - are results of work on the same micro-batch, or
+//   - are results of the call of the same function for the micro-batch before: the first call gets
+//     a value that nothing else reads.
+//
+// Only what is passed on in this way is read by others behind the work.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef WEFT_LIB_PIPELINE_SCHEDULE_REPEATS_H
+#define WEFT_LIB_PIPELINE_SCHEDULE_REPEATS_H
+
+#include "weft/Dialect/Weft/IR/Weft.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <optional>
+#include <string>
+
+namespace weft {
+
+struct ModuleSymbols;
+
+/// A call, a send or a receive.
+struct RepeatedOp {
+  mlir::Operation *op;
+  int64_t microBatch = 0;
+  uint32_t kind = 0;
+};
+
+/// Operand `operand` of a call is result `result` of the one before.
+struct PassedOn {
+  unsigned operand = 0, result = 0;
+};
+
+struct RepeatedKind {
+  /// That of the first micro-batch.
+  mlir::Operation *first;
+  /// Work of this kind always follows right after that of the kind before, for one micro-batch.
+  bool followsRight = false;
+  llvm::SmallVector<PassedOn> passedOn = {};
+};
+
+struct Repeat {
+  /// In the order of the section.
+  llvm::SmallVector<RepeatedOp> ops;
+  /// In the order of each micro-batch.
+  llvm::SmallVector<RepeatedKind> kinds;
+};
+
+/// Returns the work that repeats. Calls of a single function, without transfers, are left out for
+/// the first and the last micro-batch: communication before and after all calls can then run
+/// beside these two. Nothing if the work does not repeat, or there are less than two calls of each
+/// function.
+std::optional<Repeat> findRepeat(mlir::func::FuncOp section, const ModuleSymbols &symbols);
+
+/// Returns "step_forward_0", "send_3".
+std::string nameOfWork(mlir::Operation *op);
+
+} // namespace weft
+
+#endif // WEFT_LIB_PIPELINE_SCHEDULE_REPEATS_H
