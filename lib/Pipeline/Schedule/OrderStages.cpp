@@ -20,13 +20,14 @@ namespace {
 
 using schedule::StageAction;
 
-/// A call of a micro-batch's function, or a transfer of its results, and when it takes place.
+/// A call of a micro-batch's function, or an op that brings its results to another, and when it
+/// takes place.
 struct TimedOp {
   Operation *op;
   double time;
   /// The place in the order before.
   size_t number;
-  auto key() const { return std::tuple(time, !isa<TransferOp>(op), number); }
+  auto key() const { return std::tuple(time, isa<CallOp>(op), number); }
 };
 
 /// Backward takes about twice as long as forward: it has two matmuls for each.
@@ -95,36 +96,64 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     return actions;
   }
 
-  /// Moves calls and their transfers, in order of time, to the place of the last of them. A
-  /// transfer takes place when the call ends that makes its operand, before what begins then.
+  /// Moves calls, and the ops that bring results of one to another, such as transfers, in order of
+  /// time, to the place of the last of them. These ops take place when the call ends that makes
+  /// their operands, before what begins then. What only uses results of calls follows all of them.
   static void move(func::FuncOp step, const llvm::MapVector<Operation *, StageAction> &actions,
                    const std::map<StageAction, schedule::TimedAction> &times) {
+    const llvm::DenseSet<Operation *> needed = findNeeded(step, actions);
+    llvm::DenseMap<Operation *, double> ends;
     SmallVector<TimedOp> ops;
+    SmallVector<Operation *> users;
     for (Operation &op : step.getOps()) {
-      auto action = actions.find(&op);
-      Operation *made = isa<TransferOp>(op) ? op.getOperand(0).getDefiningOp() : nullptr;
-      auto producer = made ? actions.find(made) : actions.end();
-      if (action != actions.end()) {
-        ops.push_back({&op, times.at(action->second).begin, ops.size()});
-      } else if (producer != actions.end() && isForMicroBatches(&op, actions)) {
-        ops.push_back({&op, times.at(producer->second).end, ops.size()});
+      if (auto action = actions.find(&op); action != actions.end()) {
+        const schedule::TimedAction &timed = times.at(action->second);
+        ops.push_back({&op, timed.begin, ops.size()});
+        ends[&op] = timed.end;
+        continue;
+      }
+      std::optional<double> time;
+      for (Value operand : op.getOperands()) {
+        if (auto made = ends.find(operand.getDefiningOp()); made != ends.end()) {
+          time = std::max(time.value_or(made->second), made->second);
+        }
+      }
+      if (!time) {
+        continue;
+      }
+      ends[&op] = *time;
+      if (needed.contains(&op)) {
+        ops.push_back({&op, *time, ops.size()});
+      } else {
+        users.push_back(&op);
       }
     }
     if (ops.empty()) {
       return;
     }
     Operation *end = ops.back().op->getNextNode();
+    llvm::erase_if(users, [&](Operation *op) { return !op->isBeforeInBlock(end); });
     llvm::sort(ops, [](const TimedOp &a, const TimedOp &b) { return a.key() < b.key(); });
     for (const TimedOp &each : ops) {
       each.op->moveBefore(end);
     }
+    for (Operation *op : users) {
+      op->moveBefore(end);
+    }
   }
 
-  /// Returns true if a call of a micro-batch's function reads the transferred value.
-  static bool isForMicroBatches(Operation *transfer,
-                                const llvm::MapVector<Operation *, StageAction> &actions) {
-    return llvm::any_of(transfer->getUsers(),
-                        [&](Operation *user) { return actions.contains(user); });
+  /// Returns the ops whose results calls of micro-batches' functions need.
+  static llvm::DenseSet<Operation *>
+  findNeeded(func::FuncOp step, const llvm::MapVector<Operation *, StageAction> &actions) {
+    llvm::DenseSet<Operation *> needed;
+    for (Operation &op : llvm::reverse(step.getBody().front())) {
+      if (llvm::any_of(op.getUsers(), [&](Operation *user) {
+            return actions.contains(user) || needed.contains(user);
+          })) {
+        needed.insert(&op);
+      }
+    }
+    return needed;
   }
 };
 
