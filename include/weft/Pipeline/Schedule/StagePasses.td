@@ -36,10 +36,10 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
   let summary = "orders the work of pipeline stages on micro-batches by a schedule";
   let description = [{
     Before: each micro-batch goes through all stages before the next begins. After: calls stand in
-    the order in which they begin when all stages work by the schedule, and a transfer, and other ops
-    between two calls, where the call that makes their operand ends. The list is one linear order of all communication; each stage's own
-    is what it has of it. See `weft/Schedule/StageOrder.h`. Only `@step` is ordered. Modules without
-    stages do not change.
+    the order in which they begin when all stages work by the schedule, and transfers, and other ops
+    between two calls, where the call that makes their operand ends. The list is one linear order of
+    all communication; each stage's own is what it has of it. See `weft/Schedule/StageOrder.h`. Only
+    `@step` is ordered. Modules without stages do not change.
 
     ```mlir
     %0 = weft.call @step_forward_0(%c0)
