@@ -70,9 +70,9 @@ Option mutationOption(std::optional<MutateCollectivePassOptions> &target) {
   option.name = "--mutate-collective";
   option.valueName = "N:KIND";
   option.help =
-      "plant a mistake in reduction number N, counted from 0: drop it, do it twice, scale its\n"
-      "result, take other axes or another operator, give the result to the first rank alone, or\n"
-      "make it infinite (KIND is " +
+      "plant a mistake in number N of reductions and transfers, counted from 0: drop it, do it\n"
+      "twice, scale its result, take other axes or another operator, give the result to the first\n"
+      "rank alone, or make it infinite (KIND is " +
       collectiveMistakeNames() + ")";
   option.forTesting = true;
   option.set = [&target](llvm::StringRef value) -> llvm::Error {

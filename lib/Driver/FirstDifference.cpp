@@ -108,7 +108,10 @@ llvm::Expected<FirstDifference> weft::firstDifference(SmallProgramRequest split,
       "no value of step " + std::to_string(run.firstStep) +
       " differs where all are looked at: the mistake is in the order that balance-sequences "
       "gives them, or in what Schedule and Lower make of them" +
-      (single.accumulates ? ", or in adding up micro-batches, which one rank does there too" : "");
+      (single.accumulates ? ", or in adding up micro-batches, which one rank does there too" : "") +
+      (split.shrunk->plan.pipeline.stages > 1
+           ? ", or in the schedule: to show values, stages work on one micro-batch after another"
+           : "");
   return first;
 }
 

@@ -11,6 +11,7 @@
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Pipeline/Dimensions.h"
+#include "weft/Pipeline/Partition/CollectiveMistake.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Planner/ReviewPlan.h"
 #include "weft/Verify/CollectiveKinds.h"
@@ -86,12 +87,12 @@ std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   return "";
 }
 
-/// Marks reduction number `index`, for mutate-collective to break.
+/// Marks collective number `index`, for mutate-collective to break.
 llvm::Error markMutation(ModuleOp module, int64_t index) {
   int64_t count = 0;
-  module.walk([&](AllReduceOp op) {
-    if (count++ == index) {
-      op->setAttr(kMutatedAttrName, UnitAttr::get(op.getContext()));
+  module.walk([&](Operation *op) {
+    if (mayMutate(op) && count++ == index) {
+      op->setAttr(kMutatedAttrName, UnitAttr::get(op->getContext()));
     }
   });
   return index < count ? llvm::Error::success()

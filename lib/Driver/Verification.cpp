@@ -61,7 +61,10 @@ void printShrunk(const verify::Shrunk &shrunk) {
 /// Prints the collectives of the original and of the small program; returns true if the small one
 /// has all kinds.
 bool printCollectives(const OriginalPlan &plan, const SmallProgram &split) {
-  llvm::outs() << "collectives in a rank's code, in the original and here, with fewer layers:\n";
+  bool hasStages = split.programs.size() > 1;
+  llvm::outs() << "collectives in "
+               << (hasStages ? "the code of a rank of each stage" : "a rank's code")
+               << ", in the original and here, with fewer layers:\n";
   bool isWhole = true;
   for (const auto &[kind, count] : plan.collectives) {
     auto it = split.collectives.find(kind);
@@ -93,7 +96,12 @@ public:
       return error;
     }
     int64_t ranks = shrunk.plan.ranks(), parts = shrunk.plan.accumulation;
-    llvm::outs() << "verified: " << ranks << (ranks > 1 ? " ranks compute" : " rank computes");
+    int64_t stages = shrunk.plan.pipeline.stages;
+    llvm::outs() << "verified: " << ranks << (ranks > 1 ? " ranks" : " rank");
+    if (stages > 1) {
+      llvm::outs() << " in " << stages << " stages";
+    }
+    llvm::outs() << (ranks > 1 ? " compute" : " computes");
     if (parts > 1) {
       llvm::outs() << " in " << parts << " micro-batches what one does at once";
     } else {

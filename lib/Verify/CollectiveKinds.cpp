@@ -15,6 +15,12 @@ using namespace mlir;
 
 namespace weft::verify {
 
+std::string transferKind(TransferOp op) {
+  return ("transfer from stage " + llvm::Twine(op.getFrom()) + " to stage " +
+          llvm::Twine(op.getTo()))
+      .str();
+}
+
 std::string collectiveKind(Operation *op, const MeshParts &named) {
   std::string kind = op->getName().stripDialect().str();
   llvm::replace(kind, '_', '-');
@@ -35,6 +41,8 @@ std::map<std::string, int64_t> collectiveKinds(ModuleOp module, const MeshParts 
   module.walk([&](Operation *op) {
     if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(op)) {
       ++kinds[collectiveKind(op, named)];
+    } else if (auto transfer = dyn_cast<TransferOp>(op)) {
+      ++kinds[transferKind(transfer)];
     }
   });
   return kinds;

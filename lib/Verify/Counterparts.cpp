@@ -11,6 +11,7 @@
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -109,7 +110,20 @@ StringRef nameIn(Operation *op) {
   if (auto call = dyn_cast<CallOp>(op)) {
     return call.getLabel();
   }
+  if (auto transfer = dyn_cast<TransferOp>(op)) {
+    auto call = originOf(transfer.getInput()).getDefiningOp<CallOp>();
+    return call ? call.getLabel() : "";
+  }
   return "";
+}
+
+/// Distinguishes ops of roots by pipeline stage: returns the op's, or a transfer's two.
+std::string stagesOf(Operation *op) {
+  if (auto transfer = dyn_cast<TransferOp>(op)) {
+    return (llvm::Twine(transfer.getFrom()) + "-" + llvm::Twine(transfer.getTo())).str();
+  }
+  std::optional<int64_t> stage = markedStageOf(op);
+  return stage ? std::to_string(*stage) : "";
 }
 
 /// Returns the producer of a value, past ops that only move, round or resize it.
@@ -319,6 +333,7 @@ private:
         continue;
       }
       std::string key = isPaddingMask(&op) ? "mask" : op.getName().getStringRef().str();
+      key += "|" + stagesOf(&op);
       if (add(key, placeOf(op.getLoc())) && add(key, nameIn(&op)) &&
           (!hasForm || add(key, formOf(&op))) &&
           (detail == Detail::Place || add(key, nameBefore(&op))) &&

@@ -13,7 +13,14 @@
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/StageMarks.h"
 #include "weft/Verify/CollectiveKinds.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -21,10 +28,14 @@ namespace weft::verify {
 namespace {
 
 /// Replaces a call by the body of its layer. Names of the ops and labels of the calls in the body
-/// get the call's label as a prefix.
+/// get the call's label as a prefix; they belong to the call's pipeline stage.
 void inlineLayer(CallOp call, func::FuncOp callee) {
   const std::string label = call.getLabel().str();
+  const std::optional<int64_t> stage = markedStageOf(call);
   for (Operation *copy : inlineCall(call, callee)) {
+    if (stage) {
+      markStage(copy, *stage);
+    }
     StringRef place = placeOf(copy->getLoc());
     std::string name = (label + (place.empty() ? "" : "/") + place).str();
     copy->setLoc(NameLoc::get(StringAttr::get(copy->getContext(), name)));
@@ -47,13 +58,98 @@ void inlineCalls(ModuleOp module, func::FuncOp function) {
   }
 }
 
+/// Returns true if `op` changes only the sharding, the padding or the stage of its operand.
+bool keepsValue(Operation *op) {
+  return isMovement(op) || isPaddingMask(op) || isResize(op) || isa<TransferOp>(op);
+}
+
+/// Returns what `op`, which keeps its operand's value, does with it: "all-reduce sum over tp".
+std::string movementOf(Operation *op) {
+  if (auto transfer = dyn_cast<TransferOp>(op)) {
+    return transferKind(transfer);
+  }
+  if (isPaddingMask(op)) {
+    return "mask";
+  }
+  return isa<ReshardOp>(op) || isResize(op)
+             ? op->getName().stripDialect().str()
+             : collectiveKind(op, op->getAttrOfType<MeshAttr>("mesh").getParts());
+}
+
+/// Names values by what they are computed from, whatever the order, the shardings and the stages.
+/// Padded tensors have their names, so names do not tell sizes.
+class ValueNames {
+public:
+  /// Returns the name of a value whose op was given to `add`.
+  std::string of(Value value) const { return names.lookup(value); }
+
+  /// Returns true if such an op is computed from nothing but constants. Its name is that of others
+  /// of another size.
+  bool isConstant(Operation *op) const { return constants.contains(op); }
+
+  /// Names the results of `op`, whose operands have names, and returns the name of what it
+  /// computes.
+  std::string add(Operation *op) {
+    bool mayBeConstant = op->getNumOperands() > 0 || isa<FillOp, MapOp, arith::ConstantOp>(op);
+    if (mayBeConstant && llvm::all_of(op->getOperands(), [&](Value operand) {
+          return constants.contains(operand.getDefiningOp());
+        })) {
+      constants.insert(op);
+    }
+    if (keepsValue(op)) {
+      return names[op->getResult(0)] = of(op->getOperand(0));
+    }
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << op->getName() << ' ' << op->getPropertiesAsAttribute();
+    for (Value operand : op->getOperands()) {
+      os << ' ' << of(operand);
+    }
+    for (Block &block : llvm::make_pointee_range(blocksOf(op))) {
+      for (BlockArgument argument : block.getArguments()) {
+        names[argument] = "argument " + std::to_string(argument.getArgNumber());
+      }
+      for (Operation &inner : block) {
+        os << ' ' << add(&inner);
+      }
+    }
+    std::string name = llvm::utohexstr(llvm::xxh3_64bits(text));
+    for (OpResult result : op->getResults()) {
+      names[result] = name + "." + std::to_string(result.getResultNumber());
+    }
+    return name;
+  }
+
+private:
+  static SmallVector<Block *> blocksOf(Operation *op) {
+    SmallVector<Block *> blocks;
+    for (Region &region : op->getRegions()) {
+      for (Block &block : region) {
+        blocks.push_back(&block);
+      }
+    }
+    return blocks;
+  }
+
+  DenseMap<Value, std::string> names;
+  DenseSet<Operation *> constants;
+};
+
 class Observer {
 public:
-  explicit Observer(func::FuncOp step) : step(step) {}
+  Observer(func::FuncOp step, bool hasStages) : step(step), hasStages(hasStages) {}
 
   std::vector<ObservedValue> run() {
     goOnWhereNotFinite();
     for (Operation &op : llvm::make_early_inc_range(step.getBody().front())) {
+      names.add(&op);
+      stage = stageOf(&op);
+      for (Value result : op.getResults()) {
+        stages[result] = stage;
+      }
+      if (names.isConstant(&op)) {
+        continue;
+      }
       if (keepsValue(&op)) {
         showMoved(&op);
       } else {
@@ -77,36 +173,38 @@ private:
     }
   }
 
-  /// Returns true if `op` changes only the sharding or the padding of its operand.
-  static bool keepsValue(Operation *op) { return isMovement(op) || isPaddingMask(op); }
+  /// Returns the stage that has the results of `op`. An op without a mark, as movements are, is of
+  /// the stage of its operands, or of all stages.
+  std::optional<int64_t> stageOf(Operation *op) const {
+    if (auto transfer = dyn_cast<TransferOp>(op)) {
+      return int64_t(transfer.getTo());
+    }
+    std::optional<int64_t> found = markedStageOf(op);
+    for (Value operand : op->getOperands()) {
+      found = found ? found : stages.lookup(operand);
+    }
+    return found;
+  }
 
   static bool isShown(Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type && isa<FloatType>(type.getElementType());
   }
 
-  /// Observes the results of `op`. Only observed values are numbered, because sharded programs have
-  /// more masks.
   void show(Operation *op) {
-    if (llvm::none_of(op->getResults(), isShown)) {
-      return;
-    }
     for (Value result : op->getResults()) {
       if (isShown(result)) {
-        std::string name = "gradient/v" + std::to_string(count) + "." +
-                           std::to_string(cast<OpResult>(result).getResultNumber());
-        names[result] = name;
-        observe(result, {name, name, describe(op), isa<QuantizeOp>(op)});
+        std::string name = "gradient/" + names.of(result);
+        int64_t copies = counts[name]++;
+        std::string own = copies > 0 ? name + ".copy" + std::to_string(copies) : name;
+        observe(result, {own, name, describe(op) + stageText(), isa<QuantizeOp>(op)});
       }
     }
-    ++count;
   }
 
   void showMoved(Operation *op) {
     Value result = op->getResult(0), root = op->getOperand(0);
-    names[result] = names.lookup(root);
-    const std::string &original = names[result];
-    if (original.empty() || !isShown(result) || isa<PartialOp>(op) ||
+    if (!isShown(result) || isa<PartialOp>(op) ||
         !getSharding(result.getType()).getUnreduced().empty()) {
       return;
     }
@@ -114,13 +212,14 @@ private:
     while (keepsValue(maker)) {
       maker = maker->getOperand(0).getDefiningOp();
     }
-    std::string what = isa<ReshardOp>(op) ? "reshard"
-                       : isPaddingMask(op)
-                           ? "mask"
-                           : collectiveKind(op, op->getAttrOfType<MeshAttr>("mesh").getParts());
-    observe(result, {original + ".moved" + std::to_string(moved++), original,
-                     what + " of " + describe(maker)});
+    std::string original = "gradient/" + names.of(result);
+    observe(result,
+            {original + ".moved" + std::to_string(moved++), original,
+             movementOf(op) + " of " + describe(maker) + (isa<TransferOp>(op) ? "" : stageText())});
   }
+
+  /// Returns " in stage 1" for an op of that stage.
+  std::string stageText() const { return stage ? " in stage " + std::to_string(*stage) : ""; }
 
   void observe(Value value, ObservedValue shown) {
     OpBuilder builder(value.getContext());
@@ -131,13 +230,22 @@ private:
       auto whole = withSharding(type, withUnreduced(sharding, {}, ReductionKind::Sum));
       value = ReshardOp::create(builder, value.getLoc(), whole, value);
     }
-    ObserveOp::create(builder, value.getLoc(), shown.name, value);
+    auto op = ObserveOp::create(builder, value.getLoc(), shown.name, value);
+    if (hasStages) { // The first stage shows what all have.
+      markStage(op, stage.value_or(0));
+    }
     values.push_back(std::move(shown));
   }
 
   func::FuncOp step;
-  int64_t count = 0, moved = 0;
-  DenseMap<Value, std::string> names;
+  const bool hasStages;
+  ValueNames names;
+  /// Of the op that is looked at, and of the values before it.
+  std::optional<int64_t> stage;
+  DenseMap<Value, std::optional<int64_t>> stages;
+  /// The number of values of each name.
+  std::map<std::string, int64_t> counts;
+  int64_t moved = 0;
   std::vector<ObservedValue> values;
 };
 
@@ -145,8 +253,9 @@ private:
 
 std::vector<ObservedValue> observeValues(ModuleOp module) {
   auto step = module.lookupSymbol<func::FuncOp>("step");
+  const bool hasStages = countStages(module) > 1;
   inlineCalls(module, step);
-  return Observer(step).run();
+  return Observer(step, hasStages).run();
 }
 
 } // namespace weft::verify

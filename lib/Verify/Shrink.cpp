@@ -7,13 +7,13 @@
 
 #include "weft/Verify/Shrink.h"
 
+#include "ShrunkLayers.h"
 #include "ShrunkSizes.h"
 
 #include "weft/Description/ExpertSlots.h"
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <sstream>
 
 namespace weft::verify {
@@ -24,9 +24,6 @@ using desc::AxisSpec;
 /// Most ranks of the small model.
 constexpr int64_t kMostRanks = 16, kMostRanksOfDivisors = 64;
 
-/// Layers of one kind in the small model.
-constexpr int64_t kLayersOfAKind = 2;
-
 /// Numbers of key heads to try: the least first, and more, up to the most, if there is no room for
 /// the sides of matrices.
 constexpr int64_t kLeastHeads = 2, kMostHeads = 8;
@@ -36,6 +33,10 @@ constexpr int64_t kMostDivisor = 256;
 
 /// Micro-batches in the small model: of four, as of more, the middle ones run one body.
 constexpr int64_t kMicroBatches = 4;
+
+/// Micro-batches of a pipeline, more than its stages: so many that the first stage, which keeps one
+/// for each stage, uses storage again.
+constexpr int64_t kMicroBatchesBeyondStages = 2;
 
 /// Parts of a sequence whose logits are computed one after the other, in the small model.
 constexpr int64_t kParts = 2;
@@ -56,13 +57,23 @@ template <typename T> std::string text(T value) {
   return stream.str();
 }
 
+/// Returns "9, 8, 8, 7".
+std::string listed(const std::vector<int64_t> &numbers) {
+  std::string list;
+  for (int64_t number : numbers) {
+    list += (list.empty() ? "" : ", ") + text(number);
+  }
+  return list;
+}
+
 class Shrinker {
 public:
   /// Keeps at least `leastHeads` heads of keys, if the model has that many.
   Shrinker(const desc::ModelSpec &model, const desc::RecipeSpec &recipe, const desc::PlanSpec &plan,
            AxisSizes axes, int64_t leastHeads)
-      : model(model), recipe(recipe), small(withSmallMesh({model, recipe, plan, {}, {}, {}}, axes)),
-        sizes(plan, small.plan), leastHeads(leastHeads) {}
+      : model(model), recipe(recipe), plan(plan),
+        small(withSmallMesh({model, recipe, plan, {}, {}, {}}, axes)), sizes(plan, small.plan),
+        leastHeads(leastHeads) {}
 
   /// Divides all sides of matrices by `divisor`, and keeps the numbers of heads and experts.
   void divideSides(int64_t divisor) { sideDivisor = divisor; }
@@ -142,9 +153,6 @@ private:
   /// Records the change to a chosen size, and the properties that it does not keep.
   void tell(const std::string &what, const LargeDimension &dimension, int64_t chosen);
   void shrinkLayers();
-  void chooseLayers(bool byActivations);
-  bool takeLayers();
-  void renumberActivations();
   int64_t choose(LargeDimension &dimension);
   void divideSide(const std::string &what, int64_t &field, const LargeDimension &dimension);
   void chooseSizes();
@@ -165,6 +173,7 @@ private:
 
   const desc::ModelSpec &model;
   const desc::RecipeSpec &recipe;
+  const desc::PlanSpec &plan;
   Shrunk small;
   ShrunkSizes sizes;
   /// In the order of the descriptions.
@@ -200,9 +209,10 @@ Shrunk Shrinker::withSmallMesh(Shrunk small, AxisSizes axes) {
         std::max_element(mesh.begin(), mesh.end(), [&](const AxisSpec &a, const AxisSpec &b) {
           return std::pair(smaller(a) < a.size, a.size) < std::pair(smaller(b) < b.size, b.size);
         });
-    if (smaller(*longest) == longest->size) {
-      small.notKept.push_back("at most " + text(most) + " ranks: no axis gets less than " +
-                              text(longest->size));
+    if (longest == mesh.end() || smaller(*longest) == longest->size) {
+      small.notKept.push_back("at most " + text(most) + " ranks: " +
+                              (mesh.empty() ? "no stage is left out"
+                                            : "no axis gets less than " + text(longest->size)));
       break;
     }
     longest->size = smaller(*longest);
@@ -215,80 +225,15 @@ Shrunk Shrinker::withSmallMesh(Shrunk small, AxisSizes axes) {
   return small;
 }
 
-/// Gives entries the places of their layers among the chosen ones.
-void Shrinker::renumberActivations() {
-  std::erase_if(small.plan.activations, [&](desc::ActivationSpec &entry) {
-    auto isOfEntry = [&](int64_t layer) { return entry.isOf(layer); };
-    auto first = std::find_if(small.layers.begin(), small.layers.end(), isOfEntry);
-    auto behind = std::find_if_not(first, small.layers.end(), isOfEntry);
-    if (entry.firstLayer) {
-      entry.firstLayer = first - small.layers.begin();
-    }
-    if (entry.lastLayer) {
-      entry.lastLayer = behind - small.layers.begin() - 1;
-    }
-    return first == behind;
-  });
-}
-
-/// Chooses two layers of each kind, if there are that many. Layers are of one kind that have
-/// experts or none, and, with `byActivations`, the same `activation` entries.
-void Shrinker::chooseLayers(bool byActivations) {
-  std::map<std::vector<bool>, int64_t> ofKind;
-  small.layers.clear();
-  for (int64_t layer = 0; layer < model.layers; ++layer) {
-    std::vector<bool> kind = {model.hasExperts(layer)};
-    for (const desc::ActivationSpec &entry : small.plan.activations) {
-      kind.push_back(byActivations && entry.isOf(layer));
-    }
-    if (++ofKind[kind] <= kLayersOfAKind) {
-      small.layers.push_back(layer);
-    }
-  }
-}
-
-/// Gives the small model the chosen layers. Returns false if it cannot have experts in the same
-/// places.
-bool Shrinker::takeLayers() {
-  std::vector<int64_t> places; // Of layers with experts among the chosen ones.
-  auto count = int64_t(small.layers.size());
-  for (int64_t i = 0; i < count; ++i) {
-    if (model.hasExperts(small.layers[i])) {
-      places.push_back(i);
-    }
-  }
-  small.model = model;
-  if (!places.empty()) {
-    // In the same order: plans number ops of the optimizer in the order of layers.
-    desc::ExpertsSpec &experts = *small.model.experts;
-    experts.firstLayer = places.front();
-    experts.layerPeriod =
-        places.size() > 1 ? places[1] - places[0] : std::max<int64_t>(count - places[0], 1);
-  }
-  small.model.layers = count;
-  for (int64_t i = 0; i < count; ++i) {
-    if (small.model.hasExperts(i) != model.hasExperts(small.layers[i])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 void Shrinker::shrinkLayers() {
-  chooseLayers(/*byActivations=*/true);
-  if (!takeLayers()) {
-    chooseLayers(/*byActivations=*/false);
-    takeLayers();
-    small.notKept.push_back(
-        "which layers are recomputed: of those with experts and of those without, the "
-        "first two stand for all");
-  }
-  renumberActivations();
+  chooseLayers(model, plan, small);
   if (model.experts) {
     note("experts.first_layer", model.experts->firstLayer, small.model.experts->firstLayer);
     note("experts.layer_period", model.experts->layerPeriod, small.model.experts->layerPeriod);
   }
   note("layers", model.layers, small.model.layers);
+  note("layers of stages", listed(countStageLayers(plan.pipeline, model.layers)),
+       listed(countStageLayers(small.plan.pipeline, small.model.layers)));
 }
 
 /// Chooses a size, with as many parts as in the large model if with fewer there is no size that
@@ -533,7 +478,10 @@ void Shrinker::shrinkRecipe() {
   microBatch = recipe.globalBatch / parts;
   addSize(parts > 1 ? "micro-batch" : "batch", microBatch,
           {.name = "batch", .least = std::max<int64_t>(2, together), .multipleOf = together});
-  set("accumulation", parts, std::min(parts, kMicroBatches));
+  const int64_t stages = plan.pipeline.stages;
+  set("accumulation", parts,
+      std::min(parts,
+               std::max(kMicroBatches, stages > 1 ? stages + kMicroBatchesBeyondStages : 0)));
   if (recipe.precision != desc::Precision::F64) {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});
     to.precision = desc::Precision::F64;

@@ -8,14 +8,20 @@
 // RUN: sed 's/tensor<4xf64>/tensor<f64>/g' %s | not weft-opt -mutate-collective="kind=root" 2>&1 | FileCheck %s --check-prefix=SCALAR
 // RUN: not weft-opt %s -mutate-collective="index=0 kind=axis" 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: sed 's/%2 = weft.all_reduce max %1 over \["tp"\] of #mesh/& {weft.mutated}/' %s | weft-opt -mutate-collective="index=9" | FileCheck %s --check-prefix=MARKED
-// RUN: not weft-opt %s -mutate-collective="index=3" 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not weft-opt %s -mutate-collective="index=5" 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not weft-opt %s -mutate-collective="index=-1" 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not weft-opt %s -mutate-collective="kind=lose" 2>&1 | FileCheck %s --check-prefix=KIND
 
-// NUMBER: error: mutate-collective: no collective number 3, there are 3
-// NEGATIVE: error: mutate-collective: no collective number -1, there are 3
+// RUN: weft-opt %s -mutate-collective="index=4" | FileCheck %s --check-prefix=TRANSFER
+// RUN: not weft-opt %s -mutate-collective="index=3" 2>&1 | FileCheck %s --check-prefix=EARLIER
+// RUN: not weft-opt %s -mutate-collective="index=4 kind=scale" 2>&1 | FileCheck %s --check-prefix=ONLY
+
+// NUMBER: error: mutate-collective: no collective number 5, there are 5
+// NEGATIVE: error: mutate-collective: no collective number -1, there are 5
 // KIND: error: mutate-collective: expected drop, double, scale, axis, operator, root or infinite, got 'lose'
 
+// EARLIER: error: mutate-collective: no earlier transfer is of the same stages and type
+// ONLY: error: mutate-collective: expected drop for a transfer, got 'scale'
 // SCALAR: error: mutate-collective: root is for tensors with dimensions
 // OTHER: error: mutate-collective: there is no other axis than those of the reduction
 
@@ -74,4 +80,14 @@ func.func @first(%0: tensor<4xf64>) -> tensor<4xf64> {
 func.func @second(%0: tensor<4xf64>) -> tensor<4xf64> {
   %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
   return %1 : tensor<4xf64>
+}
+
+// Ranks keep what the first brought.
+// TRANSFER-LABEL: @stages
+// TRANSFER-NEXT:    %[[A:.*]] = weft.transfer %arg0 from 0 to 1
+// TRANSFER-NEXT:    return %[[A]], %[[A]]
+func.func @stages(%0: tensor<4xf64>, %1: tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>) {
+  %2 = weft.transfer %0 from 0 to 1 : tensor<4xf64>
+  %3 = weft.transfer %1 from 0 to 1 : tensor<4xf64>
+  return %2, %3 : tensor<4xf64>, tensor<4xf64>
 }

@@ -140,7 +140,8 @@ TEST_F(ProveStages, FindsASwappedPairOfTransfers) {
     makeTable(stage);
     expectRefusal(stages.programs, "the value of 'w0' after step in rank class 0 is not what the "
                                    "module after Partition says; the first instruction that "
-                                   "computes something else is 0 (contract) of rank class 0");
+                                   "computes something else is ");
+    EXPECT_NE(message.find(" 0 (contract) of rank class 0"), std::string::npos) << message;
   }
 }
 

@@ -323,7 +323,8 @@ TEST(Proof, SectionsShareNothingButWhatPersists) {
 /// A program whose evaluation is the beginning of its step, up to the loss, on buffers of its own.
 rt::Program makeEvaluating(rt::Program program = makeProgram({})) {
   std::vector<uint32_t> copies(program.buffers.size(), 0);
-  for (const rt::Instruction &instruction : program.stepBody()) {
+  const std::vector<rt::Instruction> step = program.stepBody();
+  for (const rt::Instruction &instruction : step) {
     rt::Instruction copy = instruction;
     for (rt::Operand &operand : copy.operands) {
       if (!program.buffers[operand.buffer].persistent) {
@@ -356,8 +357,8 @@ TEST(Proof, EvaluationsChangeNothing) {
   expectRefused(program, "evaluate instruction 0 writes buffer 0, which is persistent");
   // A buffer of the step has no value when an evaluation begins.
   program = right;
-  program.evaluateBody().back().operands[0] = program.stepBody().back().operands[0];
-  program.evaluateBody().back().operands[0].access = rt::Access::Read;
+  rt::Operand &observed = (program.evaluateBody().end() - 2)->operands[0];
+  observed = {program.stepBody().back().operands[0].buffer, rt::Access::Read};
   EXPECT_FALSE(prove(program).holds());
   program = right;
   program.evaluateBody().erase(program.evaluateBody().begin());

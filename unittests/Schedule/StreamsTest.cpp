@@ -293,7 +293,9 @@ TEST(Streams, WaitsSufficeForAnyStreams) {
     std::mt19937_64 random(seed);
     rt::Program program = test::makeProgram({1 + int64_t(seed % 5), 2, 2});
     for (rt::Instruction &instruction : program.stepBody()) {
-      if (instruction.opcode != rt::Opcode::Observe && random() % 2) {
+      bool isOfHost = instruction.opcode == rt::Opcode::Observe ||
+                      instruction.opcode == rt::Opcode::Agree;
+      if (!isOfHost && random() % 2) {
         instruction.stream = rt::Stream::Communication;
       }
     }

@@ -33,7 +33,7 @@ struct OriginalPlan {
   std::map<std::string, int64_t> paddedSizes;
   /// The mesh; the small program has parts of other sizes in the same places.
   MeshParts mesh;
-  /// The number of collectives of each kind in one rank's code.
+  /// The number of collectives and transfers of each kind in the code of one rank of each stage.
   std::map<std::string, int64_t> collectives;
 };
 

@@ -8,6 +8,7 @@
 #ifndef WEFT_VERIFY_COLLECTIVEKINDS_H
 #define WEFT_VERIFY_COLLECTIVEKINDS_H
 
+#include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Mesh/MeshParts.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -23,8 +24,11 @@ namespace weft::verify {
 /// have the names of those of the large one.
 std::string collectiveKind(mlir::Operation *op, const MeshParts &named);
 
-/// Returns the number of collectives of each kind in the functions of a module, each function
-/// counted once. REQUIRES: the module is as Partition leaves it.
+/// Returns the stages of a transfer: "transfer from stage 0 to stage 1".
+std::string transferKind(TransferOp op);
+
+/// Returns the number of collectives and transfers of each kind in the functions of a module, each
+/// function counted once. REQUIRES: the module is as Partition leaves it.
 std::map<std::string, int64_t> collectiveKinds(mlir::ModuleOp module, const MeshParts &named);
 
 } // namespace weft::verify

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two programs of one model with different shardings compute the same values in the same order,
-// apart from reshards and collectives. If every value is observed, the first difference shows which
-// op, reshard or collective is wrong.
+// Two programs of one model with different shardings or pipeline stages compute the same values,
+// apart from what reshards, collectives and transfers only move. If every value is observed, the
+// first difference shows which op or movement is wrong. A value is named by what it is computed
+// from, as stages have other orders, and copies of what each of them computes for itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,10 +27,10 @@ struct ObservedValue {
   /// The value's name in the program's file of gradients.
   std::string name;
   /// The name, in any program of the model, of the value that it must be equal to: its own, or, for
-  /// the result of a reshard or collective, that of the value before the movement.
+  /// a copy or what a reshard, collective or transfer moved, that of the value itself.
   std::string original;
   /// The op that made it: "layers.0/mlp.down (contract)", or "all-reduce sum over tp of
-  /// layers.0/mlp.down (contract)".
+  /// layers.0/mlp.down (contract)"; with stages also its own: "… in stage 1".
   std::string maker;
   /// True if it is rounded to so few bits that tiny differences before rounding may become large
   /// ones.
@@ -37,9 +38,9 @@ struct ObservedValue {
 };
 
 /// Makes the step of `module` observe all its floating-point values, and returns them in the order
-/// of the step. Layers are inlined, so that each use has its own values. Reshards reduce pending
-/// sums before they are observed. The step no longer ends if its loss or gradient norm is not
-/// finite.
+/// of the step. Layers and the functions of micro-batches are inlined, so that each use has its own
+/// values; stages then work on one micro-batch after another. Reshards reduce pending sums before
+/// they are observed. The step no longer ends if its loss or gradient norm is not finite.
 ///
 /// REQUIRES: every tensor has a sharding.
 std::vector<ObservedValue> observeValues(mlir::ModuleOp module);

@@ -1,4 +1,4 @@
-//===- CollectiveMistake.cpp - mistakes to plant in reductions --------------===//
+//===- CollectiveMistake.cpp - mistakes to plant in collectives -------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Pipeline/Partition/CollectiveMistake.h"
+
+#include "weft/Dialect/Weft/IR/Weft.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -16,6 +18,8 @@ static constexpr std::pair<llvm::StringLiteral, CollectiveMistake> kMistakes[] =
     {"scale", CollectiveMistake::Scale},       {"axis", CollectiveMistake::Axis},
     {"operator", CollectiveMistake::Operator}, {"root", CollectiveMistake::Root},
     {"infinite", CollectiveMistake::Infinite}};
+
+bool mayMutate(mlir::Operation *op) { return mlir::isa<AllReduceOp, TransferOp>(op); }
 
 std::optional<CollectiveMistake> parseCollectiveMistake(llvm::StringRef name) {
   const auto *it = llvm::find_if(kMistakes, [&](const auto &known) { return known.first == name; });

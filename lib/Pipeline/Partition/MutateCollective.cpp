@@ -30,28 +30,61 @@ struct MutateCollectivePass : impl::MutateCollectivePassBase<MutateCollectivePas
           << collectiveMistakeNames() << ", got '" << kind << "'";
       return signalPassFailure();
     }
-    SmallVector<AllReduceOp> reductions, marked;
-    getOperation().walk([&](AllReduceOp op) {
-      reductions.push_back(op);
-      if (op->removeAttr(kMutatedAttrName)) {
-        marked.push_back(op);
+    SmallVector<Operation *> found, marked;
+    getOperation().walk([&](Operation *op) {
+      if (mayMutate(op)) {
+        found.push_back(op);
+        if (op->removeAttr(kMutatedAttrName)) {
+          marked.push_back(op);
+        }
       }
     });
     if (!marked.empty()) {
-      for (AllReduceOp op : marked) {
+      for (Operation *op : marked) {
         mutate(op, *mistake);
       }
       return;
     }
-    if (index < 0 || index >= static_cast<int64_t>(reductions.size())) {
+    if (index < 0 || index >= static_cast<int64_t>(found.size())) {
       getOperation().emitError("mutate-collective: no collective number ")
-          << static_cast<int64_t>(index) << ", there are " << reductions.size();
+          << static_cast<int64_t>(index) << ", there are " << found.size();
       return signalPassFailure();
     }
-    mutate(reductions[index], *mistake);
+    mutate(found[index], *mistake);
   }
 
-  void mutate(AllReduceOp op, CollectiveMistake mistake) {
+  void mutate(Operation *op, CollectiveMistake mistake) {
+    if (auto transfer = dyn_cast<TransferOp>(op)) {
+      dropTransfer(transfer, mistake);
+    } else {
+      mutateReduction(cast<AllReduceOp>(op), mistake);
+    }
+  }
+
+  /// Lets the ranks that receive keep what an earlier transfer brought.
+  void dropTransfer(TransferOp op, CollectiveMistake mistake) {
+    if (mistake != CollectiveMistake::Drop) {
+      op.emitError("mutate-collective: expected drop for a transfer, got '") << kind << "'";
+      return signalPassFailure();
+    }
+    TransferOp earlier;
+    for (auto other : op->getBlock()->getOps<TransferOp>()) {
+      if (other == op) {
+        break;
+      }
+      bool isLike = other.getFrom() == op.getFrom() && other.getTo() == op.getTo() &&
+                    other.getOutput().getType() == op.getOutput().getType();
+      earlier = isLike ? other : earlier;
+    }
+    if (!earlier) {
+      op.emitError("mutate-collective: no earlier transfer is of the same stages and type");
+      return signalPassFailure();
+    }
+    op.replaceAllUsesWith(earlier.getOutput());
+    op.erase();
+  }
+
+  void mutateReduction(AllReduceOp op, CollectiveMistake mistake) {
     switch (mistake) {
     case CollectiveMistake::Drop:
       op.replaceAllUsesWith(op.getInput());

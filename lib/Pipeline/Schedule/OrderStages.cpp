@@ -20,19 +20,111 @@ namespace {
 
 using schedule::StageAction;
 
-/// A call of a micro-batch's function, or a transfer of its results, and when it takes place.
-struct TimedOp {
-  Operation *op;
-  double time;
-  /// The place in the order before.
-  size_t number;
+/// When an op takes place. At one time, first what ends the work of a stage on a micro-batch, then
+/// what begins it, and calls last.
+struct Moment {
+  enum class Kind : uint8_t { Ends, Begins, Calls };
 
-  /// At one time, first what ends the work of a stage on a micro-batch, and calls last.
-  auto key() const {
-    auto transfer = dyn_cast<TransferOp>(op);
-    return std::tuple(time, transfer ? int(isToLaterStage(transfer)) : 2, number);
+  double time = 0;
+  Kind kind = Kind::Ends;
+  auto operator<=>(const Moment &) const = default;
+};
+
+/// Orders the calls of micro-batches' functions, and the ops that bring results of one to another,
+/// such as transfers.
+class Mover {
+public:
+  using Actions = llvm::MapVector<Operation *, StageAction>;
+  using Times = std::map<StageAction, schedule::TimedAction>;
+
+  Mover(const Actions &actions, const Times &times) : actions(actions), times(times) {}
+
+  /// Moves these ops to the place of the last of them. What only uses results of calls follows all.
+  void run(Block &body) {
+    findNeeded(body);
+    for (Operation &op : body) {
+      visit(op);
+    }
+    if (ordered.empty()) {
+      return;
+    }
+    Operation *end = ordered.back().op->getNextNode();
+    llvm::erase_if(users, [&](Operation *op) { return !op->isBeforeInBlock(end); });
+    llvm::sort(ordered, [](const OrderedOp &a, const OrderedOp &b) {
+      return std::tie(a.moment, a.number) < std::tie(b.moment, b.number);
+    });
+    for (const OrderedOp &each : ordered) {
+      each.op->moveBefore(end);
+    }
+    for (Operation *op : users) {
+      op->moveBefore(end);
+    }
   }
-  static bool isToLaterStage(TransferOp transfer) { return transfer.getTo() > transfer.getFrom(); }
+
+private:
+  struct OrderedOp {
+    Moment moment;
+    /// The place among the ordered ops before.
+    size_t number = 0;
+    Operation *op = nullptr;
+  };
+
+  double beginOf(Operation *call) const { return times.at(actions.lookup(call)).begin; }
+
+  /// Finds the ops whose results calls need, and when the first of these begins.
+  void findNeeded(Block &body) {
+    for (Operation &op : llvm::reverse(body)) {
+      for (Operation *user : op.getUsers()) {
+        auto later = neededAt.find(user);
+        bool isCall = actions.contains(user);
+        if (isCall || later != neededAt.end()) {
+          double time = isCall ? beginOf(user) : later->second;
+          auto [own, isNew] = neededAt.try_emplace(&op, time);
+          own->second = std::min(own->second, time);
+        }
+      }
+    }
+  }
+
+  /// An op takes place when the call ends that makes its operands. A transfer to a later stage
+  /// waits until that begins: so its micro-batch is in flight there for the shortest time.
+  void visit(Operation &op) {
+    if (actions.contains(&op)) {
+      ordered.push_back({{beginOf(&op), Moment::Kind::Calls}, ordered.size(), &op});
+      made[&op] = {times.at(actions.lookup(&op)).end, Moment::Kind::Ends};
+      return;
+    }
+    std::optional<Moment> moment;
+    for (Value operand : op.getOperands()) {
+      auto maker = made.find(operand.getDefiningOp());
+      if (maker != made.end()) {
+        moment = std::max(moment.value_or(maker->second), maker->second);
+      }
+    }
+    if (!moment) {
+      return;
+    }
+    auto needed = neededAt.find(&op);
+    if (needed == neededAt.end()) {
+      made[&op] = *moment;
+      users.push_back(&op);
+      return;
+    }
+    auto transfer = dyn_cast<TransferOp>(op);
+    if (transfer && transfer.getTo() > transfer.getFrom()) {
+      moment = {needed->second, Moment::Kind::Begins};
+    }
+    made[&op] = *moment;
+    ordered.push_back({*moment, ordered.size(), &op});
+  }
+
+  const Actions &actions;
+  const Times &times;
+  llvm::DenseMap<Operation *, double> neededAt;
+  /// When the results of ops are there.
+  llvm::DenseMap<Operation *, Moment> made;
+  SmallVector<OrderedOp> ordered;
+  SmallVector<Operation *> users;
 };
 
 /// Backward takes about twice as long as forward: it has two matmuls for each.
@@ -74,7 +166,7 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
                << schedule::describe(action) << " is not in the schedule";
       }
     }
-    move(step, actions, times);
+    Mover(actions, times).run(step.getBody().front());
     return success();
   }
 
@@ -99,50 +191,6 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
       actions[call] = {*stage, direction, counts[{*stage, direction}]++};
     }
     return actions;
-  }
-
-  /// Moves calls and their transfers, in order of time, to the place of the last of them.
-  static void move(func::FuncOp step, const llvm::MapVector<Operation *, StageAction> &actions,
-                   const std::map<StageAction, schedule::TimedAction> &times) {
-    SmallVector<TimedOp> ops;
-    for (Operation &op : step.getOps()) {
-      auto transfer = dyn_cast<TransferOp>(op);
-      if (auto action = actions.find(&op); action != actions.end()) {
-        ops.push_back({&op, times.at(action->second).begin, ops.size()});
-      } else if (std::optional<double> time =
-                     transfer ? timeOf(transfer, actions, times) : std::nullopt) {
-        ops.push_back({&op, *time, ops.size()});
-      }
-    }
-    if (ops.empty()) {
-      return;
-    }
-    Operation *end = ops.back().op->getNextNode();
-    llvm::sort(ops, [](const TimedOp &a, const TimedOp &b) { return a.key() < b.key(); });
-    for (const TimedOp &each : ops) {
-      each.op->moveBefore(end);
-    }
-  }
-
-  /// Returns the time of a transfer from call to call: while the later of its stages works on the
-  /// micro-batch, which is in flight there for the shortest time. So to a later stage when a call
-  /// begins that needs the value, to an earlier one when the call ends that makes it.
-  static std::optional<double> timeOf(TransferOp transfer,
-                                      const llvm::MapVector<Operation *, StageAction> &actions,
-                                      const std::map<StageAction, schedule::TimedAction> &times) {
-    Operation *made = transfer.getInput().getDefiningOp();
-    std::optional<double> begin;
-    for (Operation *user : transfer->getUsers()) {
-      if (auto action = actions.find(user); action != actions.end()) {
-        double own = times.at(action->second).begin;
-        begin = std::min(begin.value_or(own), own);
-      }
-    }
-    auto producer = made ? actions.find(made) : actions.end();
-    if (producer == actions.end() || !begin) {
-      return std::nullopt;
-    }
-    return TimedOp::isToLaterStage(transfer) ? *begin : times.at(producer->second).end;
   }
 };
 

@@ -165,12 +165,13 @@ def NarrowReductionsPass : Pass<"narrow-reductions", "::mlir::ModuleOp"> {
 }
 
 def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
-  let summary = "plants a mistake in one reduction, to test the tests";
+  let summary = "plants a mistake in one collective, to test the tests";
   let description = [{
-    Runs after `localize`. Changes the all-reduce number `index`, counted over the functions of the
-    module in order, by `kind`:
+    Runs after `localize`. Changes number `index` of the all-reduces and transfers, counted over the
+    functions of the module in order, by `kind`:
 
-    - `drop` removes it, so that each rank keeps its own operand;
+    - `drop` removes it, so that each rank keeps its own operand, or what an earlier transfer of the
+      same stages and type brought;
     - `double` repeats it;
     - `scale` halves its result;
     - `axis` reduces over the other axes of the mesh;
@@ -178,8 +179,8 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
     - `root` gives the result to the first rank along each axis only, and others keep their operand;
     - `infinite` multiplies its result by infinity.
 
-    Fails with "no collective number N" if there are fewer. If some all-reduces have the attribute
-    `weft.mutated`, the pass changes these and ignores `index`.
+    A transfer can only be dropped. Fails with "no collective number N" if there are fewer. If some
+    have the attribute `weft.mutated`, the pass changes these and ignores `index`.
 
     ```mlir
     %1 = weft.all_reduce sum %0 over ["tp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
@@ -189,7 +190,7 @@ def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
     is what `double` makes of the first line alone.
   }];
   let options = [
-    Option<"index", "index", "int64_t", "0", "number of the reduction, from 0">,
+    Option<"index", "index", "int64_t", "0", "number of the all-reduce or transfer, from 0">,
     Option<"kind", "kind", "std::string", "\"drop\"", "the mistake">,
   ];
 }

@@ -1,0 +1,181 @@
+//===- ShrunkLayers.cpp - the layers that stand for those of a large model -===//
+//
+// Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShrunkLayers.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace weft::verify {
+
+std::vector<int64_t> countStageLayers(const desc::PipelineSpec &pipeline, int64_t layers) {
+  if (pipeline.stages == 1 || !pipeline.layers.empty()) {
+    return pipeline.layers;
+  }
+  std::vector<int64_t> counts;
+  for (int64_t stage = 0; stage < pipeline.stages; ++stage) {
+    counts.push_back(layers / pipeline.stages + (stage < layers % pipeline.stages ? 1 : 0));
+  }
+  return counts;
+}
+
+namespace {
+
+/// Layers of one kind in a small model without stages.
+constexpr int64_t kLayersOfAKind = 2;
+
+/// The kind of each layer.
+using LayerKinds = std::vector<std::vector<bool>>;
+
+/// The layers of each stage.
+using StageLayers = std::vector<std::set<int64_t>>;
+
+LayerKinds kindsOfLayers(const desc::ModelSpec &model, const desc::PlanSpec &plan,
+                         bool byActivations) {
+  LayerKinds kinds;
+  for (int64_t layer = 0; layer < model.layers; ++layer) {
+    std::vector<bool> &kind = kinds.emplace_back();
+    kind.push_back(model.hasExperts(layer));
+    for (const desc::ActivationSpec &entry : plan.activations) {
+      kind.push_back(byActivations && entry.isOf(layer));
+    }
+  }
+  return kinds;
+}
+
+std::vector<int64_t> twoOfEachKind(const LayerKinds &kinds) {
+  std::map<std::vector<bool>, int64_t> ofKind;
+  std::vector<int64_t> chosen;
+  for (size_t layer = 0; layer < kinds.size(); ++layer) {
+    if (++ofKind[kinds[layer]] <= kLayersOfAKind) {
+      chosen.push_back(int64_t(layer));
+    }
+  }
+  return chosen;
+}
+
+/// Returns the first layer of [begin, end), the last, and one of each kind.
+std::set<int64_t> endsAndKinds(const LayerKinds &kinds, int64_t begin, int64_t end) {
+  std::set<int64_t> chosen = {begin, end - 1};
+  std::set<std::vector<bool>> known = {kinds[begin], kinds[end - 1]};
+  for (int64_t layer = begin; layer < end; ++layer) {
+    if (known.insert(kinds[layer]).second) {
+      chosen.insert(layer);
+    }
+  }
+  return chosen;
+}
+
+/// Chooses layers of stages of `counts` layers. Longer stages get more layers than shorter ones.
+StageLayers chooseOfStages(const LayerKinds &kinds, const std::vector<int64_t> &counts) {
+  StageLayers chosen;
+  std::map<int64_t, int64_t> sizes; // Of the small stages, by the number of layers of large ones.
+  int64_t begin = 0;
+  for (int64_t count : counts) {
+    chosen.push_back(endsAndKinds(kinds, begin, begin + count));
+    sizes[count] = std::max(sizes[count], int64_t(chosen.back().size()));
+    begin += count;
+  }
+  int64_t before = 0;
+  for (auto &[count, size] : sizes) {
+    size = std::max(size, before + 1);
+    before = size;
+  }
+  for (size_t stage = 0; stage < counts.size(); ++stage) {
+    std::set<int64_t> &own = chosen[stage];
+    for (int64_t layer = *own.begin(); int64_t(own.size()) < sizes[counts[stage]]; ++layer) {
+      own.insert(layer);
+    }
+  }
+  return chosen;
+}
+
+/// Returns all layers.
+StageLayers allOfStages(const std::vector<int64_t> &counts) {
+  StageLayers layers(counts.size());
+  int64_t next = 0;
+  for (size_t stage = 0; stage < counts.size(); ++stage) {
+    for (int64_t i = 0; i < counts[stage]; ++i) {
+      layers[stage].insert(next++);
+    }
+  }
+  return layers;
+}
+
+/// Gives the small model its layers. Returns false if it cannot have experts in the same places.
+bool takeLayers(const desc::ModelSpec &model, std::vector<int64_t> layers, Shrunk &small) {
+  small.layers = std::move(layers);
+  std::vector<int64_t> places; // Of layers with experts among the chosen ones.
+  auto count = int64_t(small.layers.size());
+  for (int64_t i = 0; i < count; ++i) {
+    if (model.hasExperts(small.layers[i])) {
+      places.push_back(i);
+    }
+  }
+  small.model = model;
+  if (!places.empty()) {
+    // In the same order: plans number ops of the optimizer in the order of layers.
+    desc::ExpertsSpec &experts = *small.model.experts;
+    experts.firstLayer = places.front();
+    experts.layerPeriod =
+        places.size() > 1 ? places[1] - places[0] : std::max<int64_t>(count - places[0], 1);
+  }
+  small.model.layers = count;
+  for (int64_t i = 0; i < count; ++i) {
+    if (small.model.hasExperts(i) != model.hasExperts(small.layers[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool takeStages(const desc::ModelSpec &model, const StageLayers &stages, Shrunk &small) {
+  std::vector<int64_t> layers;
+  small.plan.pipeline.layers.clear();
+  for (const std::set<int64_t> &own : stages) {
+    layers.insert(layers.end(), own.begin(), own.end());
+    small.plan.pipeline.layers.push_back(int64_t(own.size()));
+  }
+  return takeLayers(model, std::move(layers), small);
+}
+
+/// Gives entries the places of their layers among the chosen ones.
+void renumberActivations(Shrunk &small) {
+  std::erase_if(small.plan.activations, [&](desc::ActivationSpec &entry) {
+    auto isOfEntry = [&](int64_t layer) { return entry.isOf(layer); };
+    auto first = std::find_if(small.layers.begin(), small.layers.end(), isOfEntry);
+    auto behind = std::find_if_not(first, small.layers.end(), isOfEntry);
+    if (entry.firstLayer) {
+      entry.firstLayer = first - small.layers.begin();
+    }
+    if (entry.lastLayer) {
+      entry.lastLayer = behind - small.layers.begin() - 1;
+    }
+    return first == behind;
+  });
+}
+
+} // namespace
+
+void chooseLayers(const desc::ModelSpec &model, const desc::PlanSpec &plan, Shrunk &small) {
+  const LayerKinds kinds = kindsOfLayers(model, plan, /*byActivations=*/true);
+  const std::vector<int64_t> counts = countStageLayers(plan.pipeline, model.layers);
+  if (!counts.empty()) {
+    if (!takeStages(model, chooseOfStages(kinds, counts), small)) {
+      takeStages(model, allOfStages(counts), small);
+    }
+  } else if (!takeLayers(model, twoOfEachKind(kinds), small)) {
+    takeLayers(model, twoOfEachKind(kindsOfLayers(model, plan, /*byActivations=*/false)), small);
+    small.notKept.push_back(
+        "which layers are recomputed: of those with experts and of those without, the "
+        "first two stand for all");
+  }
+  renumberActivations(small);
+}
+
+} // namespace weft::verify
