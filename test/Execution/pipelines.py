@@ -37,6 +37,8 @@ LOSSES_OF_LAYERS = "mixtral-tiny"
 NEAR = 1e-10
 # The same for the gradient of a parameter of two stages, whose terms they add up in another order.
 NEAR_SUM = {"d": 1e-13, "f": 1e-6}
+# The true gradient of the bias of keys is zero: AdamW divides roundings by roundings.
+NOISE = ".attention.key.bias"
 # Examples, the mesh and micro-batches, the stages, lines for the recipe and for the model.
 CASES = (
     ("llama-tiny", "accumulation=4", ("pp=2", "pp=2,schedule=gpipe", "pp=3", "pp=4", "pp=4,schedule=gpipe"), F64, ""),
@@ -56,7 +58,7 @@ CASES = (
     ("mixtral-tiny", "accumulation=4,ep=2", ("pp=2",), F64, ""),
     ("deepseek-tiny", "accumulation=4,dp=2,zero=3", ("pp=2",), F64, ""),
 )
-EMBEDDING = "embed.tokens.weight"
+EMBEDDING = "gradient/embed.tokens.weight"
 # What needs a whole batch is replaced in recipes.
 REPLACED = (("load_balance_loss: 0.01", f"load_balance_loss: 0.01 {SEQUENCE}"),
             ("routing {\n  bias_update_speed: 1e-3\n}", ""))
@@ -97,7 +99,7 @@ class PipelinesBench(Bench):
         if self.is_tied():
             kind = "d" if is_double else "f"
             sums = [{EMBEDDING: results["gradients"][EMBEDDING]} for results in (expected, got)]
-            wrong += [f"gradient of {name}" for name in self.far(*sums, NEAR_SUM[kind], kind)]
+            wrong += [name for name in self.far(*sums, NEAR_SUM[kind], kind)]
             expected, got = ({**results, "gradients": {**results["gradients"], EMBEDDING: None}}
                              for results in (expected, got))
         wrong += self.differing(expected, got, exact)
@@ -113,6 +115,8 @@ class PipelinesBench(Bench):
         """The names of tensors that differ by more than `most`, as a part of their largest number."""
         wrong = []
         for name, value in expected.items():
+            if name.endswith(NOISE):
+                continue
             a, b = (array.array(kind, tensor) for tensor in (value, got[name]))
             near = max(abs(x - y) for x, y in zip(a, b, strict=True)) <= most * max(map(abs, a))
             wrong += [] if near else [name]
