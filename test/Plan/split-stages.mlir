@@ -264,3 +264,182 @@ func.func @step() {
   weft.observe "steps", %steps : tensor<f64>
   return
 }
+
+// -----
+
+// An embedding that is the head. It belongs to the stage of the embedding, and is transferred to the other, once for
+// all micro-batches. Each stage adds up its own gradients; the sum of the other is transferred after the last one.
+
+// CHECK:       weft.variable parameter @w ["hidden"] {weft.stage = 0 : i64}
+
+// CHECK-LABEL: func.func private @step_forward_0(
+// CHECK:         weft.read @w
+
+// CHECK-LABEL: func.func private @step_forward_1(
+// CHECK-SAME:      %{{.*}}: index, %[[SUM:.*]]: tensor<4xf64> {weft.may_pend}, %[[W:.*]]: tensor<4xf64>, %[[H1:.*]]: tensor<?x4xf64>)
+// CHECK-SAME:      -> (tensor<4xf64> {weft.may_pend}, tensor<?x4xf64>)
+// CHECK:         %[[H2:.*]] = weft.call @layer(%[[H1]]) label "layers.1"
+// CHECK-NEXT:    %[[Z:.*]] = weft.contract "bk,k->b"(%[[H2]], %[[W]])
+// CHECK-NEXT:    %[[TERM:.*]] = weft.contract "b,bk->k"(%[[Z]], %[[H2]])
+// CHECK-NEXT:    %[[NEXT:.*]] = weft.map ins(%[[SUM]], %[[TERM]]
+// CHECK:         %[[DH2:.*]] = weft.contract "b,k->bk"(%[[Z]], %[[W]])
+// CHECK-NEXT:    return %[[NEXT]], %[[DH2]]
+
+// CHECK-LABEL: func.func private @step_backward_1(
+
+// CHECK-LABEL: func.func private @step_backward_0(
+// CHECK-SAME:      %{{.*}}: index, %[[SUM:.*]]: tensor<4xf64> {weft.may_pend}, %{{.*}}: tensor<?x4xf64>)
+// CHECK-SAME:      -> (tensor<4xf64> {weft.may_pend})
+// CHECK:         %[[TERM:.*]] = weft.contract "b,bk->k"
+// CHECK-NEXT:    %[[NEXT:.*]] = weft.map ins(%[[SUM]], %[[TERM]]
+// CHECK-NOT:     weft.map
+// CHECK:         return %[[NEXT]]
+
+// CHECK-LABEL: func.func @step()
+// CHECK:         %[[ZERO:.*]] = weft.fill constant 0.0
+// CHECK:         %[[READ:.*]] = weft.read @w {weft.stage = 0 : i64}
+// CHECK-NEXT:    weft.call @step_forward_0(%c0)
+// CHECK:         %[[W:.*]] = weft.transfer %[[READ]] from 0 to 1 : tensor<4xf64>
+// CHECK-NEXT:    %[[F1:.*]]:2 = weft.call @step_forward_1(%c0, %[[ZERO]], %[[W]],
+// CHECK:         %[[B0:.*]] = weft.call @step_backward_0(%c0, %[[ZERO]],
+// CHECK-NOT:     weft.transfer {{.*}} : tensor<4xf64>
+// CHECK:         %[[G1:.*]]:2 = weft.call @step_forward_1(%c1, %[[F1]]#0, %[[W]],
+// CHECK-NOT:     weft.transfer {{.*}} : tensor<4xf64>
+// CHECK:         %[[C0:.*]] = weft.call @step_backward_0(%c1, %[[B0]],
+// CHECK-NEXT:    %[[OTHER:.*]] = weft.transfer %[[G1]]#0 from 1 to 0 : tensor<4xf64>
+// CHECK-NEXT:    %[[SUM:.*]] = weft.map ins(%[[C0]], %[[OTHER]] {{.*}} {weft.stage = 0 : i64}
+// CHECK:         weft.observe "gradient/w", %[[SUM]] {weft.stage = 0 : i64}
+
+#k = affine_map<(k) -> (k)>
+weft.variable input @x ["micro_batch", "batch"] : tensor<2x?xf64>
+weft.variable parameter @w ["hidden"] : tensor<4xf64>
+func.func private @layer(%x: tensor<?x4xf64>) -> tensor<?x4xf64> {
+  return %x : tensor<?x4xf64>
+}
+func.func private @step_micro_batch(%number: index, %sum: tensor<4xf64> {weft.may_pend}) -> (tensor<4xf64> {weft.may_pend})
+    attributes {weft.micro_batch} {
+  %all = weft.read @x : tensor<2x?xf64>
+  %x = weft.select %all[%number] : tensor<2x?xf64> -> tensor<?xf64>
+  %w = weft.read @w : tensor<4xf64>
+  %h0 = weft.contract "b,k->bk"(%x, %w) : (tensor<?xf64>, tensor<4xf64>) -> tensor<?x4xf64>
+  %h1 = weft.call @layer(%h0) label "layers.0" : (tensor<?x4xf64>) -> tensor<?x4xf64>
+  %h2 = weft.call @layer(%h1) label "layers.1" : (tensor<?x4xf64>) -> tensor<?x4xf64>
+  %z = weft.contract "bk,k->b"(%h2, %w) : (tensor<?x4xf64>, tensor<4xf64>) -> tensor<?xf64>
+  %head = weft.contract "b,bk->k"(%z, %h2) : (tensor<?xf64>, tensor<?x4xf64>) -> tensor<4xf64>
+  %dh2 = weft.contract "b,k->bk"(%z, %w) : (tensor<?xf64>, tensor<4xf64>) -> tensor<?x4xf64>
+  %dh1 = weft.call @layer(%dh2) label "layers.1 backward" : (tensor<?x4xf64>) -> tensor<?x4xf64>
+  %dh0 = weft.call @layer(%dh1) label "layers.0 backward" : (tensor<?x4xf64>) -> tensor<?x4xf64>
+  %embed = weft.contract "b,bk->k"(%x, %dh0) : (tensor<?xf64>, tensor<?x4xf64>) -> tensor<4xf64>
+  %term = weft.map ins(%embed, %head : tensor<4xf64>, tensor<4xf64>) maps [#k, #k] -> tensor<4xf64> {
+  ^bb0(%a: f64, %b: f64):
+    %c = arith.addf %a, %b : f64
+    weft.yield %c : f64
+  }
+  %next = weft.map ins(%sum, %term : tensor<4xf64>, tensor<4xf64>) maps [#k, #k] -> tensor<4xf64> {
+  ^bb0(%a: f64, %b: f64):
+    %c = arith.addf %a, %b : f64
+    weft.yield %c : f64
+  }
+  return %next : tensor<4xf64>
+}
+func.func @step() {
+  %0 = weft.fill constant 0.0 : tensor<4xf64>
+  %c0 = arith.constant 0 : index
+  %1 = weft.call @step_micro_batch(%c0, %0) label "micro-batch 0" : (index, tensor<4xf64>) -> tensor<4xf64>
+  %c1 = arith.constant 1 : index
+  %2 = weft.call @step_micro_batch(%c1, %1) label "micro-batch 1" : (index, tensor<4xf64>) -> tensor<4xf64>
+  weft.observe "gradient/w", %2 : tensor<4xf64>
+  weft.assign @w, %2 : tensor<4xf64>
+  return
+}
+
+// -----
+
+// Two layers have one parameter. The other stage gets the narrow copy that all micro-batches read. Of three terms two
+// belong to one stage, which adds them up; the sum of numbers stays in one stage.
+
+// CHECK-LABEL: func.func private @step_forward_0(
+// CHECK-SAME:      %{{.*}}: index, %[[SUM:.*]]: tensor<4xf32>, %[[W:.*]]: tensor<4xbf16>)
+// CHECK:         %[[Y:.*]]:2 = weft.call @layer(%{{.*}}, %[[W]]) label "layers.0"
+// CHECK-NEXT:    weft.map ins(%[[SUM]], %[[Y]]#1
+
+// CHECK-LABEL: func.func private @step_forward_1(
+// CHECK-SAME:      %{{.*}}: index, %[[LOSSES:.*]]: tensor<f32>, %[[SUM:.*]]: tensor<4xf32>, %[[W:.*]]: tensor<4xbf16>, %[[Y:.*]]: tensor<f32>)
+// CHECK:         %[[Z:.*]]:2 = weft.call @layer(%[[Y]], %[[W]]) label "layers.1"
+// CHECK-NEXT:    %[[V:.*]]:2 = weft.call @layer(%[[Z]]#0, %[[W]]) label "head"
+// CHECK-NEXT:    %[[TERM:.*]] = weft.map ins(%[[Z]]#1, %[[V]]#1 : tensor<4xf32>, tensor<4xf32>)
+// CHECK:         %[[NEXT:.*]] = weft.map ins(%[[SUM]], %[[TERM]]
+// CHECK:         %[[LOSS:.*]] = weft.map ins(%[[Y]], %[[V]]#0
+// CHECK:         weft.map ins(%[[LOSSES]], %[[LOSS]]
+
+// CHECK-LABEL: func.func @step()
+// CHECK:         %[[W:.*]] = weft.read @w {weft.stage = 0 : i64}
+// CHECK-NEXT:    %[[NARROW:.*]] = weft.map ins(%[[W]] {{.*}} {weft.stage = 0 : i64}
+// CHECK:         weft.call @step_forward_0(%c0, %{{.*}}, %[[NARROW]])
+// CHECK:         %[[V:.*]] = weft.transfer %[[NARROW]] from 0 to 1 : tensor<4xbf16>
+// CHECK:         weft.call @step_forward_1(%c0, %{{.*}}, %[[V]],
+// CHECK-NOT:     weft.transfer {{.*}} : tensor<4xbf16>
+// CHECK:         weft.call @step_forward_0(%c1, %{{.*}}, %[[NARROW]])
+// CHECK:         weft.call @step_forward_1(%c1, %{{.*}}, %[[V]],
+
+#k = affine_map<(k) -> (k)>
+#none = affine_map<() -> ()>
+weft.variable input @x ["micro_batch", "batch"] : tensor<2x?xf32>
+weft.variable parameter @w ["hidden"] : tensor<4xf32>
+func.func private @layer(%x: tensor<f32>, %w: tensor<4xbf16>) -> (tensor<f32>, tensor<4xf32>) {
+  %0 = weft.map ins(%w, %x : tensor<4xbf16>, tensor<f32>) maps [#k, affine_map<(k) -> ()>] -> tensor<4xf32> {
+  ^bb0(%a: bf16, %b: f32):
+    weft.yield %b : f32
+  }
+  return %x, %0 : tensor<f32>, tensor<4xf32>
+}
+func.func private @step_micro_batch(%number: index, %losses: tensor<f32>, %sum: tensor<4xf32>, %w: tensor<4xbf16>)
+    -> (tensor<f32>, tensor<4xf32>) attributes {weft.micro_batch} {
+  %all = weft.read @x : tensor<2x?xf32>
+  %samples = weft.select %all[%number] : tensor<2x?xf32> -> tensor<?xf32>
+  %x = weft.contract "b->"(%samples) : (tensor<?xf32>) -> tensor<f32>
+  %y, %dw0 = weft.call @layer(%x, %w) label "layers.0" : (tensor<f32>, tensor<4xbf16>) -> (tensor<f32>, tensor<4xf32>)
+  %z, %dw1 = weft.call @layer(%y, %w) label "layers.1" : (tensor<f32>, tensor<4xbf16>) -> (tensor<f32>, tensor<4xf32>)
+  %v, %dw2 = weft.call @layer(%z, %w) label "head" : (tensor<f32>, tensor<4xbf16>) -> (tensor<f32>, tensor<4xf32>)
+  %dw = weft.map ins(%dw0, %dw1, %dw2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) maps [#k, #k, #k] -> tensor<4xf32> {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.addf %a, %b : f32
+    %e = arith.addf %d, %c : f32
+    weft.yield %e : f32
+  }
+  %next = weft.map ins(%sum, %dw : tensor<4xf32>, tensor<4xf32>) maps [#k, #k] -> tensor<4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    weft.yield %c : f32
+  }
+  %loss = weft.map ins(%y, %v : tensor<f32>, tensor<f32>) maps [#none, #none] -> tensor<f32> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    weft.yield %c : f32
+  }
+  %next_loss = weft.map ins(%losses, %loss : tensor<f32>, tensor<f32>) maps [#none, #none] -> tensor<f32> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    weft.yield %c : f32
+  }
+  return %next_loss, %next : tensor<f32>, tensor<4xf32>
+}
+func.func @step() {
+  %w = weft.read @w : tensor<4xf32>
+  %narrow = weft.map ins(%w : tensor<4xf32>) maps [#k] -> tensor<4xbf16> {
+  ^bb0(%a: f32):
+    %b = arith.truncf %a : f32 to bf16
+    weft.yield %b : bf16
+  }
+  %zero = weft.fill constant 0.0 : tensor<f32>
+  %zeros = weft.fill constant 0.0 : tensor<4xf32>
+  %c0 = arith.constant 0 : index
+  %1:2 = weft.call @step_micro_batch(%c0, %zero, %zeros, %narrow) label "micro-batch 0"
+      : (index, tensor<f32>, tensor<4xf32>, tensor<4xbf16>) -> (tensor<f32>, tensor<4xf32>)
+  %c1 = arith.constant 1 : index
+  %2:2 = weft.call @step_micro_batch(%c1, %1#0, %1#1, %narrow) label "micro-batch 1"
+      : (index, tensor<f32>, tensor<4xf32>, tensor<4xbf16>) -> (tensor<f32>, tensor<4xf32>)
+  weft.observe "loss", %2#0 : tensor<f32>
+  weft.assign @w, %2#1 : tensor<4xf32>
+  return
+}

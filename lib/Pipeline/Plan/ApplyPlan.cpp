@@ -138,12 +138,11 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
       }
     }
     for (GradientSum &sum : findGradientSums(module)) {
-      std::string name = ("gradient/" + sum.variable.getSymName()).str();
-      FailureOr<HomePins> home = pinsOfHome(sum.variable, name, spec);
+      FailureOr<HomePins> home = pinsOfHome(sum.variable, sum.home, spec);
       if (failed(home)) {
         return failure();
       }
-      if (const desc::ShardingSpec *terms = desc::entryFor(spec.homes, name, "terms")) {
+      if (const desc::ShardingSpec *terms = desc::entryFor(spec.homes, sum.home, "terms")) {
         if (failed(checkTerms(sum, *terms))) {
           return failure();
         }
@@ -167,7 +166,7 @@ struct ApplyPlanPass : impl::ApplyPlanPassBase<ApplyPlanPass> {
     InFlightDiagnostic error =
         emitError(placeOf(type.getContext(), terms.location))
         << "axes: expected no partial sums over micro-batches of " << getElementTypeOrSelf(type)
-        << " for 'gradient/" << sum.variable.getSymName()
+        << " for '" << sum.home
         << "', use zero=2, zero=3, or gradient_accumulation: F32 in the recipe, got "
         << textOf(terms);
     return error;

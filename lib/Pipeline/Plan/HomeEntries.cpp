@@ -18,7 +18,7 @@ namespace weft {
 
 HomeNames::HomeNames(ModuleOp module) : copies(module) {
   for (const GradientSum &sum : findGradientSums(module)) {
-    summed.insert(sum.variable);
+    sums[sum.variable].push_back(sum.home);
   }
 }
 
@@ -28,9 +28,7 @@ SmallVector<std::string> HomeNames::allOf(VariableOp variable) const {
   if (!copies.of(variable).empty()) {
     names.push_back(name);
   }
-  if (summed.contains(variable)) {
-    names.push_back("gradient/" + name);
-  }
+  llvm::append_range(names, sums.lookup(variable));
   return names;
 }
 

@@ -28,7 +28,7 @@ public:
 
 private:
   WeightCopies copies;
-  llvm::DenseSet<mlir::Operation *> summed;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<std::string>> sums;
 };
 
 /// The entry that holds for one dimension of a home.

@@ -7,8 +7,11 @@
 
 #include "HomedValues.h"
 
+#include "MicroBatch.h"
+
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
+#include "weft/Pipeline/StageMarks.h"
 
 using namespace mlir;
 
@@ -23,10 +26,35 @@ Value lookThroughReshards(Value value) {
   return value;
 }
 
-/// Returns the value before reshards and casts.
-Value lookThroughReshardsAndCasts(Value value) {
-  Value before = lookThroughCast(lookThroughReshards(value));
-  return before == value ? value : lookThroughReshardsAndCasts(before);
+/// Adds the results of calls that `value` is the sum of, apart from reshards and casts: one, or
+/// those of stages that have separate sums.
+void addSummedResults(Value value, SmallVectorImpl<OpResult> &results) {
+  value = lookThroughReshards(value);
+  auto map = value.getDefiningOp<MapOp>();
+  auto transfer = value.getDefiningOp<TransferOp>();
+  if (value.getDefiningOp<CallOp>()) {
+    results.push_back(cast<OpResult>(value));
+  } else if (transfer) {
+    addSummedResults(transfer.getInput(), results);
+  } else if (map && (isCast(map) || (markedStageOf(map) && isSum(map)))) {
+    for (Value input : map.getInputs()) {
+      addSummedResults(input, results);
+    }
+  }
+}
+
+/// Returns the argument from which the last of several calls continues the sum `result`.
+std::optional<unsigned> continuedArgument(OpResult result) {
+  auto call = cast<CallOp>(result.getOwner());
+  for (OpOperand &operand : call->getOpOperands()) {
+    auto before = dyn_cast<OpResult>(lookThroughReshards(operand.get()));
+    auto previous = before ? dyn_cast<CallOp>(before.getOwner()) : CallOp();
+    if (previous && previous.getCallee() == call.getCallee() &&
+        before.getResultNumber() == result.getResultNumber()) {
+      return operand.getOperandNumber();
+    }
+  }
+  return std::nullopt;
 }
 
 /// Returns true if `op` computes the new value of `variable`.
@@ -103,15 +131,25 @@ Value WeightCopies::heldIn(Value copy) {
   return {};
 }
 
+Operation *heldBehind(Value value) {
+  auto transfer = value.getDefiningOp<TransferOp>();
+  Value held = transfer ? transfer.getInput() : value;
+  bool isCopy = held.getDefiningOp<ConstrainOp>() && isNarrow(getElementTypeOrSelf(held));
+  return isCopy || (transfer && held.getDefiningOp<ReadOp>()) ? held.getDefiningOp() : nullptr;
+}
+
 bool isHeldArgument(OpOperand &use) {
   auto call = dyn_cast<CallOp>(use.getOwner());
-  auto constrain = use.get().getDefiningOp<ConstrainOp>();
-  return call && constrain && isNarrow(getElementTypeOrSelf(use.get())) &&
-         llvm::any_of(use.get().getUses(), [&](OpOperand &other) {
+  return call && heldBehind(use.get()) && llvm::any_of(use.get().getUses(), [&](OpOperand &other) {
            auto otherCall = dyn_cast<CallOp>(other.getOwner());
            return otherCall && otherCall != call && otherCall.getCallee() == call.getCallee() &&
                   other.getOperandNumber() == use.getOperandNumber();
          });
+}
+
+bool keepsLayout(OpOperand &use) {
+  return isHeldArgument(use) || (isa<TransferOp>(use.getOwner()) &&
+                                 llvm::any_of(use.getOwner()->getUses(), isHeldArgument));
 }
 
 SmallVector<GradientSum> findGradientSums(ModuleOp module) {
@@ -119,22 +157,20 @@ SmallVector<GradientSum> findGradientSums(ModuleOp module) {
   SymbolTable symbols(module);
   module.walk([&](ObserveOp observe) {
     StringRef name = observe.getName();
-    Value value = lookThroughReshardsAndCasts(observe.getValue());
-    auto call = value.getDefiningOp<CallOp>();
-    if (!name.consume_front("gradient/") || !call) {
+    if (!name.consume_front("gradient/")) {
       return;
     }
-    // The last call continues the sum of the call before it.
-    unsigned result = cast<OpResult>(value).getResultNumber();
-    for (OpOperand &operand : call->getOpOperands()) {
-      auto before = dyn_cast<OpResult>(lookThroughReshards(operand.get()));
-      auto previous = before ? dyn_cast<CallOp>(before.getOwner()) : CallOp();
-      if (previous && previous.getCallee() == call.getCallee() &&
-          before.getResultNumber() == result) {
-        sums.push_back({symbols.lookup<VariableOp>(name),
-                        symbols.lookup<func::FuncOp>(call.getCallee()), operand.getOperandNumber(),
-                        result});
-        return;
+    SmallVector<OpResult> results;
+    addSummedResults(observe.getValue(), results);
+    for (OpResult result : results) {
+      auto call = cast<CallOp>(result.getOwner());
+      auto function = symbols.lookup<func::FuncOp>(call.getCallee());
+      if (std::optional<unsigned> argument = continuedArgument(result)) {
+        std::optional<int64_t> stage = markedStageOf(function);
+        bool isOther = stage && stage != markedStageOf(observe);
+        std::string end = isOther ? "/stage_" + std::to_string(*stage) : "";
+        sums.push_back({symbols.lookup<VariableOp>(name), observe.getName().str() + end, function,
+                        *argument, result.getResultNumber()});
       }
     }
   });

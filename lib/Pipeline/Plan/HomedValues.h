@@ -11,6 +11,7 @@
 //   NAME            a parameter as the model's ops read it: its rounded copy, if it has one
 //   master/NAME     the parameter of full precision, if it has a rounded copy
 //   gradient/NAME   the sum of a parameter's gradients over micro-batches
+//   gradient/NAME/stage_2   the part of it that stage 2 adds up, if another has the parameter
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,19 +56,27 @@ private:
   llvm::DenseMap<mlir::Operation *, Uses> usesOf;
 };
 
-/// Returns true if `use` passes the copy of a weight to a function that is called several times
-/// with it, as that of a micro-batch is. The layout of the copy is that of the argument.
+/// Returns the op that holds the weight which `value` is: the constraint of its copy, also if that
+/// is transferred to another pipeline stage, or the read of a transferred one; null for others.
+mlir::Operation *heldBehind(mlir::Value value);
+
+/// Returns true if `use` passes a weight that heldBehind knows to a function that is called several
+/// times with it, as that of a micro-batch is. The layout of the weight is that of the argument.
 bool isHeldArgument(mlir::OpOperand &use);
+
+/// Returns true if `use` is a held argument, or transfers one with the layout that it has.
+bool keepsLayout(mlir::OpOperand &use);
 
 /// The sum of a parameter's gradients, as an argument and a result of the function of a
 /// micro-batch.
 struct GradientSum {
   VariableOp variable;
+  std::string home;
   mlir::func::FuncOp function;
   unsigned argument, result;
 };
 
-/// Returns the sums of all parameters; none without micro-batches.
+/// Returns the sums of all parameters, of each stage that has one; none without micro-batches.
 llvm::SmallVector<GradientSum> findGradientSums(mlir::ModuleOp module);
 
 } // namespace weft

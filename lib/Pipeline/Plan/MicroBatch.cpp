@@ -28,15 +28,6 @@ Value createZeros(OpBuilder &builder, Location loc, RankedTensorType type) {
   return FillOp::create(builder, loc, type, 0.0);
 }
 
-/// Creates the sum of `sum` and `value`, of the type of `sum`.
-Value createNextSum(OpBuilder &builder, Location loc, Value sum, Value value) {
-  Type element = getElementTypeOrSelf(sum);
-  auto body = [&](OpBuilder &inner, Location at, ValueRange in) {
-    return SmallVector<Value>{castScalar(inner, at, addScalars(inner, at, in[0], in[1]), element)};
-  };
-  return createMap(builder, loc, sum.getType(), {sum, value}, body).getResult(0);
-}
-
 /// Returns the type to which the step rounds the gradient `value` of a parameter, if nothing
 /// else reads `value`; else null.
 Type roundedTypeOf(Value value) {
@@ -79,6 +70,27 @@ void markResultMayPend(func::FuncOp function, unsigned result) {
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//
+
+Value createNextSum(OpBuilder &builder, Location loc, Value sum, Value value) {
+  Type element = getElementTypeOrSelf(sum);
+  auto body = [&](OpBuilder &inner, Location at, ValueRange in) {
+    return SmallVector<Value>{castScalar(inner, at, addScalars(inner, at, in[0], in[1]), element)};
+  };
+  return createMap(builder, loc, sum.getType(), {sum, value}, body).getResult(0);
+}
+
+bool isSum(MapOp map) {
+  auto isIdentity = [](AffineMapAttr use) { return use.getValue().isIdentity(); };
+  Block &body = map.getBody().front();
+  // Each number is used once, and each op but casts has two operands: so one result has them all.
+  auto isUsedOnce = [](Value value) { return value.hasOneUse(); };
+  return map.getNumOperands() > 1 && map.getNumResults() == 1 &&
+         llvm::all_of(map.getMaps().getAsRange<AffineMapAttr>(), isIdentity) &&
+         llvm::all_of(body.getArguments(), isUsedOnce) &&
+         llvm::all_of(body.without_terminator(), [](Operation &op) {
+           return isa<arith::AddFOp, arith::ExtFOp, arith::TruncFOp>(op) && op.hasOneUse();
+         });
+}
 
 func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, RankedTensorType type,
                                  Location loc) {

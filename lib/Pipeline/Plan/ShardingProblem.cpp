@@ -143,7 +143,7 @@ LogicalResult ShardingProblem::countCalls(func::FuncOp function, double times) {
     }
     for (OpOperand &operand : call->getOpOperands()) {
       auto pins = isHeldArgument(operand)
-                      ? operand.get().getDefiningOp()->getAttrOfType<ArrayAttr>(kPinsAttrName)
+                      ? heldBehind(operand.get())->getAttrOfType<ArrayAttr>(kPinsAttrName)
                       : ArrayAttr();
       if (pins) { // Without terms: nothing is pending.
         auto rank = cast<RankedTensorType>(operand.get().getType()).getRank();
@@ -366,9 +366,9 @@ void ShardingProblem::connectUses(Value value, const ValueRoute &route, SharedUs
                                   double times) {
   auto type = cast<RankedTensorType>(value.getType());
   const ShardingEnd *from = route.from;
-  if (llvm::any_of(group.uses, [](auto &use) { return isHeldArgument(*use.first); })) {
+  if (llvm::any_of(group.uses, [](auto &use) { return keepsLayout(*use.first); })) {
     for (auto &[operand, end] : group.uses) {
-      connect(type, *from, *end, times, isHeldArgument(*operand));
+      connect(type, *from, *end, times, keepsLayout(*operand));
     }
     return;
   }

@@ -7,6 +7,7 @@
 
 #include "StageFunctions.h"
 #include "StageRoots.h"
+#include "StageSums.h"
 #include "VerifyStages.h"
 
 #include "weft/Pipeline/Plan/Passes.h"
@@ -34,7 +35,7 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     }
     MicroBatchCalls calls = findMicroBatches(module);
     FailureOr<SmallVector<int64_t>> own = layersOfStages(module, calls);
-    if (failed(own) || failed(split(module, calls, StageLayers(*own))) ||
+    if (failed(own) || failed(split(module, std::move(calls), StageLayers(*own))) ||
         failed(verifyStages(module))) {
       signalPassFailure();
     }
@@ -92,8 +93,14 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     return all;
   }
 
-  static LogicalResult split(ModuleOp module, const MicroBatchCalls &calls,
-                             const StageLayers &stages) {
+  static LogicalResult split(ModuleOp module, MicroBatchCalls calls, const StageLayers &stages) {
+    for (auto &[function, own] : calls) {
+      StagePositions ofTerms(module, stages);
+      if (failed(ofTerms.compute(function, own.front()))) {
+        return failure();
+      }
+      separateSums(function, own, stages, ofTerms);
+    }
     StagePositions positions(module, stages);
     for (const auto &[function, own] : calls) {
       if (failed(positions.compute(function, own.front()))) {

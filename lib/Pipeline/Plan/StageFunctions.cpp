@@ -29,26 +29,33 @@ struct Part {
 class FunctionSplitter {
 public:
   FunctionSplitter(func::FuncOp whole, const StageLayers &layers, const StagePositions &positions)
-      : whole(whole), body(whole.getBody().front()), layers(layers), positions(positions),
-        parts(layers.countPositions()) {}
+      : symbols(whole->getParentOp()), whole(whole), body(whole.getBody().front()), layers(layers),
+        positions(positions), parts(layers.countPositions()) {}
 
   void buildFunctions();
+  void readIn(CallOp first);
   void replace(CallOp call) const;
 
 private:
   Part &partOf(Value value) { return parts[*positions.of(value.getDefiningOp())]; }
   ValueRange returned() const { return body.getTerminator()->getOperands(); }
   void addUsed(Value value, int64_t position, llvm::DenseSet<Value> &used) const;
+  bool isOfOtherStage(Operation &op, int64_t stage) const;
   void findOperands(int64_t position);
   void buildFunction(int64_t position);
   DictionaryAttr attributesOf(Value value);
   void copyShared(Value value, OpBuilder &builder, IRMapping &copies) const;
 
+  SymbolTable symbols;
   func::FuncOp whole;
   Block &body;
   const StageLayers &layers;
   const StagePositions &positions;
   SmallVector<Part> parts;
+  /// Reads of variables by other stages than theirs.
+  llvm::SetVector<ReadOp> otherReads;
+  /// What these read, in the root.
+  IRMapping inRoot;
 };
 
 void FunctionSplitter::buildFunctions() {
@@ -87,6 +94,13 @@ void FunctionSplitter::addUsed(Value value, int64_t position, llvm::DenseSet<Val
   }
 }
 
+/// Returns true if `op` reads a variable of another stage than `stage`.
+bool FunctionSplitter::isOfOtherStage(Operation &op, int64_t stage) const {
+  auto read = dyn_cast<ReadOp>(op);
+  Operation *variable = read ? symbols.lookup(read.getVariable()) : nullptr;
+  return variable && markedStageOf(variable).value_or(stage) != stage;
+}
+
 void FunctionSplitter::findOperands(int64_t position) {
   llvm::DenseSet<Value> used;
   for (Operation *op : parts[position].ops) {
@@ -104,6 +118,9 @@ void FunctionSplitter::findOperands(int64_t position) {
       if (used.contains(result) && positions.of(&op)) {
         parts[position].operands.push_back(result);
         partOf(result).results.insert(result);
+      } else if (used.contains(result) && isOfOtherStage(op, layers.stageAt(position))) {
+        parts[position].operands.push_back(result);
+        otherReads.insert(cast<ReadOp>(op));
       }
     }
   }
@@ -172,21 +189,31 @@ void FunctionSplitter::copyShared(Value value, OpBuilder &builder, IRMapping &co
   builder.clone(*definition, copies);
 }
 
+/// Reads variables before the first call, from where they are transferred to other stages.
+void FunctionSplitter::readIn(CallOp first) {
+  OpBuilder builder(first);
+  for (ReadOp read : otherReads) {
+    builder.clone(*read, inRoot);
+  }
+}
+
 void FunctionSplitter::replace(CallOp call) const {
   OpBuilder builder(call);
-  IRMapping values;
+  IRMapping values = inRoot;
   values.map(body.getArguments(), call.getOperands());
   llvm::DenseMap<std::pair<Value, int64_t>, Value> transferred;
   auto valueAt = [&](Value value, int64_t stage) {
     Operation *definition = value.getDefiningOp();
-    int64_t from = definition ? layers.stageAt(*positions.of(definition)) : stage;
+    std::optional<int64_t> position = definition ? positions.of(definition) : std::nullopt;
     Value here = values.lookup(value);
-    if (from == stage) {
+    // What is of the root is transferred there.
+    if (!position || layers.stageAt(*position) == stage) {
       return here;
     }
     Value &result = transferred[{value, stage}];
     if (!result) {
-      result = TransferOp::create(builder, value.getLoc(), here.getType(), here, from, stage);
+      result = TransferOp::create(builder, value.getLoc(), here.getType(), here,
+                                  layers.stageAt(*position), stage);
     }
     return result;
   };
@@ -215,6 +242,7 @@ void splitMicroBatch(func::FuncOp function, ArrayRef<CallOp> calls, const StageL
                      const StagePositions &positions) {
   FunctionSplitter splitter(function, layers, positions);
   splitter.buildFunctions();
+  splitter.readIn(calls.front());
   for (CallOp call : calls) {
     splitter.replace(call);
   }

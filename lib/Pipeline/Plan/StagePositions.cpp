@@ -135,16 +135,16 @@ FailureOr<int64_t> StagePositions::positionOf(Operation &op, int64_t earliest,
     }
   }
   for (VariableOp variable : origin.variables) {
-    if (failed(giveStage(variable, layers.stageAt(position)))) {
-      return failure();
+    if (!markedStageOf(variable)) {
+      markStage(variable, layers.stageAt(position));
     }
   }
   return position;
 }
 
 /// Returns the first position from `earliest` on that is one of the variable's stage. If an op of
-/// forward is behind that of the stage, then another stage uses the variable, too: returns
-/// `earliest`.
+/// forward is behind that of the stage, then another stage uses the variable, too, such as an
+/// embedding that is the head: returns `earliest`.
 int64_t StagePositions::firstOfStage(int64_t earliest, VariableOp variable) const {
   std::optional<int64_t> stage = markedStageOf(variable);
   if (!stage) {
@@ -155,17 +155,6 @@ int64_t StagePositions::firstOfStage(int64_t earliest, VariableOp variable) cons
   }
   bool isBackward = !layers.isForward(earliest) && earliest <= layers.backwardOf(*stage);
   return isBackward ? layers.backwardOf(*stage) : earliest;
-}
-
-LogicalResult StagePositions::giveStage(VariableOp variable, int64_t stage) {
-  int64_t before = markedStageOf(variable).value_or(stage);
-  if (before != stage) {
-    return variable.emitError("split-stages: '")
-           << variable.getSymName() << "' is used in stages " << before << " and " << stage
-           << "; tied parameters across stages are not supported yet";
-  }
-  markStage(variable, stage);
-  return success();
 }
 
 } // namespace weft

@@ -21,7 +21,8 @@
 //              select of an input, a read, a cast of weights. Each position that uses it gets a
 //              copy.
 //
-// A variable belongs to the stage of the first op that uses it.
+// A variable belongs to the stage of the first op that uses it. Ops of other stages may use it,
+// too: it is transferred to them, see StageFunctions.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,7 +78,7 @@ public:
       : symbols(module), layers(layers) {}
 
   /// Places the ops of `function`, and marks the variables that it uses with their stages. `call`
-  /// is one of its calls. Fails, with an error, if two stages use a variable.
+  /// is one of its calls. Fails, with an error, if layers do not use values in their order.
   mlir::LogicalResult compute(mlir::func::FuncOp function, CallOp call);
 
   /// Returns the position of a placed op; nothing for shared ones.
@@ -98,7 +99,6 @@ private:
   mlir::LogicalResult place(mlir::Operation &op);
   mlir::FailureOr<int64_t> positionOf(mlir::Operation &op, int64_t earliest, const Origin &origin);
   int64_t firstOfStage(int64_t earliest, VariableOp variable) const;
-  mlir::LogicalResult giveStage(VariableOp variable, int64_t stage);
 
   mlir::SymbolTable symbols;
   const StageLayers &layers;

@@ -67,8 +67,12 @@ std::optional<int64_t> RootStages::stageOfOperands(Operation *op) const {
   return ofVariables ? ofVariables : ofTensors ? ofTensors : ofScalars;
 }
 
-/// A function for several parameters, such as that of the update outside of layers.
+/// A function for several parameters, such as that of the update outside of layers. Those of
+/// micro-batches belong to one stage, even if they get a parameter of another.
 bool RootStages::isOfSeveralStages(CallOp call) const {
+  if (markedStageOf(symbols.lookup(call.getCallee()))) {
+    return false;
+  }
   std::optional<int64_t> first;
   for (Value operand : call.getOperands()) {
     std::optional<int64_t> stage = isScalar(operand) ? std::nullopt : stageOf(operand);
@@ -93,6 +97,9 @@ Operation *RootStages::replaceByBody(CallOp call) {
 
 /// Returns the stage of an op; nothing if it needs inputs and constants alone.
 std::optional<int64_t> RootStages::choose(Operation *op) const {
+  if (std::optional<int64_t> stage = markedStageOf(op)) {
+    return stage;
+  }
   if (VariableOp variable = variableOf(op)) {
     if (std::optional<int64_t> stage = markedStageOf(variable)) {
       return stage;

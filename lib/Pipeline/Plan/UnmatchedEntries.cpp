@@ -145,7 +145,7 @@ LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const Op
   for (GradientSum &sum : findGradientSums(module)) {
     NamedSizes known = dimensionsOf(sum.variable);
     known["terms"] = {0};
-    homes.add({("gradient/" + sum.variable.getSymName()).str()}, std::move(known));
+    homes.add({sum.home}, std::move(known));
   }
   llvm::StringSet<> ownEntries;
   for (const desc::ShardingSpec &entry : plan.shardings) {

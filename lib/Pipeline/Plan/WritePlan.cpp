@@ -56,8 +56,7 @@ SmallVector<Home> findHomes(ModuleOp module) {
   }
   for (GradientSum &sum : findGradientSums(module)) {
     auto type = sum.function.getArgument(sum.argument).getType();
-    homes.push_back({("gradient/" + sum.variable.getSymName()).str(), sum.variable,
-                     cast<RankedTensorType>(type)});
+    homes.push_back({sum.home, sum.variable, cast<RankedTensorType>(type)});
   }
   return homes;
 }

@@ -74,7 +74,8 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
     stages 0 to S - 1, then backward of stages S - 1 to 0. Calls of layers lie at the positions of
     their layers, and each other op lies as early as its operands and variables allow: so the first
     stage has the embedding, and the last one the head, the loss and backward of the head, in its
-    forward function. A variable belongs to the stage of the first op that uses it. Ops on inputs
+    forward function. A variable belongs to the stage of the first op that uses it; see below for
+    others that use it, too. Ops on inputs
     and constants alone, such as masks and tables, belong to all stages: each position that uses one
     has a copy, and in roots they have no `weft.stage`. Reads have copies, too. What backward of a
     stage needs of its forward is a result of one function and an argument of the other. See
@@ -85,7 +86,7 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
     factor that clips them. A call with tensors of several stages, such as the update of all that is
     outside of layers, is inlined.
 
-    Fails if the stages do not have the model's layers, and if two stages use one variable.
+    Fails if the stages do not have the model's layers.
 
     ```mlir
     func.func private @step_micro_batch(%number: index, %sum: tensor<f64>) -> tensor<f64>
@@ -124,6 +125,40 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
       %4 = weft.call @step_forward_0(%c1) label "micro-batch 1" {weft.stage = 0 : i64}
       %5 = weft.transfer %4 from 0 to 1 : tensor<?x4xf64>
       %6 = weft.call @step_forward_1(%c1, %3, %5) label "micro-batch 1" {weft.stage = 1 : i64}
+    ```
+
+    A parameter that two stages use, such as an embedding that is the head, is read in the root and
+    transferred once. Of its gradient, a sum over micro-batches of terms of both, each stage adds up
+    its own terms, and the sums are added up after the last micro-batch. See `StageSums.h`.
+
+    ```mlir
+    func.func private @step_micro_batch(%number: index, %sum: tensor<4xf64>) -> tensor<4xf64>
+      …
+      %head = weft.contract "b,bk->k"(%z, %y)        // in stage 1
+      %embed = weft.contract "b,bk->k"(%x, %dx)      // in stage 0
+      %term = weft.map ins(%embed, %head : …) … { … arith.addf … }
+      %next = weft.map ins(%sum, %term : …) … { … arith.addf … }
+      return %next
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @step_forward_1(%number: index, %sum: tensor<4xf64>, %w: tensor<4xf64>, …)
+      …
+      %next = weft.map ins(%sum, %head : …) … { … arith.addf … }
+    func.func private @step_backward_0(%number: index, %sum: tensor<4xf64>, …)
+      …
+      %next = weft.map ins(%sum, %embed : …) … { … arith.addf … }
+    …
+      %1 = weft.read @w {weft.stage = 0 : i64} : tensor<4xf64>
+      %2 = weft.transfer %1 from 0 to 1 : tensor<4xf64>
+      %3:2 = weft.call @step_forward_1(%c0, %0, %2, …) label "micro-batch 0" {weft.stage = 1 : i64}
+      …
+      %9:2 = weft.call @step_forward_1(%c1, %3#0, %2, …) label "micro-batch 1" {weft.stage = 1 : i64}
+      …
+      %12 = weft.transfer %9#0 from 1 to 0 : tensor<4xf64>
+      %13 = weft.map ins(%11, %12 : …) … { … arith.addf … } {weft.stage = 0 : i64}
     ```
   }];
   let options = [
