@@ -200,8 +200,22 @@ void swapOperands(rt::Program &program, Random &random) {
 
 void wrongOperand(rt::Program &program, Random &random) {
   rt::Instruction &instruction = program.stepBody()[random() % program.stepBody().size()];
-  instruction.operands[random() % instruction.operands.size()].buffer =
-      program.buffers.size() + random() % 3;
+  std::vector<rt::Operand> &operands = instruction.operands;
+  if (operands.empty()) {
+    operands.emplace_back();
+  }
+  operands[random() % operands.size()].buffer = program.buffers.size() + random() % 3;
+}
+
+/// Ranks agree nowhere, before the loss is observed, or when weights have changed.
+void misplaceAgreement(rt::Program &program, Random &random) {
+  std::vector<rt::Instruction> &step = program.stepBody();
+  size_t at = findAll(program, rt::Opcode::Agree).front();
+  rt::Instruction agreement = step[at];
+  step.erase(step.begin() + at);
+  if (random() % 3 > 0) {
+    step.insert(random() % 2 ? step.begin() + random() % at : step.end(), agreement);
+  }
 }
 
 void dropWrite(rt::Program &program, Random &random) {
@@ -259,6 +273,7 @@ const Mutation kMutations[] = {
     {"ChangeBufferSize", changeBufferSize, false},
     {"SwapOperands", swapOperands, false},
     {"WrongOperand", wrongOperand, false},
+    {"MisplaceAgreement", misplaceAgreement, false},
     {"DropWrite", dropWrite, false},
     {"DelayMatmul", delayMatmul, false},
     {"ChangeMatmul", changeMatmul, false},
