@@ -125,9 +125,8 @@ Status ClassesChecker::checkAcross() const {
 /// Returns how often ranks agree in a section to go on.
 int64_t countAgreements(const Program &program, const std::vector<Action> &section) {
   Expansion instructions(program, section);
-  return std::count_if(instructions.begin(), instructions.end(), [](const Instruction &one) {
-    return one.opcode == Opcode::Agree;
-  });
+  return std::count_if(instructions.begin(), instructions.end(),
+                       [](const Instruction &one) { return one.opcode == Opcode::Agree; });
 }
 
 Status ClassesChecker::checkAgreements() const {

@@ -42,8 +42,7 @@ NEAR_MESHES = {"tp=3"}
 # sums of a kernel that computes maps of its operands, as devices' kernels do, may have another order than the host's.
 FUSED_SUMS = re.compile("@kernel_fused_norm")
 # Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches, padded heads, ffn and vocabulary,
-# micro-batches that are actions of one body, activations that are computed twice, and pipeline stages of one rank and of
-# several.
+# micro-batches that are actions of one body, activations that are computed twice, and pipeline stages.
 MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "tp=3", "dp=2,zero=3,accumulation=4", "tp=2,recompute=full",
                               "pp=2,accumulation=4", "pp=2,dp=2,zero=3,accumulation=4,schedule=gpipe"]}
 # What a number may be off, as a part of the largest in its tensor, of small tensors as a part of that part of the

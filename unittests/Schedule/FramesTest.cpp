@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Schedule/Frames.h"
 #include "tests/ToyPipeline.h"
 #include "weft-rt/BufferPlaces.h"
-#include "weft/Schedule/Frames.h"
 #include "weft/Schedule/Lifetimes.h"
 #include "weft/Schedule/Proof.h"
 #include "weft/Schedule/Streams.h"

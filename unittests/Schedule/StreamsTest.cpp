@@ -293,8 +293,8 @@ TEST(Streams, WaitsSufficeForAnyStreams) {
     std::mt19937_64 random(seed);
     rt::Program program = test::makeProgram({1 + int64_t(seed % 5), 2, 2});
     for (rt::Instruction &instruction : program.stepBody()) {
-      bool isOfHost = instruction.opcode == rt::Opcode::Observe ||
-                      instruction.opcode == rt::Opcode::Agree;
+      bool isOfHost =
+          instruction.opcode == rt::Opcode::Observe || instruction.opcode == rt::Opcode::Agree;
       if (!isOfHost && random() % 2) {
         instruction.stream = rt::Stream::Communication;
       }

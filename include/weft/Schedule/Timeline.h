@@ -53,8 +53,8 @@ std::vector<TimeSpan> predictTimes(std::span<const rt::Instruction> body);
 /// times, added in order.
 double predictSeconds(std::span<const rt::Instruction> body);
 
-/// Returns the course of a section, such as `&rt::Program::step`, in each class. Streams join at the
-/// end of each action. Takes time in proportion to the instructions of the section; an action
+/// Returns the course of a section, such as `&rt::Program::step`, in each class. Streams join at
+/// the end of each action. Takes time in proportion to the instructions of the section; an action
 /// without a rendezvous only that of looking up its body.
 ///
 /// REQUIRES: these are the programs of all classes, proven together. Or it is the program of one

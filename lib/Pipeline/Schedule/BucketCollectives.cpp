@@ -34,8 +34,8 @@ public:
   /// behind the last collective.
   bool mayFollow(Operation *op) const {
     auto observe = dyn_cast<ObserveOp>(op);
-    bool hasPlace = observe ? mayEndRun(observe)
-                            : !isPure(op) || op->hasTrait<OpTrait::IsTerminator>();
+    bool hasPlace =
+        observe ? mayEndRun(observe) : !isPure(op) || op->hasTrait<OpTrait::IsTerminator>();
     return !hasPlace && llvm::all_of(op->getOperands(), [&](Value value) {
       return values.contains(value) || !isa<RankedTensorType>(value.getType());
     });

@@ -38,8 +38,8 @@ struct ObserveInStagesPass : impl::ObserveInStagesPassBase<ObserveInStagesPass> 
   static void observeInReporter(ObserveOp op, int64_t own) {
     OpBuilder builder(op);
     Value value = op.getValue();
-    Value sent =
-        TransferOp::create(builder, op.getLoc(), value.getType(), value, own, kReporter).getOutput();
+    Value sent = TransferOp::create(builder, op.getLoc(), value.getType(), value, own, kReporter)
+                     .getOutput();
     auto copy = cast<ObserveOp>(builder.clone(*op));
     copy.getValueMutable().assign(sent);
     markStage(copy, kReporter);

@@ -46,8 +46,8 @@ LogicalResult verifyKind(Operation *op, bool isInit, const ModuleSymbols &symbol
   if (isa<ObserveOp>(op) && isInit) {
     return op->emitOpError("stands in @init, expected in @step");
   }
-  if (isa<ObserveOp, AgreeOp, ReadOp, AssignOp, CallOp, ReshapeOp, func::ReturnOp, arith::ConstantIndexOp>(
-          op) ||
+  if (isa<ObserveOp, AgreeOp, ReadOp, AssignOp, CallOp, ReshapeOp, func::ReturnOp,
+          arith::ConstantIndexOp>(op) ||
       isCommunication(op) || isMatmul(op)) {
     return success();
   }

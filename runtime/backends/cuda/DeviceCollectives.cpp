@@ -198,8 +198,8 @@ const DeviceCollectives::Shared *DeviceCollectives::find(const std::vector<int64
 bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uint64_t bytes) {
   Handle window = 0, plain = 0;
   bool isWindow = false, mayBeWindow = std::ranges::all_of(communicator.ranks, [&](int64_t rank) {
-    return ofClass.ranks.front() <= rank && rank <= ofClass.ranks.back();
-  });
+                           return ofClass.ranks.front() <= rank && rank <= ofClass.ranks.back();
+                         });
   DriverTable::Result refused = nullptr;
   if (mayBeWindow) {
     refused = library.registerMemory(device, communicator.communicator, at, bytes, true, &window);

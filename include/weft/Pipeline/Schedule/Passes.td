@@ -482,8 +482,9 @@ def CopyAssignmentsPass : Pass<"copy-assignments", "::mlir::ModuleOp"> {
     Before: a variable is assigned any value. The value should be computed right where the variable
     lies; `Placement.h` defines when that is possible. Where it is not, because the old value is
     still read afterwards, because the value is assigned twice, because it is another variable's old
-    value, or because it is computed before ranks agree to go on, this pass inserts a map that copies the value at the end of the function, after all
-    reads of old values. If another assignment overwrites an old value before then, another copy at
+    value, or because it is computed before ranks agree to go on, this pass inserts a map that copies
+    the value at the end of the function, after all reads of old values. If another assignment
+    overwrites an old value before then, another copy at
     the beginning saves it. After: every assigned value is computed in its variable's place.
 
     ```mlir
