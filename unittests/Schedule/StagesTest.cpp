@@ -88,6 +88,43 @@ TEST(StagesTest, SendAndReceiveInTheOrderOfTheSchedule) {
   EXPECT_EQ(transfersOf(all[0]), " >1 >1 >1 <2 <2 <2 <3 <4");
 }
 
+struct TableSize {
+  size_t instructions = 0, bodies = 0, buffers = 0;
+  bool operator==(const TableSize &other) const = default;
+};
+
+TableSize sizeOf(const rt::Program &program) {
+  TableSize size{0, program.bodies.size(), program.buffers.size()};
+  for (const rt::Body &body : program.bodies) {
+    size.instructions += body.instructions.size();
+  }
+  return size;
+}
+
+TEST(StagesTest, TablesDoNotGrowWithMicroBatches) {
+  for (const char *schedule : {"1f1b", "gpipe"}) {
+    rt::Programs few = compile(4, schedule), many = compile(32, schedule);
+    ASSERT_EQ(few.size(), 2u);
+    for (size_t stage : {0, 1}) {
+      EXPECT_TRUE(sizeOf(few[stage]) == sizeOf(many[stage])) << schedule << rt::toText(many[stage]);
+      EXPECT_LT(few[stage].step.size(), many[stage].step.size());
+    }
+  }
+}
+
+/// The last stage keeps what it receives until backward.
+TEST(StagesTest, MicroBatchesInFlightHaveFrames) {
+  for (int64_t microBatches : {4, 7}) {
+    rt::Program all = compile(microBatches, "gpipe")[1];
+    ASSERT_EQ(all.frameSets.size(), 1u);
+    EXPECT_EQ(all.frameSets[0].count, microBatches);
+    // One micro-batch after another: its work is one body.
+    rt::Program one = compile(microBatches, "1f1b")[1];
+    EXPECT_EQ(one.frameSets.size(), 0u);
+    EXPECT_EQ(one.bodies[one.step[1].body].name, "receive_1 forward_1 backward_1 send_2");
+  }
+}
+
 /// What is sent when it is made and received when it is needed waits in a circle.
 TEST(StagesTest, OrdersOfTheirOwnDeadlock) {
   rt::Programs mixed = {compile(3, "1f1b")[0], compile(3, "gpipe")[1]};

@@ -139,8 +139,23 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     ModuleOp module = getOperation();
     auto step = module.lookupSymbol<func::FuncOp>("step");
     if (countStages(module) > 1 && step && failed(order(module, step))) {
-      signalPassFailure();
+      return signalPassFailure();
     }
+    auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
+    if (countStages(module) > 1 && evaluate) {
+      orderForward(module, evaluate);
+    }
+  }
+
+  /// Each stage takes one micro-batch after the other.
+  static void orderForward(ModuleOp module, func::FuncOp evaluate) {
+    auto actions = findActions(module, evaluate, countStages(module));
+    std::map<StageAction, schedule::TimedAction> times;
+    for (const auto &[call, action] : actions) {
+      auto begin = static_cast<double>(action.stage + action.microBatch);
+      times[action] = {action, begin, begin + 1};
+    }
+    Mover(actions, times).run(evaluate.getBody().front());
   }
 
   LogicalResult order(ModuleOp module, func::FuncOp step) {

@@ -13,6 +13,8 @@
 
 #include "llvm/ADT/MapVector.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace weft;
 
@@ -24,7 +26,7 @@ bool isOfMicroBatch(func::FuncOp function) {
 }
 
 /// What makes two ops work of one kind.
-Attribute keyOf(Operation *op) {
+Attribute kindOf(Operation *op) {
   if (auto call = dyn_cast<CallOp>(op)) {
     return call.getCalleeAttr();
   }
@@ -67,7 +69,14 @@ private:
     bool operator==(const Source &other) const = default;
   };
 
+  /// Says which result of which function it is.
+  static std::pair<const void *, unsigned> keyOf(OpResult result) {
+    return {cast<CallOp>(result.getOwner()).getCalleeAttr().getAsOpaquePointer(),
+            result.getResultNumber()};
+  }
+
   void collect();
+  void notePassedOn(CallOp call);
   std::optional<int64_t> microBatchOf(Operation &op) const;
   bool standsTogether() const;
   void leaveEndsOut();
@@ -83,6 +92,8 @@ private:
   Repeat repeat;
   /// The micro-batches of calls.
   llvm::DenseMap<Operation *, int64_t> ofCalls;
+  /// The results that some call gets from the one before.
+  std::set<std::pair<const void *, unsigned>> passedOn;
   /// The place of each op in the repeat.
   llvm::DenseMap<Operation *, size_t> places;
   int64_t count = 0;
@@ -97,11 +108,8 @@ std::optional<int64_t> Finder::microBatchOf(Operation &op) const {
   };
   if (auto send = dyn_cast<SendOp>(op)) {
     auto made = send.getInput().getDefiningOp<CallOp>();
-    auto isOfSame = [&](Operation *user) {
-      auto call = dyn_cast<CallOp>(user);
-      return call && call.getCallee() == made.getCallee();
-    };
-    return made && llvm::none_of(send.getInput().getUsers(), isOfSame) ? find(made) : std::nullopt;
+    return made && !passedOn.contains(keyOf(cast<OpResult>(send.getInput()))) ? find(made)
+                                                                              : std::nullopt;
   }
   if (!isa<ReceiveOp>(op) || op.use_empty()) {
     return find(&op);
@@ -111,12 +119,22 @@ std::optional<int64_t> Finder::microBatchOf(Operation &op) const {
   return isOfOne ? common : std::nullopt;
 }
 
+void Finder::notePassedOn(CallOp call) {
+  for (Value operand : call.getOperands()) {
+    auto before = operand.getDefiningOp<CallOp>();
+    if (before && before.getCallee() == call.getCallee()) {
+      passedOn.insert(keyOf(cast<OpResult>(operand)));
+    }
+  }
+}
+
 void Finder::collect() {
   for (auto call : section.getOps<CallOp>()) {
     if (isOfMicroBatch(symbols.functions.lookup(call.getCalleeAttr().getAttr()))) {
       auto number = call.getOperand(0).getDefiningOp<arith::ConstantIndexOp>();
       if (number) {
         ofCalls[call] = number.value();
+        notePassedOn(call);
       }
     }
   }
@@ -140,9 +158,9 @@ bool Finder::standsTogether() const {
 }
 
 void Finder::leaveEndsOut() {
-  Attribute first = keyOf(repeat.ops.front().op);
+  Attribute first = kindOf(repeat.ops.front().op);
   bool isOneFunction = llvm::all_of(repeat.ops, [&](const RepeatedOp &each) {
-    return isa<CallOp>(each.op) && keyOf(each.op) == first;
+    return isa<CallOp>(each.op) && kindOf(each.op) == first;
   });
   if (isOneFunction) {
     repeat.ops.erase(repeat.ops.begin());
@@ -156,7 +174,7 @@ bool Finder::numberKinds() {
   llvm::MapVector<std::pair<OperationName, Attribute>, SmallVector<int64_t>> byKind;
   std::map<int64_t, size_t> kindsSeen;
   for (auto [place, each] : llvm::enumerate(repeat.ops)) {
-    std::pair key(each.op->getName(), keyOf(each.op));
+    std::pair key(each.op->getName(), kindOf(each.op));
     auto [own, isNew] = byKind.insert({key, {}});
     each.kind = uint32_t(own - byKind.begin());
     places[each.op] = place;

@@ -39,8 +39,8 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     the order in which they begin when all stages work by the schedule, and a transfer where the call
     of its later stage begins that needs it, or ends that makes it. Other ops between two calls stand
     where the first of them ends. The list is one linear order of all communication; each stage's own
-    is what it has of it. See `weft/Schedule/StageOrder.h`. Only `@step` is ordered. Modules without
-    stages do not change.
+    is what it has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` all go
+    forward, one after the other in each stage. Modules without stages do not change.
 
     ```mlir
     %0 = weft.call @step_forward_0(%c0)
