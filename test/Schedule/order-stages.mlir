@@ -24,6 +24,14 @@
 // CHECK:      weft.transfer {{.*}} from 1 to 0
 // CHECK:      weft.observe "norm"
 
+// Evaluations go forward only; nothing else stands between their calls and transfers.
+// CHECK-LABEL: func.func @evaluate
+// CHECK:      weft.fill
+// CHECK-NEXT: weft.call @step_forward_0
+// CHECK-NEXT: weft.transfer
+// CHECK-NEXT: weft.call @step_forward_1
+// CHECK-NEXT: weft.observe "validation_loss"
+
 // All micro-batches go forward first.
 // GPIPE-LABEL: func.func @step
 // GPIPE:      weft.call @step_forward_0({{.*}}) label "micro-batch 0"
@@ -71,5 +79,14 @@ func.func @step() {
   weft.assign @w1, %d1#1 {weft.stage = 1 : i64} : tensor<4xf64>
   %n = weft.transfer %d1#1 from 1 to 0 : tensor<4xf64>
   weft.observe "norm", %n {weft.stage = 0 : i64} : tensor<4xf64>
+  return
+}
+func.func @evaluate() {
+  %c0 = arith.constant 0 : index
+  %x0 = weft.call @step_forward_0(%c0) label "micro-batch 0" {weft.stage = 0 : i64} : (index) -> tensor<4xf64>
+  %t0 = weft.transfer %x0 from 0 to 1 : tensor<4xf64>
+  %z = weft.fill constant 0.0 {weft.stage = 1 : i64} : tensor<f64>
+  %s0 = weft.call @step_forward_1(%c0, %t0) label "micro-batch 0" {weft.stage = 1 : i64} : (index, tensor<4xf64>) -> tensor<4xf64>
+  weft.observe "validation_loss", %z {weft.stage = 1 : i64} : tensor<f64>
   return
 }
