@@ -22,14 +22,6 @@ using namespace weft;
 
 namespace {
 
-std::string secondsText(double seconds) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  bool isLong = seconds >= 1;
-  stream << llvm::format(isLong ? "%.3f s" : "%.3f ms", isLong ? seconds : 1e3 * seconds);
-  return text;
-}
-
 /// 12345678 as "12,345,678".
 std::string groupedText(double number) {
   std::string digits = std::to_string(std::lround(number));
@@ -88,7 +80,7 @@ void printSpeed(llvm::raw_ostream &os, const rt::Programs &programs,
   if (peak > 0) {
     os << llvm::format(", MFU %.1f %%", 100 * program.stepFlops / seconds / peak);
   }
-  os << '\n';
+  os << waitingText(programs) << '\n';
 }
 
 /// Prints the bound of predicted times, and the time that the search adds up, which is no bound:

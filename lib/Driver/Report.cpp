@@ -35,6 +35,23 @@ std::string weft::meshText(const rt::Program &program) {
          MeshParts(std::move(names), std::move(sizes)).text();
 }
 
+std::string weft::secondsText(double seconds) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  bool isLong = seconds >= 1;
+  stream << llvm::format(isLong ? "%.3f s" : "%.3f ms", isLong ? seconds : 1e3 * seconds);
+  return text;
+}
+
+std::string weft::waitingText(std::span<const rt::Program> programs) {
+  std::string text;
+  if (programs.size() > 1) {
+    llvm::raw_string_ostream(text) << llvm::format(", stages wait for others for %.1f %%",
+                                                   100 * cost::pipelineTimes(programs).bubble());
+  }
+  return text;
+}
+
 namespace {
 
 /// "4 ranks, mesh dp=2 tp=2" or "1 rank".
@@ -118,7 +135,7 @@ void weft::printReport(llvm::raw_ostream &os, const CompileReport &report, llvm:
   if (report.programs.size() == 1 && countBeside(first) > 0) {
     os << llvm::format(", %.3f ms one after another", 1e3 * cost::serialSeconds(first));
   }
-  os << '\n';
+  os << waitingText(report.programs) << '\n';
   printCode(os, report.emitted);
   os << llvm::format("compiled in %.1f s\n", report.seconds);
 }

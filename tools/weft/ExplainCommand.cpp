@@ -8,8 +8,11 @@
 #include "Commands.h"
 
 #include "weft/Driver/KernelReport.h"
+#include "weft/Driver/OutputFile.h"
 #include "weft/Driver/ProfiledRun.h"
+#include "weft/Driver/ProgramFile.h"
 #include "weft/Driver/Progress.h"
+#include "weft/Driver/ScheduleReport.h"
 #include "weft/Driver/ValueReport.h"
 
 using namespace weft;
@@ -19,8 +22,8 @@ namespace {
 struct ExplainOptions {
   /// A program's file, or the name of a value.
   std::string what;
-  std::string profile;
-  bool kernels = false, json = false;
+  std::string profile, svg;
+  bool kernels = false, schedule = false, json = false;
   int64_t steps = 5;
   std::string threads;
   /// Of a value.
@@ -42,6 +45,14 @@ void declareKernelOptions(CommandLine &line, ExplainOptions &options) {
   line.addSwitch("--json", "print a JSON object instead of a table", options.json);
 }
 
+void declareScheduleOptions(CommandLine &line, ExplainOptions &options) {
+  line.addSwitch("--schedule",
+                 "draw what each pipeline stage of PROGRAM does when in a step, as predicted, and\n"
+                 "how long stages wait for each other",
+                 options.schedule);
+  line.addText("--svg", "FILE", "also draw it as an SVG file", options.svg);
+}
+
 void declareValueOptions(CommandLine &line, ExplainOptions &options) {
   CompileOptions &compile = options.compile;
   line.addText("--model", "FILE", "the model that VALUE belongs to", compile.input);
@@ -53,13 +64,16 @@ void declareValueOptions(CommandLine &line, ExplainOptions &options) {
 CommandLine declare(ExplainOptions &options) {
   CommandLine line(
       "weft explain PROGRAM --kernels [options]\n"
+      "       weft explain PROGRAM --schedule [--svg FILE]\n"
       "       weft explain VALUE --model FILE --machine FILE [options]",
       "Lists the times of the kernels of PROGRAM, which 'weft compile' made. Runs some steps "
-      "on\nmade-up tokens or images, unless a profile of a run is given.\n\n"
+      "on\nmade-up tokens or images, unless a profile of a run is given. Or draws PROGRAM's "
+      "schedule.\n\n"
       "Or explains how VALUE, a parameter or the result of an op of a model, is split, and "
       "predicts\nthe time of a step if VALUE were split in other ways. Names are those of plans: "
       "mlp.up.weight,\nmlp.up/contract/1; '*' stands for any characters.");
   declareKernelOptions(line, options);
+  declareScheduleOptions(line, options);
   declareValueOptions(line, options);
   line.addPositional("PROGRAM or VALUE", options.what);
   return line;
@@ -75,20 +89,34 @@ llvm::Error refuseOthers(const CommandLine &line, llvm::StringRef with,
   return llvm::Error::success();
 }
 
+/// Options of values, and of plans.
+constexpr llvm::StringRef kValueOptions[] = {
+    "--model",  "--machine",      "--nodes", "--recipe", "--seq-len", "--global-batch",
+    "--target", "--wide-matmuls", "--mesh",  "--pin",    "--plan",    "--most",
+    "-v"};
+
 llvm::Error checkKernels(const CommandLine &line, const ExplainOptions &options) {
-  if (llvm::Error error = refuseOthers(line, "--kernels",
-                                       {"--model", "--machine", "--nodes", "--recipe", "--seq-len",
-                                        "--global-batch", "--target", "--wide-matmuls", "--mesh",
-                                        "--pin", "--plan", "--most", "-v"})) {
+  if (llvm::Error error = refuseOthers(line, "--kernels", kValueOptions)) {
+    return error;
+  }
+  if (llvm::Error error = refuseOthers(line, "--kernels", {"--svg"})) {
     return error;
   }
   return options.profile.empty() ? llvm::Error::success()
                                  : refuseOthers(line, "--profile", {"--steps", "--threads"});
 }
 
+llvm::Error checkSchedule(const CommandLine &line) {
+  if (llvm::Error error = refuseOthers(line, "--schedule", kValueOptions)) {
+    return error;
+  }
+  return refuseOthers(line, "--schedule",
+                      {"--kernels", "--profile", "--steps", "--threads", "--json"});
+}
+
 llvm::Error checkValue(const CommandLine &line, const CompileOptions &options) {
   if (llvm::Error error =
-          refuseOthers(line, "--model", {"--profile", "--steps", "--threads", "--json"})) {
+          refuseOthers(line, "--model", {"--profile", "--steps", "--threads", "--json", "--svg"})) {
     return error;
   }
   return checkPlanningOptions(options);
@@ -129,11 +157,40 @@ llvm::Error explainKernels(const ExplainOptions &options) {
   return llvm::Error::success();
 }
 
+llvm::Error explainSchedule(const ExplainOptions &options) {
+  llvm::Expected<rt::Programs> programs = readProgramsOf(options.what);
+  if (!programs) {
+    return programs.takeError();
+  }
+  if (!options.svg.empty()) {
+    llvm::Expected<OutputFile> file = OutputFile::create(options.svg);
+    if (!file) {
+      return file.takeError();
+    }
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    drawSchedule(stream, *programs);
+    if (llvm::Error error = file->write(text)) {
+      return error;
+    }
+    if (llvm::Error error = file->commit()) {
+      return error;
+    }
+  }
+  printSchedule(llvm::outs(), *programs);
+  return llvm::Error::success();
+}
+
 llvm::Error run(const CommandLine &line, ExplainOptions &options) {
+  if (options.schedule) {
+    llvm::Error error = checkSchedule(line);
+    return error ? std::move(error) : explainSchedule(options);
+  }
   bool isValue = !options.compile.input.empty();
   if (!options.kernels && !isValue) {
-    return makeError("expected --kernels, for the times of a program's kernels, or --model FILE, "
-                     "for the reason of a value's sharding");
+    return makeError(
+        "expected --kernels, for the times of a program's kernels, --schedule, for its "
+        "course, or --model FILE, for the reason of a value's sharding");
   }
   if (llvm::Error error =
           options.kernels ? checkKernels(line, options) : checkValue(line, options.compile)) {

@@ -28,7 +28,8 @@ constexpr Command commands[] = {
     {"import", "turn a Hugging Face checkpoint into a model and its weights", importCommand},
     {"export", "turn trained weights into a Hugging Face checkpoint", exportCommand},
     {"run", "start a compiled training program", runCommand},
-    {"explain", "list the times of a program's kernels, or explain how a value is split",
+    {"explain",
+     "list a program's kernels by time, draw its schedule, or explain how a value is split",
      explainCommand},
     {"calibrate", "measure this machine, and write the file that describes it", calibrateCommand},
 };

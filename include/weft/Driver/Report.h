@@ -14,6 +14,8 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <span>
+
 namespace weft {
 
 /// The results of a compilation to a program.
@@ -26,6 +28,13 @@ struct CompileReport {
 
 /// Prints ranks, memory, kernels and times of a compilation whose result is in the file `path`.
 void printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::StringRef path);
+
+/// Returns "1.234 s", or "1.234 ms" for less than a second.
+std::string secondsText(double seconds);
+
+/// Returns ", stages wait for others for 12.3 %", the share of a step; empty without stages.
+/// REQUIRES: the programs are those of all classes, proven together.
+std::string waitingText(std::span<const rt::Program> programs);
 
 /// Returns how the ranks are split: "mesh dp=2 tp=2x4", with a split axis, "2 stages of mesh dp=4",
 /// or "2 stages"; empty for one rank.
