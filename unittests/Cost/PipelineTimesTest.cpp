@@ -220,6 +220,32 @@ TEST(PipelineTimes, AllClassesMeet) {
   EXPECT_EQ(times.busy, (std::vector{5.5, 9.5, 8.5}));
 }
 
+TEST(PipelineTimes, CoursesShowWhoWaitsWhen) {
+  Stages stages(2);
+  rt::Instruction receive = stages.collective(0, rt::CollectiveKind::Transfer, 1, {1, 0}, 2);
+  uint32_t first = stages.body(0, {Stages::work(1)}), second = stages.body(0, {receive});
+  stages.programs[0].step = {{first}, {second}, {first}};
+  rt::Instruction send = stages.collective(1, rt::CollectiveKind::Transfer, 1, {1, 0}, 2);
+  stages.programs[1].step = {{stages.body(1, {Stages::work(4), send})}};
+  std::vector<schedule::ClassCourse> courses =
+      schedule::predictCourse(stages.programs, &rt::Program::step);
+  ASSERT_EQ(courses.size(), 2u);
+  auto spans = [](const std::vector<schedule::TimeSpan> &times) {
+    std::vector<std::pair<double, double>> all;
+    for (const schedule::TimeSpan &time : times) {
+      all.emplace_back(time.begin, time.end);
+    }
+    return all;
+  };
+  using Spans = std::vector<std::pair<double, double>>;
+  EXPECT_EQ(spans(courses[0].actions), (Spans{{0, 1}, {1, 6}, {6, 7}}));
+  EXPECT_EQ(spans(courses[0].waits), (Spans{{1, 4}}));
+  EXPECT_EQ(courses[0].busy(), 4);
+  EXPECT_EQ(spans(courses[1].actions), (Spans{{0, 6}}));
+  EXPECT_EQ(spans(courses[1].waits), Spans{});
+  EXPECT_EQ(courses[1].busy(), 6);
+}
+
 /// The longer of two times that differ is the time of a collective.
 TEST(PipelineTimes, BothEndsTakeEquallyLong) {
   Stages stages(2);
