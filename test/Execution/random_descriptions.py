@@ -420,6 +420,26 @@ def recompute(seed, model, split, files):
     return split
 
 
+def stages(seed, model, split, parts, files):
+    """Adds pipeline stages to the split of one case in four, some of them more than there are layers. Returns the
+    split and its micro-batches. Has random numbers of its own, as `recompute`."""
+    draw = Draw(f"stages {seed}")
+    if model is None or not draw.chance(1 / 4):
+        return split, parts
+    micro_batches = parts if parts > 1 else draw.pick((2, 2, 3, 4))
+    count = min(draw.pick((2, 2, 3, 4)), max(2, model["layers"] + int(draw.chance(0.1))))
+    schedule = draw.pick(("1f1b", "1f1b", "gpipe"))
+    if "--plan" not in split:
+        pins = f"pp={count},schedule={schedule}" + (f",accumulation={micro_batches}" if parts == 1 else "")
+        return [*split, "--pin", pins], micro_batches
+    borders = sorted(draw.random.sample(range(1, max(model["layers"], count)), count - 1))
+    layers = [end - begin for begin, end in zip([0, *borders], [*borders, model["layers"]])]
+    pipeline = {"layers": layers} if draw.chance(0.5) else {"stages": count}
+    pipeline["schedule"] = Enum("GPIPE" if schedule == "gpipe" else "ONE_F_ONE_B")
+    files["plan.textproto"] += text_of({"accumulation": micro_batches if parts == 1 else None, "pipeline": pipeline})
+    return split, micro_batches
+
+
 def descriptions_of(seed, graphs):
     """Returns the descriptions of case number `seed`. `graphs` gives for the name of each graph the length
     of its sequences, 0 for images."""
@@ -429,6 +449,7 @@ def descriptions_of(seed, graphs):
     files = {"machine.textproto": machine_of(draw)}
     split, parts, cuts = split_of(draw, model, files)
     split = recompute(seed, model, split, files)
+    split, parts = stages(seed, model, split, parts, files)
     if graph:
         draw.tags.append("graph " + graph)
         recipe = graph_recipe_of(draw, parts, cuts, graphs[graph])

@@ -9,6 +9,7 @@
 
 #include "MicroBatch.h"
 
+#include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 
 using namespace mlir;
@@ -56,7 +57,9 @@ void SumSeparator::run() {
   Operation *end = function.front().getTerminator();
   for (unsigned result = 0, count = function.getNumResults(); result < count; ++result) {
     auto next = end->getOperand(result).getDefiningOp<MapOp>();
-    bool isTensor = next && next.getOutputType().getRank() > 0;
+    // A sum that is rounded with each term is another one if stages add up their own terms.
+    bool isTensor = next && next.getOutputType().getRank() > 0 &&
+                    !isNarrow(next.getOutputType().getElementType());
     if (!isTensor || !isSum(next) || next.getInputs()[0] != function.getArgument(result + 1)) {
       continue;
     }

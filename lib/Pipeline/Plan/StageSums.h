@@ -20,6 +20,9 @@ namespace weft {
 ///   %sum' = %sum + (%term_0 + %term_1)   ──▶   %sum_0' = %sum_0 + %term_0
 ///                                              %sum_1' = %sum_1 + %term_1
 ///
+/// A sum in a narrow type stays as it is: its terms are rounded in their order, so those of other
+/// stages go to it one by one.
+///
 /// `positions` are those of the function before. `calls` are replaced.
 void separateSums(mlir::func::FuncOp function, llvm::MutableArrayRef<CallOp> calls,
                   const StageLayers &layers, const StagePositions &positions);
