@@ -43,7 +43,8 @@ COMPILED_OF = 4
 # What weft says of entries that contradict each other, or the lengths, once those that overruled them are gone: the
 # entries of one axis for two dimensions, and shards of a dimension that is not padded any more.
 CONTRADICTIONS = ("expected an axis for one dimension of", "expected shards that divide")
-CRASHES = ("internal error", "prove-meaning", "Stack dump", "PLEASE submit", "Assertion", "LLVM ERROR", "terminate called", "Sanitizer")
+CRASHES = ("internal error", "prove-meaning", "Stack dump", "PLEASE submit", "Assertion", "LLVM ERROR",
+           "terminate called", "Sanitizer")
 
 
 @dataclass

@@ -36,8 +36,8 @@ int runCommand(llvm::ArrayRef<const char *> arguments);
 /// `weft verify`: compares a plan's results with those of one rank. Returns the exit status.
 int verifyCommand(llvm::ArrayRef<const char *> arguments);
 
-/// `weft explain`: lists the times of a compiled program's kernels, draws its schedule, or tells the
-/// reason for the sharding of a value. Returns the exit status.
+/// `weft explain`: lists the times of a compiled program's kernels, draws its schedule, or tells
+/// the reason for the sharding of a value. Returns the exit status.
 int explainCommand(llvm::ArrayRef<const char *> arguments);
 
 } // namespace weft
