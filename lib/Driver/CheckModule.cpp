@@ -8,9 +8,9 @@
 #include "CheckModule.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/ModuleSizes.h"
-#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

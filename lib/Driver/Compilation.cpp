@@ -14,6 +14,7 @@
 
 #include "support/Text.h"
 #include "weft/Cost/PredictProgram.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/InitAll.h"
 #include "weft/Meaning/ProveMeaning.h"
 #include "weft/Meaning/ProveTable.h"
@@ -26,7 +27,6 @@
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/Plan/WritePlan.h"
 #include "weft/Pipeline/Schedule/BuildProgram.h"
-#include "weft/Pipeline/StageMarks.h"
 #include "weft/Pipeline/StepCost.h"
 #include "weft/Planner/ReviewPlan.h"
 

@@ -8,8 +8,8 @@
 #include "weft/Pipeline/ModuleSizes.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
-#include "weft/Pipeline/StageMarks.h"
 
 using namespace mlir;
 using namespace weft;

@@ -10,8 +10,8 @@
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
-#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

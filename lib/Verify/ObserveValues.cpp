@@ -12,8 +12,8 @@
 #include "weft/Dialect/Weft/IR/InlineCall.h"
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
-#include "weft/Pipeline/StageMarks.h"
 #include "weft/Verify/CollectiveKinds.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

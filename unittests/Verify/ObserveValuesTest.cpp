@@ -8,8 +8,8 @@
 #include "weft/Verify/ObserveValues.h"
 
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
-#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

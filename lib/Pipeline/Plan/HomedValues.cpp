@@ -11,7 +11,7 @@
 
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
-#include "weft/Pipeline/StageMarks.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 
 using namespace mlir;
 

@@ -7,9 +7,9 @@
 
 #include "weft/Pipeline/Plan/Passes.h"
 
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Plan/PadVariables.h"
-#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Pass/PassManager.h"
 

@@ -11,9 +11,9 @@
 
 #include "weft/Description/Machine.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/ReshardProblem.h"
-#include "weft/Pipeline/StageMarks.h"
 #include "weft/Planner/Prices.h"
 
 #include "llvm/ADT/SetVector.h"

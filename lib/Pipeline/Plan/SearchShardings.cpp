@@ -13,9 +13,9 @@
 #include "weft/Description/Validate.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/ReshardProblem.h"
-#include "weft/Pipeline/StageMarks.h"
 #include "weft/Planner/ProblemText.h"
 
 #include "llvm/Support/Error.h"

@@ -29,8 +29,8 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_STAGEPOSITIONS_H
 #define WEFT_LIB_PIPELINE_PLAN_STAGEPOSITIONS_H
 
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
-#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"

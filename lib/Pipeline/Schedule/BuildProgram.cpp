@@ -8,8 +8,8 @@
 #include "weft/Pipeline/Schedule/BuildProgram.h"
 
 #include "weft/Cost/PredictProgram.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Schedule/ShareKernels.h"
-#include "weft/Pipeline/StageMarks.h"
 #include "weft/Schedule/Streams.h"
 
 #include "llvm/ADT/STLExtras.h"

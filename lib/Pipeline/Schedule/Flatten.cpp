@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Pipeline/Schedule/Flatten.h"
-#include "weft/Pipeline/StageMarks.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 
 #include "OpKinds.h"
 #include "Placement.h"

@@ -8,9 +8,9 @@
 #include "KernelWork.h"
 #include "Linearize.h"
 #include "OpKinds.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Lower/HostLowering.h"
 #include "weft/Pipeline/Schedule/Passes.h"
-#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"

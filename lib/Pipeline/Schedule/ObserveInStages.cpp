@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "program/ProgramCheck.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
-#include "weft/Pipeline/StageMarks.h"
 
 using namespace mlir;
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
-#include "weft/Pipeline/StageMarks.h"
 #include "weft/Schedule/StageOrder.h"
 
 using namespace mlir;

@@ -7,8 +7,8 @@
 
 #include "OpKinds.h"
 #include "Placement.h"
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Schedule/Passes.h"
-#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"

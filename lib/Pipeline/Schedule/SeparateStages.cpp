@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Pipeline/Schedule/TakeStage.h"
-#include "weft/Pipeline/StageMarks.h"
 
 using namespace mlir;
 

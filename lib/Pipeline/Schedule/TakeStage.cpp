@@ -7,9 +7,9 @@
 
 #include "weft/Pipeline/Schedule/TakeStage.h"
 
+#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
-#include "weft/Pipeline/StageMarks.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_PIPELINE_STAGEMARKS_H
-#define WEFT_PIPELINE_STAGEMARKS_H
+#ifndef WEFT_DIALECT_WEFT_IR_STAGEMARKS_H
+#define WEFT_DIALECT_WEFT_IR_STAGEMARKS_H
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 
@@ -62,4 +62,4 @@ inline std::string kernelSuffixOf(mlir::ModuleOp module) {
 
 } // namespace weft
 
-#endif // WEFT_PIPELINE_STAGEMARKS_H
+#endif // WEFT_DIALECT_WEFT_IR_STAGEMARKS_H
