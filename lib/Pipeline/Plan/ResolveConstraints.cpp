@@ -135,6 +135,15 @@ std::optional<Conflict> findConflict(ConstrainOp from, Links &links,
   return std::nullopt;
 }
 
+/// What follows from a module until a constraint is removed.
+struct Surroundings {
+  explicit Surroundings(ModuleOp module)
+      : links(module), copies(WeightCopies(module).constraints()) {}
+
+  Links links;
+  llvm::DenseSet<Operation *> copies;
+};
+
 struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstraintsPass> {
   void runOnOperation() override {
     // The strongest first, as it removes weaker ones that disagree.
@@ -153,8 +162,9 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
     for (ConstrainOp op : constraints) {
       splitNames(op, mesh);
     }
+    std::optional<Surroundings> known;
     for (size_t i = 0; i < constraints.size(); ++i) {
-      if (failed(check(constraints[i], mesh)) || failed(overruleOthers(i, constraints))) {
+      if (failed(check(constraints[i], mesh)) || failed(overruleOthers(i, constraints, known))) {
         return signalPassFailure();
       }
       pin(constraints[i]);
@@ -193,13 +203,16 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
     return success();
   }
 
-  /// Removes all constraints that disagree with number `strong`.
-  LogicalResult overruleOthers(size_t strong, SmallVectorImpl<ConstrainOp> &constraints) {
+  /// Removes all constraints that disagree with number `strong`. `known` is of the module as it is,
+  /// or empty.
+  LogicalResult overruleOthers(size_t strong, SmallVectorImpl<ConstrainOp> &constraints,
+                               std::optional<Surroundings> &known) {
     ConstrainOp stronger = constraints[strong];
     for (;;) {
-      Links links(getOperation());
-      std::optional<Conflict> conflict =
-          findConflict(stronger, links, WeightCopies(getOperation()).constraints());
+      if (!known) {
+        known.emplace(getOperation());
+      }
+      std::optional<Conflict> conflict = findConflict(stronger, known->links, known->copies);
       if (!conflict) {
         return success();
       }
@@ -215,6 +228,7 @@ struct ResolveConstraintsPass : impl::ResolveConstraintsPassBase<ResolveConstrai
       llvm::erase(constraints, weaker);
       weaker.replaceAllUsesWith(weaker.getInput());
       weaker.erase();
+      known.reset();
       ++numDropped;
     }
   }

@@ -95,22 +95,43 @@ private:
     }
   }
 
-  /// Erases variables and functions that nothing uses any more.
+  /// Erases variables and functions that no root uses.
   void eraseOthers(ModuleOp module) const {
-    bool isMore = true;
-    while (isMore) {
-      isMore = false;
-      for (Operation &op : llvm::make_early_inc_range(*module.getBody())) {
-        auto function = dyn_cast<func::FuncOp>(op);
-        bool mayGo = function ? function.isPrivate() : isa<VariableOp>(op);
-        if (mayGo && SymbolTable::symbolKnownUseEmpty(&op, module)) {
-          op.erase();
-          isMore = true;
-        } else if (mayGo) {
-          op.removeAttr(kStageAttrName);
+    const llvm::DenseSet<Operation *> used = findUsed(module);
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody())) {
+      auto function = dyn_cast<func::FuncOp>(op);
+      if (function ? !function.isPrivate() : !isa<VariableOp>(op)) {
+        continue;
+      }
+      if (used.contains(&op)) {
+        op.removeAttr(kStageAttrName);
+      } else {
+        op.erase();
+      }
+    }
+  }
+
+  /// Returns the ops of the module whose symbols roots use, by functions that they call, too.
+  static llvm::DenseSet<Operation *> findUsed(ModuleOp module) {
+    SymbolTable symbols(module);
+    llvm::DenseSet<Operation *> used;
+    SmallVector<Operation *> open;
+    for (Operation &op : *module.getBody()) {
+      auto function = dyn_cast<func::FuncOp>(op);
+      if (function && !function.isPrivate()) {
+        open.push_back(function);
+      }
+    }
+    while (!open.empty()) {
+      std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(open.pop_back_val());
+      for (const SymbolTable::SymbolUse &use : *uses) {
+        Operation *named = symbols.lookup(use.getSymbolRef().getRootReference());
+        if (named && used.insert(named).second) {
+          open.push_back(named);
         }
       }
     }
+    return used;
   }
 
   const int64_t stage;
