@@ -40,15 +40,15 @@ DONE = "it was done before it could be stopped"
 # Machines that have the precision, as many nodes as the ranks need, and meshes that the sizes of each example
 # allow.
 EXAMPLES = {
-    "llama-tiny": ("laptop", 1, ["dp=2,tp=2", "dp=2,cp=2:ring,tp=2,sp=true,zero=3",
-                                 "pp=2,dp=2,tp=2,zero=3,accumulation=4"]),
+    "llama-tiny": ("laptop", 1, ["dp=2,tp=2", "pp=2,dp=2,tp=2,zero=3,accumulation=4",
+                                 "dp=2,cp=2:ring,tp=2,sp=true,zero=3"]),
     "gpt2-tiny": ("laptop", 1, ["dp=4,tp=2,zero=1", "cp=2:all-to-all,tp=2"]),
     "mixtral-tiny": ("laptop", 1, ["dp=2,ep=2,tp=2", "dp=2,ep=2,zero=3", "ep=4"]),
     "deepseek-tiny": ("h100-8", 2, ["dp=2,ep=2,tp=2", "ep=4,zero=0", "dp=2,ep=4,tp=2,zero=3"]),
     "gpt2-124m": ("a100-8", 2, ["dp=8,zero=2", "dp=4,cp=2:gather", "dp=4,tp=2,cp=2:ring,zero=3"]),
     "llama-160m": ("h100-8", 1, ["dp=2,tp=4,sp=true", "dp=8,zero=3", "dp=2,cp=4:ring"]),
-    "llama3-8b": ("h100-8", 2, ["dp=2,cp=8:ring,zero=3", "dp=4,cp=2:ring,tp=2,sp=true,zero=3",
-                                "pp=4,fsdp=4,accumulation=8"]),
+    "llama3-8b": ("h100-8", 2, ["dp=2,cp=8:ring,zero=3", "pp=4,fsdp=4,accumulation=8",
+                                "dp=4,cp=2:ring,tp=2,sp=true,zero=3"]),
     "llama3-70b": ("h100-8", 2, ["dp=2,tp=8,sp=true,zero=3"]),
     "mixtral-8x7b": ("h100-8", 2, ["dp=2,ep=8,zero=1", "dp=2,ep=4,tp=2,zero=3"]),
 }

@@ -138,6 +138,10 @@ TEST_P(ProveTable, FindsEachInstructionThatIsLeftOut) {
   for (size_t number = 0; number < program.stepBody().size(); ++number) {
     rt::Program own = program;
     own.stepBody().erase(own.stepBody().begin() + ptrdiff_t(number));
+    if (program.stepBody()[number].opcode == rt::Opcode::Agree) {
+      EXPECT_TRUE(holds(own)) << message; // It computes nothing; the proof of order finds it.
+      continue;
+    }
     EXPECT_FALSE(holds(own)) << program.labels[program.stepBody()[number].label];
     EXPECT_NE(message.find("prove-meaning: "), std::string::npos) << message;
   }
