@@ -35,7 +35,7 @@ constexpr auto kLook = std::chrono::milliseconds(1);
 constexpr const char *kWithoutWindows =
     "; with NCCL_WIN_ENABLE=0 in the environment collectives go without windows";
 /// The first numbers of turns.
-constexpr int64_t kWorldsTurn = 0, kTransfersTurn = 1, kOthersTurn = 2;
+constexpr int64_t kWorldsTurn = 0, kTransfersTurn = 1, kClassesTurn = 2, kOthersTurn = 3;
 /// The longest wait for `giveUp`.
 constexpr auto kGrace = std::chrono::seconds(5);
 
@@ -345,7 +345,9 @@ bool DeviceCollectives::prepare(const Collective &collective, const RankGroup &g
     return false;
   }
   made.communicator = shared->communicator;
-  made.turn[0] = shared == this->made.front() ? kWorldsTurn : kOthersTurn;
+  made.turn[0] = shared == this->made.front()     ? kWorldsTurn
+                 : shared->ranks == ofClass.ranks ? kClassesTurn
+                                                  : kOthersTurn;
   if (collective.kind == CollectiveKind::Permute || collective.kind == CollectiveKind::AllToAll) {
     appendShards(collective, group.indexOf(link.rank()), group.ranks.size(), made.steps);
   } else {
@@ -379,8 +381,8 @@ bool DeviceCollectives::call(const Prepared &prepared, const Step &step, Handle 
   return true;
 }
 
-/// Other communicators share the world's buffers, and would make them too small if they came first
-/// (NVIDIA/nccl#2430).
+/// Communicators share the buffers of the one that they were split off, and would make them too
+/// small if they came first (NVIDIA/nccl#2430).
 std::vector<uint32_t> DeviceCollectives::firstOrder() const {
   std::vector<uint32_t> order(prepared.size());
   std::iota(order.begin(), order.end(), 0);

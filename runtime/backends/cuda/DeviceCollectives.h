@@ -69,7 +69,7 @@ public:
   bool registerMemory(Address at, uint64_t bytes);
   /// Returns the numbers of the prepared collectives in the order in which ranks run them for the
   /// first time: those of all ranks; transfers, which ranks may have numbered in different orders;
-  /// those of smaller groups.
+  /// those of all ranks of the class; those of smaller groups.
   std::vector<uint32_t> firstOrder() const;
   /// Enqueues prepared collective `number` on `stream`. See Program.h for operand and result.
   bool run(uint32_t number, Handle stream, Address operand, Address result);
