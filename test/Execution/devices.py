@@ -49,6 +49,8 @@ MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "tp=3", "dp=2,zero=3,accumu
 # largest of all: gradients of keys' biases are nothing but roundings, from which AdamW makes whole steps.
 # A norm is printed with four digits, of which the last may be another.
 PARTS = {"steps": (3e-4, 1e-3), "gradients": (1e-3, 1e-3), "weights": (1e-2, 1)}
+# An operand on the border between two FP8 numbers, an eighth of it apart, may go to either: so gradients differ more.
+GRADIENTS_OF_BYTES = (3e-2, 1e-3)
 # Of more than examples have. At the default scale of F16 the first gradients leave the range.
 MORE_LINES = ("precision: F16 loss_scale { initial: 1024 }", "precision: TF32", "documents { end: 5 }",
               "precision: BF16 documents { end: 5 }")
@@ -102,14 +104,14 @@ def floats_of(file):
     return tensors
 
 
-def is_near(what, got, expected):
-    """Returns whether steps, or the tensors of a file, are the same except for rounding."""
+def is_near(what, got, expected, of_bytes):
+    """Returns whether steps, or the tensors of a file, are the same except for rounding, of operands to bytes, too."""
     if what == "steps":
         got, expected = ({str(i): [float(number) for number in re.findall(r"[-+0-9.e]*[0-9]", step)]
                           for i, step in enumerate(steps)} for steps in (got, expected))
     else:
         got, expected = floats_of(got), floats_of(expected)
-    part, small = PARTS[what]
+    part, small = GRADIENTS_OF_BYTES if of_bytes and what == "gradients" else PARTS[what]
     greatest = {name: max(map(abs, values), default=0) for name, values in expected.items()}
     least = small * max(greatest.values())
     return got.keys() == expected.keys() and all(
@@ -145,7 +147,7 @@ def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
                                "WEFT_SIMULATOR_REFUSES_ATTENTION": "not here"}
                 got = trained(device, text, **environment)
                 for what, value in expected.items():
-                    if got[what] != value and not (may_round and is_near(what, got[what], value)):
+                    if got[what] != value and not (may_round and is_near(what, got[what], value, of_bytes)):
                         return f"seed {seed}: {what} are not the host's"
                 if trained(device, text, "--graphs", **environment) != got:
                     return f"seed {seed}: as graphs, steps do not do the same"
