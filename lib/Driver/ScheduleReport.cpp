@@ -210,9 +210,9 @@ void weft::printSchedule(llvm::raw_ostream &os, std::span<const rt::Program> pro
       schedule::predictCourse(programs, &rt::Program::step);
   double seconds = cost::stepSeconds(programs);
   os << "\na character stands for " << secondsText(seconds / kColumns)
-     << "; 0 to 9: a micro-batch, by its last digit, on its way forward,\na to j: the same again, "
-        "on "
-        "its way backward; -: a transfer; o: the whole batch; .: waits for others\n";
+     << "; 0 to 9: a micro-batch, by its last digit, on its way forward,\n"
+        "a to j: the same again, on its way backward; -: a transfer; o: the whole batch; .: waits "
+        "for others\n";
   for (auto [program, course] : llvm::zip_equal(programs, courses)) {
     os << ranksText(program) << ", works for " << secondsText(course.busy()) << "\n  "
        << rowOf(program, course, kColumns, seconds) << '\n';

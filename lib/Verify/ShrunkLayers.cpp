@@ -7,6 +7,8 @@
 
 #include "ShrunkLayers.h"
 
+#include "weft/Description/StageLayers.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,14 +16,8 @@
 namespace weft::verify {
 
 std::vector<int64_t> countStageLayers(const desc::PipelineSpec &pipeline, int64_t layers) {
-  if (pipeline.stages == 1 || !pipeline.layers.empty()) {
-    return pipeline.layers;
-  }
-  std::vector<int64_t> counts;
-  for (int64_t stage = 0; stage < pipeline.stages; ++stage) {
-    counts.push_back(layers / pipeline.stages + (stage < layers % pipeline.stages ? 1 : 0));
-  }
-  return counts;
+  bool isGiven = pipeline.stages == 1 || !pipeline.layers.empty();
+  return isGiven ? pipeline.layers : desc::splitLayers(layers, pipeline.stages);
 }
 
 namespace {

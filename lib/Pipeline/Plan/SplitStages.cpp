@@ -10,6 +10,7 @@
 #include "StageSums.h"
 #include "VerifyStages.h"
 
+#include "weft/Description/StageLayers.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -77,8 +78,8 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
                               "'layers.0', 'layers.1' and so on");
     }
     SmallVector<int64_t> all(layers.begin(), layers.end());
-    for (int64_t stage = 0; layers.empty() && stage < stages; ++stage) {
-      all.push_back(count / stages + (stage < count % stages ? 1 : 0));
+    if (layers.empty()) {
+      llvm::append_range(all, desc::splitLayers(count, stages));
     }
     for (auto [stage, own] : llvm::enumerate(all)) {
       if (own < 1) {

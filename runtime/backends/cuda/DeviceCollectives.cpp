@@ -200,11 +200,8 @@ bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uin
   bool isWindow = false, mayBeWindow = std::ranges::all_of(communicator.ranks, [&](int64_t rank) {
                            return ofClass.ranks.front() <= rank && rank <= ofClass.ranks.back();
                          });
-  DriverTable::Result refused = nullptr;
-  if (mayBeWindow) {
-    refused = library.registerMemory(device, communicator.communicator, at, bytes, true, &window);
-  }
-  if (mayBeWindow && !refused) {
+  if (mayBeWindow &&
+      !library.registerMemory(device, communicator.communicator, at, bytes, true, &window)) {
     registered.push_back(window);
     if (!settle(communicator, kWithoutWindows) ||
         !check(library.isRegistered(device, window, &isWindow))) {
@@ -214,7 +211,8 @@ bool DeviceCollectives::registerWith(const Shared &communicator, Address at, uin
   if (isWindow) {
     return true;
   }
-  refused = library.registerMemory(device, communicator.communicator, at, bytes, false, &plain);
+  DriverTable::Result refused =
+      library.registerMemory(device, communicator.communicator, at, bytes, false, &plain);
   if (!refused) {
     registered.push_back(plain);
   } else if (link.rank() == 0) {
