@@ -193,6 +193,10 @@ void applySchedule(PlanSpec &plan, const Value &value, const Values &) {
       value.mode == "gpipe" ? PipelineSchedule::GPipe : PipelineSchedule::OneFOneB;
 }
 
+void applyChunks(PlanSpec &plan, const Value &value, const Values &) {
+  plan.pipeline.chunks = value.number;
+}
+
 /// The kinds of pins, in the order of their entries in a plan: later entries may override earlier
 /// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor, for each of the stages of pp:
 /// tensor-parallel ranks communicate most, so they are nearest to each other.
@@ -208,12 +212,13 @@ constexpr PinKind kinds[] = {
     {"recompute", PinKind::Word, 0, 0, "none attention full", "", applyRecompute},
     {"pp", PinKind::Stages, 1, mostStages, "", "", applyPipeline},
     {"schedule", PinKind::Word, 0, 0, "1f1b gpipe", "pp", applySchedule},
+    {"chunks", PinKind::Level, 1, mostStages / 2, "", "pp", applyChunks},
 };
 
 /// Returns true if the pin chooses no shardings, so that it may stand beside a mesh.
 bool isBesideMesh(const PinKind &kind) {
   return kind.form == PinKind::Stages || kind.apply == applyAccumulation ||
-         kind.apply == applyRecompute || kind.apply == applySchedule;
+         kind.apply == applyRecompute || kind.apply == applySchedule || kind.apply == applyChunks;
 }
 
 std::vector<std::string> split(std::string_view words) {
@@ -357,8 +362,8 @@ void PinReader::checkBesideMesh() {
   for (const PinKind &kind : kinds) {
     if (!isBesideMesh(kind) && values.contains(kind.name)) { // pin_r6
       error(kind.name, "pin_r6",
-            "expected no pins but accumulation, recompute, pp and schedule together with a mesh, "
-            "for which the search chooses shardings");
+            "expected no pins but accumulation, recompute, pp, schedule and chunks together with a "
+            "mesh, for which the search chooses shardings");
     }
   }
 }
@@ -370,9 +375,9 @@ std::string_view pinsHelp() {
          "with tp the sequence, zero=0 to 3 with dp variables between steps, fsdp=N the\n"
          "batch and these variables; accumulation=N takes the batch in N micro-batches,\n"
          "recompute=full, attention or none says what backward computes again, pp=N makes\n"
-         "N pipeline stages, each with a mesh of ranks, and schedule=1f1b or gpipe orders\n"
-         "their work, all four also with --mesh; the search chooses the rest (may repeat;\n"
-         "default: one rank)";
+         "N pipeline stages, each with a mesh of ranks, schedule=1f1b or gpipe orders their\n"
+         "work, and chunks=N gives each N parts of the model, all five also with --mesh;\n"
+         "the search chooses the rest (may repeat; default: one rank)";
 }
 
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {

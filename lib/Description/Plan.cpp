@@ -8,9 +8,9 @@
 #include "weft/Description/Plan.h"
 
 #include "AxisBorders.h"
+#include "Pipeline.h"
 #include "Reader.h"
 #include "Text.h"
-#include "weft/plan.pb.h"
 
 #include <algorithm>
 #include <array>
@@ -27,12 +27,8 @@ using detail::Fields;
 using Borders = std::map<std::string, AxisBorders>;
 
 static constexpr int64_t maximumRanks = 1 << 20;
-/// The last layer that a model may have, by model_r4.
-static constexpr int64_t maximumLayer = (1 << 10) - 1;
-
 // The schema lists the values of these enumerations in the same order.
 static_assert(int(Saving::Recomputed) == proto::Activation::RECOMPUTED);
-static_assert(int(PipelineSchedule::GPipe) == proto::Pipeline::GPIPE);
 
 int64_t PlanSpec::ranks() const {
   int64_t product = pipeline.stages;
@@ -80,14 +76,6 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
          std::equal(a.homes.begin(), a.homes.end(), b.homes.begin(), b.homes.end(), sameSharding) &&
          a.accumulation == b.accumulation && a.activations == b.activations &&
          a.pipeline == b.pipeline;
-}
-
-bool operator==(const PipelineSpec &a, const PipelineSpec &b) {
-  return a.stages == b.stages && a.layers == b.layers && a.schedule == b.schedule;
-}
-
-std::string_view nameOf(PipelineSchedule schedule) {
-  return schedule == PipelineSchedule::GPipe ? "gpipe" : "1f1b";
 }
 
 bool operator==(const ActivationSpec &a, const ActivationSpec &b) {
@@ -283,41 +271,12 @@ static void checkActivations(const proto::Plan &plan, Fields &fields) {
     inner.label("value", "plan_r5", 256, "._/-*"); // plan_r5
     // plan_r13
     inner.required("plan_r13", {"saving"});
-    bool areBoth = inner.integer("first_layer", "plan_r13", 0, maximumLayer);
-    areBoth &= inner.integer("last_layer", "plan_r13", 0, maximumLayer);
+    bool areBoth = inner.integer("first_layer", "plan_r13", 0, detail::maximumLayer);
+    areBoth &= inner.integer("last_layer", "plan_r13", 0, detail::maximumLayer);
     if (areBoth && activation.last_layer() < activation.first_layer()) {
       inner.error("last_layer", "plan_r13",
                   "expected at least first_layer, " + detail::text(activation.first_layer()) +
                       ", got " + detail::text(activation.last_layer()));
-    }
-  }
-}
-
-static void checkPipeline(const proto::Plan &plan, Fields &fields) {
-  if (!plan.has_pipeline()) {
-    return;
-  }
-  const proto::Pipeline &pipeline = plan.pipeline();
-  Fields inner = fields.nested("pipeline");
-  // plan_r14
-  const int layers = pipeline.layers_size();
-  if (pipeline.has_stages() == (layers > 0)) {
-    inner.error(layers > 0 ? "layers" : "stages", "plan_r14",
-                std::string("expected either stages or layers, got ") +
-                    (layers > 0 ? "both" : "neither"));
-  }
-  inner.integer("stages", "plan_r14", 2, mostStages);
-  if (layers == 1 || layers > mostStages) {
-    inner.error("layers", "plan_r14",
-                "expected 2 to " + detail::text(mostStages) + " stages, got " +
-                    detail::text(int64_t(layers)));
-  }
-  for (int i = 0; i < layers; ++i) {
-    if (pipeline.layers(i) < 1 || pipeline.layers(i) > maximumLayer) {
-      inner.error("layers", "plan_r14",
-                  "expected a number from 1 to " + detail::text(maximumLayer) + ", got " +
-                      detail::text(pipeline.layers(i)),
-                  i);
     }
   }
 }
@@ -334,7 +293,7 @@ static void checkPlan(const proto::Plan &plan, Fields &fields) {
   checkEntries(plan.home(), "home", fields, axes);
   fields.integer("accumulation", "plan_r9", 1, maximumRanks); // plan_r9
   checkActivations(plan, fields);
-  checkPipeline(plan, fields);
+  detail::checkPipeline(plan, fields);
 }
 
 static std::vector<ActivationSpec> resolveActivations(const proto::Plan &plan, Fields &fields) {
@@ -354,18 +313,6 @@ static std::vector<ActivationSpec> resolveActivations(const proto::Plan &plan, F
     specs.push_back(std::move(spec));
   }
   return specs;
-}
-
-static PipelineSpec resolvePipeline(const proto::Plan &plan, Fields &fields) {
-  PipelineSpec spec;
-  if (plan.has_pipeline()) {
-    const proto::Pipeline &pipeline = plan.pipeline();
-    spec.layers.assign(pipeline.layers().begin(), pipeline.layers().end());
-    spec.stages = spec.layers.empty() ? pipeline.stages() : int64_t(spec.layers.size());
-    spec.schedule = PipelineSchedule(pipeline.schedule());
-    spec.location = fields.locationOf("pipeline");
-  }
-  return spec;
 }
 
 static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
@@ -398,7 +345,7 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
     spec.accumulationLocation = fields.locationOf("accumulation");
   }
   spec.activations = resolveActivations(plan, fields);
-  spec.pipeline = resolvePipeline(plan, fields);
+  spec.pipeline = detail::resolvePipeline(plan, fields);
   return splitAxes(std::move(spec), subAxes);
 }
 
@@ -481,17 +428,6 @@ static std::string textOf(const ShardingSpec &entry) {
   return text + " }";
 }
 
-/// Prints a pipeline without its field's name.
-static std::string textOf(const PipelineSpec &pipeline) {
-  std::string text = pipeline.layers.empty() ? "{ stages: " + std::to_string(pipeline.stages) : "{";
-  for (size_t stage = 0; stage < pipeline.layers.size(); ++stage) {
-    text += (stage == 0 ? " layers: [" : ", ") + std::to_string(pipeline.layers[stage]);
-  }
-  text += pipeline.layers.empty() ? "" : "]";
-  return text + (pipeline.schedule == PipelineSchedule::GPipe ? " schedule: GPIPE }"
-                                                              : " schedule: ONE_F_ONE_B }");
-}
-
 std::string ActivationSpec::text() const {
   std::string text = "{ value: \"" + value + "\"";
   text += firstLayer ? " first_layer: " + std::to_string(*firstLayer) : "";
@@ -532,7 +468,7 @@ std::string printPlan(const PlanSpec &plan) {
     text += "activation " + activation.text() + "\n";
   }
   if (plan.pipeline.stages > 1) {
-    text += "pipeline " + textOf(plan.pipeline) + "\n";
+    text += "pipeline " + detail::textOf(plan.pipeline) + "\n";
   }
   return plan.mayPad ? text : text + "padding: false\n";
 }

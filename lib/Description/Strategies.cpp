@@ -97,10 +97,15 @@ private:
     for (int64_t count : pipeline.layers) {
       layers += (layers.empty() ? " of " : ", ") + std::to_string(count);
     }
-    lines.push_back(
-        "pipeline of " + std::to_string(pipeline.stages) + " stages" + layers +
-        (layers.empty() ? "" : " layers") +
-        (pipeline.schedule == PipelineSchedule::GPipe ? ", GPipe" : ", one forward one backward"));
+    const char *order = !pipeline.order.empty()                        ? ", its own order"
+                        : pipeline.schedule == PipelineSchedule::GPipe ? ", GPipe"
+                        : pipeline.chunks > 1 ? ", interleaved one forward one backward"
+                                              : ", one forward one backward";
+    const auto chunks = pipeline.stagesOfChunks().size();
+    lines.push_back("pipeline of " + std::to_string(pipeline.stages) + " stages" +
+                    (int64_t(chunks) > pipeline.stages ? " in " + std::to_string(chunks) + " chunks"
+                                                       : std::string()) +
+                    layers + (layers.empty() ? "" : " layers") + order);
   }
 
   /// The axes that cut a dimension of an operation.

@@ -147,6 +147,10 @@ void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
                options.mesh);
   line.addList("--pin", "NAME=VALUE", desc::pinsHelp(), options.pins);
   line.addText("--plan", "FILE", "split by this plan", options.plan);
+  line.addText("--schedule", "FILE",
+               "order the work of pipeline stages by this table: a line for each, such as\n"
+               "0F0,0F1,0B0,0B1, of chunks, forward or backward, and micro-batches",
+               options.schedule);
 }
 
 void weft::declarePlanningOptions(CommandLine &line, CompileOptions &options) {

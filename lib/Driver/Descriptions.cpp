@@ -59,6 +59,9 @@ std::optional<Descriptions> weft::readDescriptions(const CompileOptions &options
   auto recipe = readRecipe(options, machine);
   auto plan = !options.plan.empty() ? desc::loadPlan(options.plan)
                                     : desc::applyPins(options.pins, options.mesh);
+  if (plan && !options.schedule.empty()) {
+    plan = desc::withSchedule(std::move(*plan), options.schedule);
+  }
   std::optional<desc::Result<desc::ModelSpec>> model;
   if (!options.startAfter) {
     model = desc::loadModel(options.input);

@@ -16,6 +16,7 @@
 #include "llvm/Support/Format.h"
 
 #include <map>
+#include <set>
 
 using namespace weft;
 
@@ -23,9 +24,9 @@ namespace {
 
 /// What an action does.
 enum class Work : uint8_t {
-  /// The first computation on a micro-batch, as forward.
+  /// The first half of the computations on a micro-batch, as forward of each chunk.
   First,
-  /// What comes after it on the same micro-batch, as backward.
+  /// What comes after them on the same micro-batch, as backward.
   Again,
   /// Computation on the whole batch.
   Whole,
@@ -39,18 +40,33 @@ bool computes(const rt::Body &body) {
   });
 }
 
+/// Returns the bodies of the first half of the actions that compute on a micro-batch. All
+/// micro-batches have the same bodies in the same order.
+std::set<uint32_t> findFirsts(const rt::Program &program) {
+  std::vector<uint32_t> bodies;
+  std::optional<int64_t> microBatch;
+  for (const rt::Action &action : program.step) {
+    bool isOfOther =
+        !action.microBatch || microBatch.value_or(*action.microBatch) != *action.microBatch;
+    if (!isOfOther && computes(program.bodies[action.body])) {
+      microBatch = action.microBatch;
+      bodies.push_back(action.body);
+    }
+  }
+  return {bodies.begin(), bodies.begin() + ptrdiff_t((bodies.size() + 1) / 2)};
+}
+
 /// Returns the work of each action of the step.
 std::vector<Work> worksOf(const rt::Program &program) {
   std::vector<Work> works;
-  std::map<int64_t, uint32_t> firsts;
+  const std::set<uint32_t> firsts = findFirsts(program);
   for (const rt::Action &action : program.step) {
     if (!computes(program.bodies[action.body])) {
       works.push_back(action.microBatch ? Work::Transfer : Work::Whole);
     } else if (!action.microBatch) {
       works.push_back(Work::Whole);
     } else {
-      uint32_t first = firsts.try_emplace(*action.microBatch, action.body).first->second;
-      works.push_back(first == action.body ? Work::First : Work::Again);
+      works.push_back(firsts.contains(action.body) ? Work::First : Work::Again);
     }
   }
   return works;

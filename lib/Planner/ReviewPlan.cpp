@@ -335,9 +335,11 @@ void Review::checkPipeline() {
     refuse("", "a graph has no layers that stages could be cut at");
     return;
   }
-  if (pipeline.stages > model.layers) {
-    refuse("", "expected at most as many stages as the model's " + text(model.layers) +
-                   " layers, got " + text(pipeline.stages));
+  const auto chunks = int64_t(pipeline.stagesOfChunks().size());
+  if (chunks > model.layers) {
+    refuse("", "expected at most as many " +
+                   std::string(chunks == pipeline.stages ? "stages" : "chunks of stages") +
+                   " as the model's " + text(model.layers) + " layers, got " + text(chunks));
   } else if (!pipeline.layers.empty()) {
     int64_t sum = std::accumulate(pipeline.layers.begin(), pipeline.layers.end(), int64_t(0));
     if (sum != model.layers) {

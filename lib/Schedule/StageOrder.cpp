@@ -17,45 +17,93 @@ using Direction = StageAction::Direction;
 
 std::string weft::schedule::describe(const StageAction &action) {
   return std::string(action.direction == Direction::Forward ? "forward" : "backward") +
-         " of micro-batch " + std::to_string(action.microBatch) + " in stage " +
-         std::to_string(action.stage);
+         " of micro-batch " + std::to_string(action.microBatch) + " in chunk " +
+         std::to_string(action.chunk);
 }
 
-/// Forward of the first `ahead` micro-batches comes before any backward.
-static StageSchedule makeWithAhead(int64_t stages, int64_t microBatches,
-                                   const std::function<int64_t(int64_t)> &aheadOf) {
-  StageSchedule schedule(static_cast<size_t>(stages));
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    std::vector<StageAction> &actions = schedule[static_cast<size_t>(stage)];
-    int64_t ahead = std::min(aheadOf(stage), microBatches);
-    for (int64_t step = 0; step < microBatches + ahead; ++step) {
-      if (step < microBatches) {
-        actions.push_back({stage, Direction::Forward, step});
-      }
-      if (step >= ahead) {
-        actions.push_back({stage, Direction::Backward, step - ahead});
+/// Returns the actions of a stage that does forward of `ahead` more micro-batches than backward, as
+/// long as there are some. They pass its chunks in `groups` of about equal size, one after another.
+static std::vector<StageAction> actionsOf(int64_t stage, int64_t stages, int64_t chunks,
+                                          int64_t microBatches, int64_t groups, int64_t ahead) {
+  std::vector<StageAction> forward, backward;
+  for (int64_t group = 0; group < groups; ++group) {
+    const int64_t begin = microBatches * group / groups, end = microBatches * (group + 1) / groups;
+    for (int64_t i = 0; i < chunks; ++i) {
+      for (int64_t number = begin; number < end; ++number) {
+        forward.push_back({i * stages + stage, Direction::Forward, number});
+        backward.push_back({(chunks - 1 - i) * stages + stage, Direction::Backward, number});
       }
     }
+  }
+  std::vector<StageAction> actions;
+  const auto count = static_cast<int64_t>(forward.size());
+  ahead = std::min(ahead, count);
+  for (int64_t step = 0; step < count + ahead; ++step) {
+    if (step < count) {
+      actions.push_back(forward[static_cast<size_t>(step)]);
+    }
+    if (step >= ahead) {
+      actions.push_back(backward[static_cast<size_t>(step - ahead)]);
+    }
+  }
+  return actions;
+}
+
+StageSchedule weft::schedule::makeGPipe(int64_t stages, int64_t chunks, int64_t microBatches) {
+  StageSchedule schedule;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    // Forward of the last comes in the same step as backward of the first, before it.
+    schedule.push_back(
+        actionsOf(stage, stages, chunks, microBatches, 1, chunks * microBatches - 1));
   }
   return schedule;
 }
 
-StageSchedule weft::schedule::makeGPipe(int64_t stages, int64_t microBatches) {
-  // Forward of the last comes in the same step as backward of the first, before it.
-  return makeWithAhead(stages, microBatches, [=](int64_t) { return microBatches - 1; });
-}
-
-StageSchedule weft::schedule::makeOneForwardOneBackward(int64_t stages, int64_t microBatches) {
-  return makeWithAhead(stages, microBatches, [=](int64_t stage) { return stages - 1 - stage; });
+StageSchedule weft::schedule::makeOneForwardOneBackward(int64_t stages, int64_t chunks,
+                                                        int64_t microBatches) {
+  const int64_t groups = std::max<int64_t>(1, microBatches / stages);
+  const int64_t largest = (microBatches + groups - 1) / groups;
+  StageSchedule schedule;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    const int64_t behind = stages - 1 - stage;
+    // With several chunks a micro-batch comes back through the last of them, and each stage on the
+    // way is busy with another one half of the time.
+    const int64_t ahead = chunks == 1 ? behind : 2 * behind + (chunks - 1) * largest;
+    schedule.push_back(actionsOf(stage, stages, chunks, microBatches, groups, ahead));
+  }
+  return schedule;
 }
 
 std::optional<StageSchedule> weft::schedule::makeSchedule(std::string_view name, int64_t stages,
-                                                          int64_t microBatches) {
+                                                          int64_t chunks, int64_t microBatches) {
   if (name == "gpipe") {
-    return makeGPipe(stages, microBatches);
+    return makeGPipe(stages, chunks, microBatches);
   }
-  return name == "1f1b" ? std::optional(makeOneForwardOneBackward(stages, microBatches))
+  return name == "1f1b" ? std::optional(makeOneForwardOneBackward(stages, chunks, microBatches))
                         : std::nullopt;
+}
+
+StageSchedule weft::schedule::forwardOf(const StageSchedule &schedule) {
+  StageSchedule forward = schedule;
+  for (std::vector<StageAction> &actions : forward) {
+    std::erase_if(
+        actions, [](const StageAction &action) { return action.direction == Direction::Backward; });
+  }
+  return forward;
+}
+
+std::vector<int64_t> weft::schedule::stagesOfChunks(const StageSchedule &schedule) {
+  std::map<int64_t, int64_t> stages;
+  for (size_t stage = 0; stage < schedule.size(); ++stage) {
+    for (const StageAction &action : schedule[stage]) {
+      stages.try_emplace(action.chunk, static_cast<int64_t>(stage));
+    }
+  }
+  std::vector<int64_t> list;
+  for (const auto &[chunk, stage] : stages) {
+    list.push_back(stage);
+  }
+  return list;
 }
 
 double Course::bubble() const {
@@ -63,7 +111,7 @@ double Course::bubble() const {
   int64_t stages = 0;
   for (const TimedAction &each : actions) {
     busy += each.end - each.begin;
-    stages = std::max(stages, each.action.stage + 1);
+    stages = std::max(stages, each.stage + 1);
   }
   double whole = end * static_cast<double>(stages);
   return whole > 0 ? 1 - busy / whole : 0;
@@ -71,55 +119,82 @@ double Course::bubble() const {
 
 namespace {
 
-/// Returns the action whose result `action` needs, if any.
-std::optional<StageAction> neededBy(const StageAction &action, int64_t stages) {
-  auto [stage, direction, microBatch] = action;
-  if (direction == Direction::Forward) {
-    return stage > 0 ? std::optional(StageAction{stage - 1, direction, microBatch}) : std::nullopt;
-  }
-  return stage + 1 < stages ? StageAction{stage + 1, direction, microBatch}
-                            : StageAction{stage, Direction::Forward, microBatch};
-}
+/// Checks the lists of a schedule, apart from their order.
+class ListCheck {
+public:
+  ListCheck(const StageSchedule &schedule, int64_t microBatches)
+      : schedule(schedule), microBatches(microBatches) {}
 
-/// Returns what is wrong with the lists, apart from their order; "" if nothing is.
-std::string findFault(const StageSchedule &schedule, int64_t microBatches) {
-  std::map<StageAction, int> counts;
-  for (size_t stage = 0; stage < schedule.size(); ++stage) {
-    for (const StageAction &action : schedule[stage]) {
-      if (action.stage != static_cast<int64_t>(stage)) {
-        return "stage " + std::to_string(stage) + " has " + describe(action);
-      }
-      if (action.microBatch < 0 || action.microBatch >= microBatches) {
-        return describe(action) + ", expected micro-batches from 0 to " +
-               std::to_string(microBatches - 1);
-      }
-      if (++counts[action] > 1) {
-        return describe(action) + " is there twice";
-      }
-    }
-  }
-  for (int64_t stage = 0; stage < static_cast<int64_t>(schedule.size()); ++stage) {
-    for (Direction direction : {Direction::Forward, Direction::Backward}) {
-      for (int64_t number = 0; number < microBatches; ++number) {
-        StageAction action = {stage, direction, number};
-        if (!counts.contains(action)) {
-          return describe(action) + " is missing";
+  std::optional<ScheduleFault> run(SchedulePurpose purpose) {
+    for (size_t stage = 0; stage < schedule.size(); ++stage) {
+      for (const StageAction &action : schedule[stage]) {
+        if (std::string text = faultOf(action, static_cast<int64_t>(stage)); !text.empty()) {
+          return ScheduleFault{static_cast<int64_t>(stage), describe(action) + text};
         }
       }
     }
+    return findMissing(purpose);
   }
-  return "";
+
+  int64_t countChunks() const { return stages.empty() ? 0 : stages.rbegin()->first + 1; }
+
+private:
+  std::string faultOf(const StageAction &action, int64_t stage) {
+    if (action.microBatch < 0 || action.microBatch >= microBatches) {
+      return ", expected micro-batches from 0 to " + std::to_string(microBatches - 1);
+    }
+    if (int64_t first = stages.try_emplace(action.chunk, stage).first->second; first != stage) {
+      return " is in stage " + std::to_string(stage) + ", expected stage " + std::to_string(first) +
+             ", which has other actions of that chunk";
+    }
+    return ++counts[action] > 1 ? " is there twice" : "";
+  }
+
+  std::optional<ScheduleFault> findMissing(SchedulePurpose purpose) const {
+    for (int64_t chunk = 0; chunk < countChunks(); ++chunk) {
+      auto stage = stages.find(chunk);
+      for (Direction direction : {Direction::Forward, Direction::Backward}) {
+        bool isNeeded = direction == Direction::Forward || purpose == SchedulePurpose::Training;
+        for (int64_t number = 0; isNeeded && number < microBatches; ++number) {
+          StageAction action = {chunk, direction, number};
+          if (!counts.contains(action)) {
+            return ScheduleFault{stage == stages.end() ? 0 : stage->second,
+                                 describe(action) + " is missing"};
+          }
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  const StageSchedule &schedule;
+  const int64_t microBatches;
+  /// The stage of each chunk.
+  std::map<int64_t, int64_t> stages;
+  std::map<StageAction, int> counts;
+};
+
+/// Returns the action whose result `action` needs, if any.
+std::optional<StageAction> neededBy(const StageAction &action, int64_t chunks) {
+  auto [chunk, direction, microBatch] = action;
+  if (direction == Direction::Forward) {
+    return chunk > 0 ? std::optional(StageAction{chunk - 1, direction, microBatch}) : std::nullopt;
+  }
+  return chunk + 1 < chunks ? StageAction{chunk + 1, direction, microBatch}
+                            : StageAction{chunk, Direction::Forward, microBatch};
 }
 
 } // namespace
 
-std::variant<Course, std::string>
+std::variant<Course, ScheduleFault>
 weft::schedule::simulate(const StageSchedule &schedule, int64_t microBatches,
-                         const std::function<double(const StageAction &)> &timeOf) {
-  if (std::string fault = findFault(schedule, microBatches); !fault.empty()) {
-    return fault;
+                         const std::function<double(const StageAction &)> &timeOf,
+                         SchedulePurpose purpose) {
+  ListCheck check(schedule, microBatches);
+  if (std::optional<ScheduleFault> fault = check.run(purpose)) {
+    return *fault;
   }
-  auto stages = static_cast<int64_t>(schedule.size());
+  const int64_t chunks = check.countChunks();
   std::map<StageAction, double> ends;
   std::vector<size_t> next(schedule.size(), 0);
   std::vector<double> free(schedule.size(), 0);
@@ -130,13 +205,13 @@ weft::schedule::simulate(const StageSchedule &schedule, int64_t microBatches,
     for (size_t stage = 0; stage < schedule.size(); ++stage) {
       for (; next[stage] < schedule[stage].size(); ++next[stage]) {
         const StageAction &action = schedule[stage][next[stage]];
-        std::optional<StageAction> needed = neededBy(action, stages);
+        std::optional<StageAction> needed = neededBy(action, chunks);
         if (needed && !ends.contains(*needed)) {
           break;
         }
         double begin = std::max(free[stage], needed ? ends[*needed] : 0);
         free[stage] = ends[action] = begin + timeOf(action);
-        course.actions.push_back({action, begin, free[stage]});
+        course.actions.push_back({action, static_cast<int64_t>(stage), begin, free[stage]});
         course.end = std::max(course.end, free[stage]);
         isMoving = true;
       }
@@ -145,12 +220,12 @@ weft::schedule::simulate(const StageSchedule &schedule, int64_t microBatches,
   for (size_t stage = 0; stage < schedule.size(); ++stage) {
     if (next[stage] < schedule[stage].size()) {
       const StageAction &action = schedule[stage][next[stage]];
-      return describe(action) + " waits for " + describe(*neededBy(action, stages)) +
-             ", which never begins";
+      return ScheduleFault{static_cast<int64_t>(stage), describe(action) + " waits for " +
+                                                            describe(*neededBy(action, chunks)) +
+                                                            ", which never begins"};
     }
   }
-  std::ranges::sort(course.actions, {}, [](const TimedAction &each) {
-    return std::pair(each.begin, each.action.stage);
-  });
+  std::ranges::sort(course.actions, {},
+                    [](const TimedAction &each) { return std::pair(each.begin, each.stage); });
   return course;
 }

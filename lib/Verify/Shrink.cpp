@@ -232,8 +232,8 @@ void Shrinker::shrinkLayers() {
     note("experts.layer_period", model.experts->layerPeriod, small.model.experts->layerPeriod);
   }
   note("layers", model.layers, small.model.layers);
-  note("layers of stages", listed(countStageLayers(plan.pipeline, model.layers)),
-       listed(countStageLayers(small.plan.pipeline, small.model.layers)));
+  note("layers of stages", listed(countChunkLayers(plan.pipeline, model.layers)),
+       listed(countChunkLayers(small.plan.pipeline, small.model.layers)));
 }
 
 /// Chooses a size, with as many parts as in the large model if with fewer there is no size that
@@ -482,6 +482,10 @@ void Shrinker::shrinkRecipe() {
   set("accumulation", parts,
       std::min(parts,
                std::max(kMicroBatches, stages > 1 ? stages + kMicroBatchesBeyondStages : 0)));
+  for (std::vector<schedule::StageAction> &actions : small.plan.pipeline.order) {
+    // What is left is an order, too, as micro-batches do not need each other.
+    std::erase_if(actions, [&](const auto &action) { return action.microBatch >= parts; });
+  }
   if (recipe.precision != desc::Precision::F64) {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});
     to.precision = desc::Precision::F64;

@@ -7,17 +7,14 @@
 
 #include "ShrunkLayers.h"
 
-#include "weft/Description/StageLayers.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 namespace weft::verify {
 
-std::vector<int64_t> countStageLayers(const desc::PipelineSpec &pipeline, int64_t layers) {
-  bool isGiven = pipeline.stages == 1 || !pipeline.layers.empty();
-  return isGiven ? pipeline.layers : desc::splitLayers(layers, pipeline.stages);
+std::vector<int64_t> countChunkLayers(const desc::PipelineSpec &pipeline, int64_t layers) {
+  return pipeline.stages == 1 ? std::vector<int64_t>() : pipeline.layersOfChunks(layers);
 }
 
 namespace {
@@ -28,8 +25,8 @@ constexpr int64_t kLayersOfAKind = 2;
 /// The kind of each layer.
 using LayerKinds = std::vector<std::vector<bool>>;
 
-/// The layers of each stage.
-using StageLayers = std::vector<std::set<int64_t>>;
+/// The layers of each chunk of pipeline stages.
+using ChunkLayers = std::vector<std::set<int64_t>>;
 
 LayerKinds kindsOfLayers(const desc::ModelSpec &model, const desc::PlanSpec &plan,
                          bool byActivations) {
@@ -67,10 +64,10 @@ std::set<int64_t> endsAndKinds(const LayerKinds &kinds, int64_t begin, int64_t e
   return chosen;
 }
 
-/// Chooses layers of stages of `counts` layers. Longer stages get more layers than shorter ones.
-StageLayers chooseOfStages(const LayerKinds &kinds, const std::vector<int64_t> &counts) {
-  StageLayers chosen;
-  std::map<int64_t, int64_t> sizes; // Of the small stages, by the number of layers of large ones.
+/// Chooses layers of chunks of `counts` layers. Longer chunks get more layers than shorter ones.
+ChunkLayers chooseOfChunks(const LayerKinds &kinds, const std::vector<int64_t> &counts) {
+  ChunkLayers chosen;
+  std::map<int64_t, int64_t> sizes; // Of the small chunks, by the number of layers of large ones.
   int64_t begin = 0;
   for (int64_t count : counts) {
     chosen.push_back(endsAndKinds(kinds, begin, begin + count));
@@ -82,9 +79,9 @@ StageLayers chooseOfStages(const LayerKinds &kinds, const std::vector<int64_t> &
     size = std::max(size, before + 1);
     before = size;
   }
-  for (size_t stage = 0; stage < counts.size(); ++stage) {
-    std::set<int64_t> &own = chosen[stage];
-    for (int64_t layer = *own.begin(); int64_t(own.size()) < sizes[counts[stage]]; ++layer) {
+  for (size_t chunk = 0; chunk < counts.size(); ++chunk) {
+    std::set<int64_t> &own = chosen[chunk];
+    for (int64_t layer = *own.begin(); int64_t(own.size()) < sizes[counts[chunk]]; ++layer) {
       own.insert(layer);
     }
   }
@@ -92,12 +89,12 @@ StageLayers chooseOfStages(const LayerKinds &kinds, const std::vector<int64_t> &
 }
 
 /// Returns all layers.
-StageLayers allOfStages(const std::vector<int64_t> &counts) {
-  StageLayers layers(counts.size());
+ChunkLayers allOfChunks(const std::vector<int64_t> &counts) {
+  ChunkLayers layers(counts.size());
   int64_t next = 0;
-  for (size_t stage = 0; stage < counts.size(); ++stage) {
-    for (int64_t i = 0; i < counts[stage]; ++i) {
-      layers[stage].insert(next++);
+  for (size_t chunk = 0; chunk < counts.size(); ++chunk) {
+    for (int64_t i = 0; i < counts[chunk]; ++i) {
+      layers[chunk].insert(next++);
     }
   }
   return layers;
@@ -130,10 +127,10 @@ bool takeLayers(const desc::ModelSpec &model, std::vector<int64_t> layers, Shrun
   return true;
 }
 
-bool takeStages(const desc::ModelSpec &model, const StageLayers &stages, Shrunk &small) {
+bool takeChunks(const desc::ModelSpec &model, const ChunkLayers &chunks, Shrunk &small) {
   std::vector<int64_t> layers;
   small.plan.pipeline.layers.clear();
-  for (const std::set<int64_t> &own : stages) {
+  for (const std::set<int64_t> &own : chunks) {
     layers.insert(layers.end(), own.begin(), own.end());
     small.plan.pipeline.layers.push_back(int64_t(own.size()));
   }
@@ -160,10 +157,10 @@ void renumberActivations(Shrunk &small) {
 
 void chooseLayers(const desc::ModelSpec &model, const desc::PlanSpec &plan, Shrunk &small) {
   const LayerKinds kinds = kindsOfLayers(model, plan, /*byActivations=*/true);
-  const std::vector<int64_t> counts = countStageLayers(plan.pipeline, model.layers);
+  const std::vector<int64_t> counts = countChunkLayers(plan.pipeline, model.layers);
   if (!counts.empty()) {
-    if (!takeStages(model, chooseOfStages(kinds, counts), small)) {
-      takeStages(model, allOfStages(counts), small);
+    if (!takeChunks(model, chooseOfChunks(kinds, counts), small)) {
+      takeChunks(model, allOfChunks(counts), small);
     }
   } else if (!takeLayers(model, twoOfEachKind(kinds), small)) {
     takeLayers(model, twoOfEachKind(kindsOfLayers(model, plan, /*byActivations=*/false)), small);

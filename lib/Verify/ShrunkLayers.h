@@ -12,17 +12,17 @@
 
 namespace weft::verify {
 
-/// Returns the number of layers of each stage, which have `layers` together; nothing if there are
-/// no stages.
-std::vector<int64_t> countStageLayers(const desc::PipelineSpec &pipeline, int64_t layers);
+/// Returns the number of layers of each chunk of pipeline stages, which have `layers` together;
+/// nothing if there are no stages.
+std::vector<int64_t> countChunkLayers(const desc::PipelineSpec &pipeline, int64_t layers);
 
 /// Gives `small` some layers of `model` and what depends on their number: the place of experts, the
-/// plan's `activation` entries and the layers of stages. Layers are of one kind that have experts
+/// plan's `activation` entries and the layers of chunks. Layers are of one kind that have experts
 /// or none, and the same `activation` entries.
 ///
-/// Without stages, these are two layers of each kind, or the only one. With stages, of each stage
+/// Without stages, these are two layers of each kind, or the only one. With stages, of each chunk
 /// the first and the last, through which it receives and sends, one of each kind, and as many more
-/// as are needed so that of two stages the same one is longer, or both are equally long. If experts
+/// as are needed so that of two chunks the same one is longer, or both are equally long. If experts
 /// cannot have the same places among these layers, entries do not count without stages, and with
 /// stages all layers stay.
 ///

@@ -19,6 +19,7 @@ Prints a line for each case, then "N passed, N failed"; fails if one failed or n
 
 import array
 import os
+import random
 import re
 import shutil
 import sys
@@ -41,11 +42,11 @@ NEAR_SUM = {"d": 1e-13, "f": 1e-6}
 NOISE = ".attention.key.bias"
 # Examples, the mesh and micro-batches, the stages, lines for the recipe and for the model.
 CASES = (
-    ("llama-tiny", "accumulation=4", ("pp=2", "pp=2,schedule=gpipe", "pp=3", "pp=4", "pp=4,schedule=gpipe"), F64, ""),
+    ("llama-tiny", "accumulation=4", ("pp=2", "pp=2,schedule=gpipe", "pp=2,chunks=2", "pp=3", "pp=4", "pp=4,schedule=gpipe"), F64, ""),
     ("llama-tiny", "accumulation=2", ("pp=4",), F64, DROPOUT),
     ("llama-tiny", "accumulation=8,dp=2,zero=1", ("pp=4",), F64 + " loss_chunks: 2", ""),
     ("llama-tiny", "accumulation=4,dp=2,zero=2", ("pp=2",), F64, ""),
-    ("llama-tiny", "accumulation=4,dp=2,zero=3", ("pp=2", "pp=4,schedule=gpipe"), F64, DROPOUT),
+    ("llama-tiny", "accumulation=4,dp=2,zero=3", ("pp=2", "pp=2,chunks=2", "pp=4,schedule=gpipe"), F64, DROPOUT),
     ("llama-tiny", "accumulation=4,tp=2,sp=true", ("pp=2",), F64 + " documents { end: 5 }", ""),
     ("llama-tiny", "accumulation=4,cp=2:ring", ("pp=2",), F64, ""),
     ("llama-tiny", "accumulation=4,tp=2,dp=2,sp=true,zero=1", ("pp=2",), "precision: BF16", ""),
@@ -63,6 +64,23 @@ EMBEDDING = "gradient/embed.tokens.weight"
 REPLACED = (("load_balance_loss: 0.01", f"load_balance_loss: 0.01 {SEQUENCE}"),
             ("routing {\n  bias_update_speed: 1e-3\n}", ""))
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def random_schedule(draw, chunks, micro_batches):
+    """Returns the actions of each stage, as `weft compile --schedule` reads them."""
+    stages = draw.randint(2, chunks)
+    places = [*range(stages), *(draw.randrange(stages) for _ in range(chunks - stages))]
+    draw.shuffle(places)
+    rows = [[] for _ in range(stages)]
+    # For each micro-batch, how many of its actions are done: forward of all chunks, then backward.
+    done = [0] * micro_batches
+    while any(count < 2 * chunks for count in done):
+        number = draw.choice([number for number, count in enumerate(done) if count < 2 * chunks])
+        is_forward = done[number] < chunks
+        chunk = done[number] if is_forward else 2 * chunks - 1 - done[number]
+        rows[places[chunk]].append(f"{chunk}{'F' if is_forward else 'B'}{number}")
+        done[number] += 1
+    return [",".join(row) for row in rows]
 
 
 class PipelinesBench(Bench):
@@ -151,6 +169,19 @@ class PipelinesBench(Bench):
         plan.write_text(run(["./train", "--print-plan"], self.folder))
         return None if self.compiled("--plan", "plan") == before else "the printed plan gives another program"
 
+    def fault_of_schedules(self, model, seeds):
+        """Schedules that nobody would write: chunks in any stage, actions in any order that does not deadlock."""
+        self.describe("llama-tiny", F64, model)
+        self.compiled("--pin", "dp=2,zero=2,accumulation=3")
+        expected = self.results(["./train"])
+        for seed in seeds:
+            rows = random_schedule(random.Random(seed), chunks=4, micro_batches=3)
+            (self.folder / "schedule").write_text("\n".join(rows))
+            self.compiled("--pin", "dp=2,zero=2,accumulation=3", "--schedule", "schedule")
+            if wrong := self.differing_by_stages(expected, self.results(["./train"]), True):
+                return f"{rows}: {', '.join(wrong)} are not those without stages"
+        return None
+
     def fault_of_backends(self):
         """Ranks as processes."""
         self.describe("llama-tiny", F64, "")
@@ -193,6 +224,7 @@ def check_all(bench):
     for model in ("", TIED):
         bench.tell(f"unequal stages of a plan {model}".strip(), bench.fault_of_plan, model)
         bench.tell(f"checkpoints {model}".strip(), bench.fault_of_checkpoints, model)
+        bench.tell(f"any schedule {model}".strip(), bench.fault_of_schedules, model, range(3))
     bench.tell("ranks as processes", bench.fault_of_backends)
 
 

@@ -2,7 +2,20 @@
 // RUN: weft-opt %s --order-stages=schedule=gpipe | FileCheck %s --check-prefix=GPIPE
 // RUN: not weft-opt %s --order-stages=schedule=other 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// UNKNOWN: order-stages: unknown schedule 'other', expected gpipe or 1f1b
+// RUN: weft-opt %s '--order-stages=schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1' | FileCheck %s
+// RUN: weft-opt %s '--order-stages=schedule=0F0,0F1,0B0,0B1;1F0,1F1,1B0,1B1' | FileCheck %s --check-prefix=OWN
+// RUN: not weft-opt %s '--order-stages=schedule=0F0,0F1,0B0;1F0,1B0,1F1,1B1' 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not weft-opt %s '--order-stages=schedule=0F0,0F1,0B0,0B1;1F0,1W0' 2>&1 | FileCheck %s --check-prefix=TEXT
+// RUN: not weft-opt %s '--order-stages=schedule=1F0,1B0,1F1,1B1;0F0,0F1,0B0,0B1' 2>&1 | FileCheck %s --check-prefix=PLACE
+
+// UNKNOWN: order-stages: unknown schedule 'other', expected gpipe, 1f1b, or the actions of each stage
+// MISSING: order-stages: backward of micro-batch 1 in chunk 0 is missing
+// TEXT: order-stages: expected actions such as 0F3 or 0B3, {{.*}} got '1W0'
+// PLACE: order-stages: the schedule does not have forward of micro-batch 0 in chunk 0 in stage 0
+
+// OWN-LABEL: func.func @step
+// OWN:      weft.call @step_forward_1({{.*}}) label "micro-batch 1"
+// OWN:      weft.call @step_backward_1({{.*}}) label "micro-batch 0"
 
 // Calls stand where they begin, forward taking 1 and backward 2; transfers where the later stage begins or
 // ends its work. Stage 0 begins with a micro-batch more than stage 1.

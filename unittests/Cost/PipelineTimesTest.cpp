@@ -101,9 +101,9 @@ public:
     }
     std::ranges::sort(events);
     for (const auto &[time, isCall, action] : events) {
-      auto stage = uint32_t(action.stage);
+      auto stage = uint32_t(action.chunk); // Each stage has one.
       size_t direction = size_t(action.direction);
-      int64_t target = action.stage + (direction == 0 ? 1 : -1);
+      int64_t target = action.chunk + (direction == 0 ? 1 : -1);
       if (isCall) {
         programs[stage].step.push_back({bodies[stage].work[direction], action.microBatch});
       } else if (target >= 0 && target < count) {
@@ -146,7 +146,7 @@ double usualTime(const StageAction &action) {
 
 PipelineTimes timesOf(const char *name, int64_t stages, int64_t microBatches,
                       const TimeOf &timeOf = usualTime, double transferSeconds = 0) {
-  return Pipeline(*schedule::makeSchedule(name, stages, microBatches), microBatches, usualTime,
+  return Pipeline(*schedule::makeSchedule(name, stages, 1, microBatches), microBatches, usualTime,
                   timeOf, transferSeconds)
       .times();
 }
@@ -178,7 +178,7 @@ TEST(PipelineTimes, TransfersTakeTime) {
 
 /// The others wait for the slowest stage: senders, too.
 TEST(PipelineTimes, TheSlowestStageGivesThePace) {
-  auto timeOf = [](const StageAction &action) { return action.stage == 1 ? 3.0 : 1.0; };
+  auto timeOf = [](const StageAction &action) { return action.chunk == 1 ? 3.0 : 1.0; };
   PipelineTimes times = timesOf("gpipe", 3, 8, timeOf);
   // Forward of the last micro-batch ends on stage 1 at 1 + 8 * 3, and 1 later on stage 2.
   EXPECT_EQ(times.seconds, 2 * (1 + 8 * 3 + 1));

@@ -185,15 +185,16 @@ TEST(Pins, R5WhatTheyNeed) {
 
 TEST(Pins, R6BesideMesh) {
   Result<PlanSpec> plan =
-      applyPins({"accumulation=4,recompute=full,pp=2,schedule=gpipe"}, "a=2,b=4");
+      applyPins({"accumulation=4,recompute=full,pp=2,schedule=gpipe,chunks=3"}, "a=2,b=4");
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->accumulation, 4);
   EXPECT_EQ(plan->activations.size(), 1u);
   EXPECT_EQ(plan->ranks(), 16);
   EXPECT_EQ(plan->pipeline.schedule, PipelineSchedule::GPipe);
+  EXPECT_EQ(plan->pipeline.chunks, 3);
   EXPECT_TRUE(plan->shardings.empty());
   EXPECT_NE(errors(applyPins({"zero=0"}, "dp=2"))
-                .find("pin_r6: --pin: zero: expected no pins but accumulation, recompute, pp and "),
+                .find("pin_r6: --pin: zero: expected no pins but accumulation, recompute, pp, "),
             std::string::npos);
   EXPECT_NE(errors(applyPins({}, "dp=1")).find("plan_r3"), std::string::npos);
 }

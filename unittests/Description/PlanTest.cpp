@@ -362,8 +362,13 @@ activation { value: "mlp.up/contract/1" first_layer: 2 last_layer: 4 saving: KEP
 
 TEST(Plan, R14Stages) {
   for (const char *pipeline :
-       {"{ stages: 4 schedule: ONE_F_ONE_B }", "{ layers: [2, 1, 1] schedule: GPIPE }"}) {
-    std::string text = std::string("version: 1\npipeline ") + pipeline + "\n";
+       {"{ stages: 4 schedule: ONE_F_ONE_B }", "{ layers: [2, 1, 1] schedule: GPIPE }",
+        "{ stages: 2 chunks: 3 schedule: GPIPE }",
+        "{ layers: [2, 1, 1, 1] chunks: 2 schedule: ONE_F_ONE_B }",
+        "{ stages: 2\n  order: \"0F0,0F1,0B0,0B1\"\n  order: \"1F0,1B0,1F1,1B1\"\n}",
+        "{ layers: [1, 2, 1]\n  order: \"0F0,2F0,2B0,0B0,0F1,2F1,2B1,0B1\"\n"
+        "  order: \"1F0,1B0,1F1,1B1\"\n}"}) {
+    std::string text = std::string("version: 1\naccumulation: 2\npipeline ") + pipeline + "\n";
     Result<PlanSpec> plan = parsePlan(text, "p");
     ASSERT_TRUE(bool(plan));
     EXPECT_EQ(printPlan(*plan), text);
@@ -387,6 +392,72 @@ TEST(Plan, R14Stages) {
             "plan_r14: p:2:12: pipeline.layers: expected 2 to 1024 stages, got 1\n");
   EXPECT_EQ(errorsOf("layers: 4 layers: 0"),
             "plan_r14: p:2:22: pipeline.layers[1]: expected a number from 1 to 1023, got 0\n");
+}
+
+TEST(Plan, R15Chunks) {
+  auto pipelineOf = [](const std::string &fields) {
+    return parsePlan("version: 1\npipeline { " + fields + " }", "p");
+  };
+  const PipelineSpec three = pipelineOf("stages: 2 chunks: 3")->pipeline;
+  EXPECT_EQ(three.stagesOfChunks(), (std::vector<int64_t>{0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(three.layersOfChunks(8), (std::vector<int64_t>{2, 2, 1, 1, 1, 1}));
+  EXPECT_EQ(three.scheduleText(), "1f1b");
+  EXPECT_EQ(pipelineOf("layers: [1, 1, 1, 1] chunks: 2")->pipeline.stages, 2);
+
+  EXPECT_EQ(errors(pipelineOf("stages: 2 chunks: 0")),
+            "plan_r15: p:2:22: pipeline.chunks: expected a number from 1 to 512, got 0\n");
+  EXPECT_EQ(errors(pipelineOf("layers: [1, 1, 1] chunks: 2")),
+            "plan_r15: p:2:12: pipeline.layers: expected numbers for 2 chunks of each of two "
+            "stages or more, got 3\n");
+  EXPECT_EQ(errors(pipelineOf("layers: [1, 1] chunks: 2")),
+            "plan_r15: p:2:12: pipeline.layers: expected numbers for 2 chunks of each of two "
+            "stages or more, got 2\n");
+  EXPECT_EQ(
+      errors(pipelineOf("stages: 513 chunks: 2")),
+      "plan_r15: p:2:24: pipeline.chunks: expected at most 1024 chunks in all, got 2 for each "
+      "of 513 stages\n");
+}
+
+TEST(Plan, R16Order) {
+  auto pipelineOf = [](const std::string &fields) {
+    return parsePlan("version: 1 accumulation: 2\npipeline { " + fields + " }", "p");
+  };
+  const std::string first = "order: '0F0 0F1 0B0 0B1' ", second = "order: '1F0 1B0 1F1 1B1' ";
+  const PipelineSpec two = pipelineOf(first + second)->pipeline;
+  EXPECT_EQ(two.stages, 2);
+  EXPECT_EQ(two.stagesOfChunks(), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(two.scheduleText(), "0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1");
+  // Chunks lie where the order has them.
+  EXPECT_EQ(
+      pipelineOf("order: '0F0 2F0 2B0 0B0 0F1 2F1 2B1 0B1' " + second)->pipeline.stagesOfChunks(),
+      (std::vector<int64_t>{0, 1, 0}));
+
+  EXPECT_EQ(errors(pipelineOf(first + second + "schedule: GPIPE chunks: 2")),
+            "plan_r16: p:2:71: pipeline.schedule: expected none, as order says which chunk does "
+            "what when\n"
+            "plan_r16: p:2:87: pipeline.chunks: expected none, as order says which chunk does what "
+            "when\n");
+  EXPECT_EQ(errors(pipelineOf(first + "order: '1F0 1X0'")),
+            "plan_r16: p:2:38: pipeline.order[1]: expected actions such as 0F3 or 0B3, forward or "
+            "backward of micro-batch 3 in chunk 0, got '1X0'\n");
+  EXPECT_EQ(
+      errors(pipelineOf(first + "order: '1F0 1B0 1F1'")),
+      "plan_r16: p:2:38: pipeline.order[1]: backward of micro-batch 1 in chunk 1 is missing\n");
+  EXPECT_EQ(errors(pipelineOf(first + "order: '1F0 1B0 1F2 1B2'")),
+            "plan_r16: p:2:38: pipeline.order[1]: expected actions on the plan's accumulation of "
+            "2, counted from 0, got forward of micro-batch 2 in chunk 1\n");
+  EXPECT_EQ(errors(pipelineOf("order: '0B0 0F0 0F1 0B1' " + second)),
+            "plan_r16: p:2:12: pipeline.order[0]: backward of micro-batch 0 in chunk 0 waits for "
+            "backward of micro-batch 0 in chunk 1, which never begins\n");
+  EXPECT_EQ(errors(pipelineOf("stages: 3 " + first + second)),
+            "plan_r16: p:2:22: pipeline.order: expected the actions of all 3 stages, got those of "
+            "2\n");
+  EXPECT_EQ(errors(pipelineOf(first)),
+            "plan_r16: p:2:12: pipeline.order: expected the actions of two or more stages, got "
+            "those of 1\n");
+  EXPECT_EQ(errors(pipelineOf("layers: [1, 1, 1] " + first + second)),
+            "plan_r16: p:2:12: pipeline.layers: expected a number for each of the 2 chunks of "
+            "order, got 3\n");
 }
 
 TEST(Plan, NearestNameHasThePatternAsAPart) {

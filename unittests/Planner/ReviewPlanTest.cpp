@@ -392,6 +392,9 @@ TEST(ReviewPlan, Legal16Stages) {
   EXPECT_EQ(with("pipeline { stages: 3 }"),
             "legal_r16: p:3:1: pipeline: expected at most as many stages as the model's 2 layers, "
             "got 3\n");
+  EXPECT_EQ(with("pipeline { stages: 2 chunks: 2 }"),
+            "legal_r16: p:3:1: pipeline: expected at most as many chunks of stages as the model's "
+            "2 layers, got 4\n");
   EXPECT_EQ(with("pipeline { layers: [2, 1] }"),
             "legal_r16: p:3:1: pipeline.layers: expected stages of together the model's 2 layers, "
             "got 3\n");

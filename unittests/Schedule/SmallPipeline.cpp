@@ -188,7 +188,7 @@ LogicalResult SmallPipeline::take(ModuleOp module, int64_t stage, const std::str
   manager.addPass(createObserveInStagesPass());
   if (!schedule.empty()) {
     OrderStagesPassOptions order;
-    order.name = schedule;
+    order.schedule = schedule;
     manager.addPass(createOrderStagesPass(order));
   }
   TakeStagePassOptions taken;

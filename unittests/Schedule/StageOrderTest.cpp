@@ -22,36 +22,96 @@ double usualTime(const StageAction &action) {
 
 Course courseOf(const StageSchedule &schedule, int64_t microBatches) {
   auto result = simulate(schedule, microBatches, usualTime);
-  EXPECT_TRUE(std::holds_alternative<Course>(result)) << std::get<std::string>(result);
+  EXPECT_TRUE(std::holds_alternative<Course>(result)) << std::get<ScheduleFault>(result).text;
   return std::get<Course>(result);
 }
 
 std::string faultOf(const StageSchedule &schedule, int64_t microBatches) {
   auto result = simulate(schedule, microBatches, usualTime);
-  return std::holds_alternative<Course>(result) ? "" : std::get<std::string>(result);
-}
-
-/// "F0 F1 B0 B1".
-std::string textOf(const std::vector<StageAction> &actions) {
-  std::string text;
-  for (const StageAction &action : actions) {
-    text += text.empty() ? "" : " ";
-    text +=
-        (action.direction == Direction::Forward ? "F" : "B") + std::to_string(action.microBatch);
-  }
-  return text;
+  return std::holds_alternative<Course>(result) ? "" : std::get<ScheduleFault>(result).text;
 }
 
 TEST(StageOrder, SchedulesAreAsTheirNamesSay) {
-  StageSchedule one = makeOneForwardOneBackward(3, 4);
-  EXPECT_EQ(textOf(one[0]), "F0 F1 F2 B0 F3 B1 B2 B3");
-  EXPECT_EQ(textOf(one[1]), "F0 F1 B0 F2 B1 F3 B2 B3");
-  EXPECT_EQ(textOf(one[2]), "F0 B0 F1 B1 F2 B2 F3 B3");
-  EXPECT_EQ(textOf(makeGPipe(2, 3)[0]), "F0 F1 F2 B0 B1 B2");
-  EXPECT_EQ(textOf(makeOneForwardOneBackward(4, 2)[0]), "F0 F1 B0 B1") << "fewer than stages";
-  EXPECT_EQ(makeSchedule("1f1b", 3, 4), one);
-  EXPECT_EQ(makeSchedule("gpipe", 2, 3), makeGPipe(2, 3));
-  EXPECT_FALSE(makeSchedule("other", 2, 3));
+  StageSchedule one = makeOneForwardOneBackward(3, 1, 4);
+  EXPECT_EQ(printActions(one[0]), "0F0,0F1,0F2,0B0,0F3,0B1,0B2,0B3");
+  EXPECT_EQ(printActions(one[1]), "1F0,1F1,1B0,1F2,1B1,1F3,1B2,1B3");
+  EXPECT_EQ(printActions(one[2]), "2F0,2B0,2F1,2B1,2F2,2B2,2F3,2B3");
+  EXPECT_EQ(printActions(makeGPipe(2, 1, 3)[0]), "0F0,0F1,0F2,0B0,0B1,0B2");
+  EXPECT_EQ(printActions(makeOneForwardOneBackward(4, 1, 2)[0]), "0F0,0F1,0B0,0B1")
+      << "fewer than stages";
+  EXPECT_EQ(makeSchedule("1f1b", 3, 1, 4), one);
+  EXPECT_EQ(makeSchedule("gpipe", 2, 2, 3), makeGPipe(2, 2, 3));
+  EXPECT_FALSE(makeSchedule("other", 2, 1, 3));
+}
+
+TEST(StageOrder, SeveralChunksAreInterleaved) {
+  StageSchedule two = makeOneForwardOneBackward(2, 2, 4);
+  EXPECT_EQ(printActions(two[0]),
+            "0F0,0F1,2F0,2F1,0F2,2B0,0F3,2B1,2F2,0B0,2F3,0B1,2B2,2B3,0B2,0B3");
+  EXPECT_EQ(printActions(two[1]),
+            "1F0,1F1,3F0,3B0,3F1,3B1,1F2,1B0,1F3,1B1,3F2,3B2,3F3,3B3,1B2,1B3");
+  EXPECT_EQ(printActions(makeGPipe(2, 2, 2)[1]), "1F0,1F1,3F0,3F1,3B0,3B1,1B0,1B1");
+  EXPECT_EQ(stagesOfChunks(two), (std::vector<int64_t>{0, 1, 0, 1}));
+}
+
+/// Also where stages do not divide micro-batches, or are more than these.
+TEST(StageOrder, InterleavedSchedulesDoNotDeadlock) {
+  for (int64_t stages : {2, 3, 4, 7}) {
+    for (int64_t chunks : {2, 3, 4}) {
+      for (int64_t microBatches = 1; microBatches <= 30; ++microBatches) {
+        EXPECT_EQ(faultOf(makeOneForwardOneBackward(stages, chunks, microBatches), microBatches),
+                  "");
+        EXPECT_EQ(faultOf(makeGPipe(stages, chunks, microBatches), microBatches), "");
+      }
+    }
+  }
+}
+
+/// (S - 1) / (V M + S - 1), with V chunks a stage: Narayanan et al., 2021, section 2.2.2.
+TEST(StageOrder, BubblesShrinkWithChunks) {
+  for (int64_t stages : {2, 4, 7}) {
+    for (int64_t chunks : {1, 2, 3}) {
+      for (int64_t rounds : {1, 2, 5}) {
+        const int64_t microBatches = rounds * stages;
+        EXPECT_NEAR(courseOf(makeOneForwardOneBackward(stages, chunks, microBatches), microBatches)
+                        .bubble(),
+                    double(stages - 1) / double(chunks * microBatches + stages - 1), 1e-12);
+      }
+    }
+  }
+}
+
+TEST(StageOrder, EvaluationsGoForward) {
+  StageSchedule forward = forwardOf(makeOneForwardOneBackward(2, 1, 3));
+  EXPECT_EQ(printActions(forward[1]), "1F0,1F1,1F2");
+  auto result = simulate(forward, 3, usualTime, SchedulePurpose::Evaluation);
+  EXPECT_EQ(std::get<Course>(result).end, 4);
+  EXPECT_EQ(faultOf(forward, 3), "backward of micro-batch 0 in chunk 0 is missing");
+}
+
+TEST(StageOrder, TextIsReadAsItIsPrinted) {
+  StageSchedule one = makeOneForwardOneBackward(2, 2, 4);
+  EXPECT_EQ(std::get<StageSchedule>(parseSchedule({printActions(one[0]), printActions(one[1])})),
+            one);
+  auto blanks = parseSchedule({" 0F0 ,,0B0,\r", ""});
+  EXPECT_EQ(printActions(std::get<StageSchedule>(blanks)[0]), "0F0,0B0");
+  EXPECT_TRUE(std::get<StageSchedule>(blanks)[1].empty());
+}
+
+TEST(StageOrder, FaultsOfTextNameTheAction) {
+  auto faultOfText = [](const std::string &row) {
+    auto result = parseSchedule({"0F0", row});
+    auto *fault = std::get_if<ScheduleFault>(&result);
+    return fault ? std::to_string(fault->stage) + ": " + fault->text : "";
+  };
+  const std::string expected = "1: expected actions such as 0F3 or 0B3, forward or backward of "
+                               "micro-batch 3 in chunk 0, got ";
+  for (const char *bad : {"0I0", "F0", "0F", "1", "-1F0", "0F-1", "1024F0", "0F1048576", "0B0x",
+                          "99999999999999999999F0"}) {
+    EXPECT_EQ(faultOfText(std::string("0B0,") + bad).substr(0, expected.size()), expected) << bad;
+  }
+  EXPECT_EQ(faultOfText("0SEND_F1"), expected + "'0SEND_F1'");
+  EXPECT_EQ(faultOfText("\x01" + std::string(99, 'F')), expected + "'?FFFFFFFFFFFFFFFFFFF...'");
 }
 
 /// Both have the bubble of (S - 1) / (M + S - 1).
@@ -59,10 +119,11 @@ TEST(StageOrder, BubblesAreThoseOfTheClosedForm) {
   for (int64_t stages : {1, 2, 4, 7}) {
     for (int64_t microBatches : {1, 4, 8, 33}) {
       double expected = double(stages - 1) / double(microBatches + stages - 1);
-      EXPECT_NEAR(courseOf(makeGPipe(stages, microBatches), microBatches).bubble(), expected,
+      EXPECT_NEAR(courseOf(makeGPipe(stages, 1, microBatches), microBatches).bubble(), expected,
                   1e-12);
-      EXPECT_NEAR(courseOf(makeOneForwardOneBackward(stages, microBatches), microBatches).bubble(),
-                  expected, 1e-12);
+      EXPECT_NEAR(
+          courseOf(makeOneForwardOneBackward(stages, 1, microBatches), microBatches).bubble(),
+          expected, 1e-12);
     }
   }
 }
@@ -75,8 +136,9 @@ TEST(StageOrder, BubblesAreThoseOfThePostsTable) {
                                                            {8, {63.6, 46.7, 30.4, 17.9, 9.9}}};
   for (const auto &[stages, shares] : table) {
     for (size_t i = 0; i < shares.size(); ++i) {
-      for (const StageSchedule &schedule : {makeGPipe(stages, kMicroBatches[i]),
-                                            makeOneForwardOneBackward(stages, kMicroBatches[i])}) {
+      for (const StageSchedule &schedule :
+           {makeGPipe(stages, 1, kMicroBatches[i]),
+            makeOneForwardOneBackward(stages, 1, kMicroBatches[i])}) {
         EXPECT_NEAR(100 * courseOf(schedule, kMicroBatches[i]).bubble(), shares[i], 0.05)
             << stages << " stages, " << kMicroBatches[i] << " micro-batches";
       }
@@ -85,7 +147,7 @@ TEST(StageOrder, BubblesAreThoseOfThePostsTable) {
 }
 
 TEST(StageOrder, ACourseDoesWhatIsNeededFirst) {
-  Course course = courseOf(makeOneForwardOneBackward(2, 2), 2);
+  Course course = courseOf(makeOneForwardOneBackward(2, 1, 2), 2);
   ASSERT_EQ(course.actions.size(), 8u);
   EXPECT_EQ(course.end, 9); // 2 * 3 of work, and 3 of waiting.
   auto endOf = [&](const StageAction &action) {
@@ -102,24 +164,29 @@ TEST(StageOrder, ACourseDoesWhatIsNeededFirst) {
 }
 
 TEST(StageOrder, FaultsNameTheAction) {
-  StageSchedule good = makeOneForwardOneBackward(2, 2), bad = good;
+  StageSchedule good = makeOneForwardOneBackward(2, 1, 2), bad = good;
   bad[1].pop_back();
-  EXPECT_EQ(faultOf(bad, 2), "backward of micro-batch 1 in stage 1 is missing");
+  EXPECT_EQ(faultOf(bad, 2), "backward of micro-batch 1 in chunk 1 is missing");
   bad = good;
   bad[0].push_back(bad[0].front());
-  EXPECT_EQ(faultOf(bad, 2), "forward of micro-batch 0 in stage 0 is there twice");
+  EXPECT_EQ(faultOf(bad, 2), "forward of micro-batch 0 in chunk 0 is there twice");
   bad = good;
   bad[0][1].microBatch = 7;
   EXPECT_EQ(faultOf(bad, 2),
-            "forward of micro-batch 7 in stage 0, expected micro-batches from 0 to 1");
+            "forward of micro-batch 7 in chunk 0, expected micro-batches from 0 to 1");
   bad = good;
-  bad[1][0].stage = 0;
-  EXPECT_EQ(faultOf(bad, 2), "stage 1 has forward of micro-batch 0 in stage 0");
+  bad[1][0].chunk = 0;
+  EXPECT_EQ(faultOf(bad, 2), "forward of micro-batch 0 in chunk 0 is in stage 1, expected stage 0, "
+                             "which has other actions of that chunk");
+  bad = good;
+  bad[1].clear();
+  bad[1].push_back({2, Direction::Forward, 0});
+  EXPECT_EQ(faultOf(bad, 2), "forward of micro-batch 0 in chunk 1 is missing");
   bad = good;
   std::swap(bad[1][0], bad[1][1]);
   EXPECT_EQ(faultOf(bad, 2),
-            "backward of micro-batch 0 in stage 0 waits for backward of micro-batch "
-            "0 in stage 1, which never begins");
+            "backward of micro-batch 0 in chunk 0 waits for backward of micro-batch "
+            "0 in chunk 1, which never begins");
 }
 
 } // namespace

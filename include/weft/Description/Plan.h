@@ -19,6 +19,7 @@
 
 #include "weft/Description/Diagnostic.h"
 #include "weft/Mesh/MeshParts.h"
+#include "weft/Schedule/StageOrder.h"
 
 #include <cstdint>
 #include <optional>
@@ -74,7 +75,7 @@ struct ActivationSpec {
 /// Returns true if both are equal in everything but locations.
 bool operator==(const ActivationSpec &a, const ActivationSpec &b);
 
-/// The most stages of a pipeline.
+/// The most stages of a pipeline, and the most chunks of all of them together.
 inline constexpr int64_t mostStages = 1024;
 
 enum class PipelineSchedule { OneFOneB, GPipe };
@@ -83,18 +84,28 @@ enum class PipelineSchedule { OneFOneB, GPipe };
 struct PipelineSpec {
   /// 1 if there are none.
   int64_t stages = 1;
-  /// The layers of each stage; empty if they are split as equally as possible.
+  /// The chunks of each stage, unless `order` says which stage has which.
+  int64_t chunks = 1;
+  /// The layers of each chunk, in the order of the model; empty if they are split as equally as
+  /// possible.
   std::vector<int64_t> layers;
   PipelineSchedule schedule = PipelineSchedule::OneFOneB;
+  /// The actions of each stage, in place of `schedule`; empty if that holds.
+  schedule::StageSchedule order;
   /// Where it was written; not part of the plan's identity.
   Location location;
+
+  /// Returns the stage of each chunk, in the order of the model.
+  std::vector<int64_t> stagesOfChunks() const;
+  /// Returns the layers of each chunk of a model with `count` layers.
+  std::vector<int64_t> layersOfChunks(int64_t count) const;
+  /// Returns the schedule as the pass order-stages reads it: "1f1b", "gpipe", or the rows of
+  /// `order`, separated by semicolons.
+  std::string scheduleText() const;
 };
 
 /// Returns true if both are equal in everything but locations.
 bool operator==(const PipelineSpec &a, const PipelineSpec &b);
-
-/// Returns "1f1b" or "gpipe", as pins and passes have it.
-std::string_view nameOf(PipelineSchedule schedule);
 
 /// Mesh axes are major to minor, and so are the parts of an axis: ranks are numbered row-major, the
 /// last axis varies fastest. No axis means one rank of each stage. If several shardings match a
@@ -171,6 +182,11 @@ Result<PlanSpec> loadPlan(const std::string &path);
 
 /// As loadPlan, but reads `text`; `file` is only for diagnostics.
 Result<PlanSpec> parsePlan(std::string_view text, const std::string &file = "plan");
+
+/// Gives the plan the schedule in the file at `path`: a line of actions for each stage, as
+/// `schedule::parseSchedule` reads it. A plan without stages gets as many as there are lines. Fails
+/// if the file cannot be read, or if it is no schedule of the plan's micro-batches and stages.
+Result<PlanSpec> withSchedule(PlanSpec plan, const std::string &path);
 
 /// Parses a mesh such as "dp=2,tp=4", or "dp=2,tp=2x2" to split an axis, and returns its plan
 /// without shardings. Fails as parsePlan does.

@@ -34,6 +34,8 @@ struct CompileOptions {
   std::string mesh;
   /// A plan's file; empty if `pins` or `mesh` are given, or nothing.
   std::string plan;
+  /// A file with the actions of pipeline stages; empty for the plan's own schedule.
+  std::string schedule;
   TargetKind target = TargetKind::Host;
   /// Computes epilogues of matmuls in kernels of their own.
   bool separateEpilogues = false;

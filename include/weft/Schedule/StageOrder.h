@@ -5,13 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A schedule says in which order each stage of a pipeline does its actions: forward and
-// backward of each micro-batch. From it and the times of actions follows a course: when each
-// action begins and ends, if a stage does one at a time, as early as those that it needs
-// have ended.
+// A model's layers are cut into chunks, each of which lies in a stage of the pipeline. A schedule
+// says in which order each stage does its actions: forward and backward of each micro-batch through
+// each of its chunks. From it and the times of actions follows a course: when each action begins
+// and ends, if a stage does one at a time, as early as those that it needs have ended.
 //
 // Schedules are data: anybody may write one. GPipe is that of Huang et al., 2019, 1F1B the
-// one without flushes within a batch of Narayanan et al., 2021 (section 2.2.1).
+// one without flushes within a batch of Narayanan et al., 2021 (section 2.2.1), and so is
+// interleaved 1F1B, for several chunks a stage (section 2.2.2).
 //
 // All functions are pure and may run on any thread.
 //
@@ -30,34 +31,71 @@
 
 namespace weft::schedule {
 
-/// The work of a stage on one micro-batch.
+/// The work of a stage on one micro-batch, in one of its chunks. Chunks are numbered in the order
+/// of the model, over all stages.
 struct StageAction {
   enum class Direction : uint8_t { Forward, Backward };
 
-  int64_t stage = 0;
+  int64_t chunk = 0;
   Direction direction = Direction::Forward;
   int64_t microBatch = 0;
   auto operator<=>(const StageAction &) const = default;
 };
 
-/// Returns "forward of micro-batch 3 in stage 1".
+/// Returns "forward of micro-batch 3 in chunk 1".
 std::string describe(const StageAction &action);
 
 /// The actions of each stage, in its order.
 using StageSchedule = std::vector<std::vector<StageAction>>;
 
-/// Return the schedule for `stages` stages and `microBatches` micro-batches. GPipe does forward of
-/// all micro-batches first. 1F1B does so for as many as there are stages behind, and then backward
-/// of one after forward of another, so that a stage has few micro-batches in flight.
-StageSchedule makeGPipe(int64_t stages, int64_t microBatches);
-StageSchedule makeOneForwardOneBackward(int64_t stages, int64_t microBatches);
+/// What is wrong with a schedule, and in the actions of which stage.
+struct ScheduleFault {
+  int64_t stage = 0;
+  std::string text;
+};
+
+/// Return the schedule of `stages` stages for `microBatches` micro-batches, where chunk c lies in
+/// stage c mod `stages`, and each stage has `chunks` of them. GPipe does forward of all
+/// micro-batches first, chunk after chunk. 1F1B does so for as many as there are stages behind, and
+/// then backward of one after forward of another, so that a stage has few micro-batches in flight.
+/// With several chunks it is interleaved: as many micro-batches as there are stages pass through
+/// one chunk before they pass through the next of the same stage. Where stages do not divide
+/// micro-batches, a few more pass at a time.
+StageSchedule makeGPipe(int64_t stages, int64_t chunks, int64_t microBatches);
+StageSchedule makeOneForwardOneBackward(int64_t stages, int64_t chunks, int64_t microBatches);
 /// Returns the schedule of that name: "gpipe" or "1f1b"; nothing for other names.
-std::optional<StageSchedule> makeSchedule(std::string_view name, int64_t stages,
+std::optional<StageSchedule> makeSchedule(std::string_view name, int64_t stages, int64_t chunks,
                                           int64_t microBatches);
 
-/// An action and when it begins and ends, in seconds or any other unit.
+/// The most chunks and micro-batches of a schedule that is read from text.
+inline constexpr int64_t kMostChunks = 1024, kMostMicroBatches = 1 << 20;
+
+/// Returns the schedule of which `rows` are the stages' actions, each such as "0F0,0F1,0B0,0B1":
+/// the chunk, F for forward or B for backward, and the micro-batch. Actions are separated by commas
+/// or blanks; an empty one, between two commas, means nothing. Fails if something else is there.
+std::variant<StageSchedule, ScheduleFault> parseSchedule(const std::vector<std::string> &rows);
+
+/// Returns the text that `parseSchedule` reads as these actions, "0F0,0F1,0B0,0B1".
+std::string printActions(const std::vector<StageAction> &actions);
+
+/// Returns the stage of each chunk. REQUIRES: each chunk up to the last has an action in one stage.
+std::vector<int64_t> stagesOfChunks(const StageSchedule &schedule);
+
+/// What a schedule is for.
+enum class SchedulePurpose : uint8_t {
+  /// Forward and backward.
+  Training,
+  /// Forward alone.
+  Evaluation,
+};
+
+/// Returns the actions of a schedule that an evaluation has.
+StageSchedule forwardOf(const StageSchedule &schedule);
+
+/// An action, and when its stage begins and ends it, in seconds or any other unit.
 struct TimedAction {
   StageAction action;
+  int64_t stage = 0;
   double begin = 0, end = 0;
 };
 
@@ -70,12 +108,13 @@ struct Course {
   double bubble() const;
 };
 
-/// Returns the course of a schedule. Forward needs forward of the stage before, backward that of
-/// the stage behind, and backward of the last stage its forward. `timeOf` is positive. Returns an
-/// error that names the place if an action is missing, doubled, unknown, or waits for itself.
-std::variant<Course, std::string>
+/// Returns the course of a schedule. Forward needs forward of the chunk before, backward that of
+/// the chunk behind, and backward of the last chunk its forward. `timeOf` is positive. Fails if an
+/// action is missing, doubled, unknown, or waits for itself, or if two stages have one chunk.
+std::variant<Course, ScheduleFault>
 simulate(const StageSchedule &schedule, int64_t microBatches,
-         const std::function<double(const StageAction &)> &timeOf);
+         const std::function<double(const StageAction &)> &timeOf,
+         SchedulePurpose purpose = SchedulePurpose::Training);
 
 } // namespace weft::schedule
 

@@ -23,6 +23,10 @@ StepParts weft::makeStepParts(int64_t samples, int64_t accumulation,
   parts.microBatches.accumulation = accumulation;
   parts.stages.stages = pipeline.stages;
   parts.stages.layers.assign(pipeline.layers.begin(), pipeline.layers.end());
+  if (pipeline.chunks > 1 || !pipeline.order.empty()) {
+    std::vector<int64_t> places = pipeline.stagesOfChunks();
+    parts.stages.placement.assign(places.begin(), places.end());
+  }
   return parts;
 }
 

@@ -31,12 +31,12 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (layers.size() < 2 && stages < 2) {
+    if (layers.size() < 2 && stages < 2 && placement.size() < 2) {
       return;
     }
     MicroBatchCalls calls = findMicroBatches(module);
-    FailureOr<SmallVector<int64_t>> own = layersOfStages(module, calls);
-    if (failed(own) || failed(split(module, std::move(calls), StageLayers(*own))) ||
+    FailureOr<SmallVector<StageChunk>> chunks = makeChunks(module, calls);
+    if (failed(chunks) || failed(split(module, std::move(calls), StageChunks(*chunks))) ||
         failed(verifyStages(module))) {
       signalPassFailure();
     }
@@ -56,9 +56,8 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     return calls;
   }
 
-  /// Returns the number of layers of each stage. Fails if they cannot be those of the model.
-  FailureOr<SmallVector<int64_t>> layersOfStages(ModuleOp module,
-                                                 const MicroBatchCalls &calls) const {
+  /// Returns the number of layers of the model. Fails if it cannot be split.
+  static FailureOr<int64_t> countLayers(ModuleOp module, const MicroBatchCalls &calls) {
     if (calls.empty()) {
       return module.emitError("split-stages: expected two micro-batches or more, each a call as "
                               "accumulate-micro-batches makes it");
@@ -77,32 +76,72 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
       return module.emitError("split-stages: the model has no layers, expected calls labelled "
                               "'layers.0', 'layers.1' and so on");
     }
-    SmallVector<int64_t> all(layers.begin(), layers.end());
-    if (layers.empty()) {
-      llvm::append_range(all, desc::splitLayers(count, stages));
+    return count;
+  }
+
+  /// Returns the stage of each chunk.
+  SmallVector<int64_t> stagesOfChunks() const {
+    SmallVector<int64_t> list(placement.begin(), placement.end());
+    const auto count = layers.empty() ? stages : int64_t(layers.size());
+    for (int64_t chunk = 0; placement.empty() && chunk < count; ++chunk) {
+      list.push_back(chunk);
     }
-    for (auto [stage, own] : llvm::enumerate(all)) {
+    return list;
+  }
+
+  /// Returns the chunks of the stages. Fails if they cannot be those of the model.
+  FailureOr<SmallVector<StageChunk>> makeChunks(ModuleOp module,
+                                                const MicroBatchCalls &calls) const {
+    FailureOr<int64_t> count = countLayers(module, calls);
+    if (failed(count)) {
+      return failure();
+    }
+    const SmallVector<int64_t> places = stagesOfChunks();
+    std::vector<int64_t> counts(layers.begin(), layers.end());
+    counts = layers.empty() ? desc::splitLayers(*count, int64_t(places.size())) : counts;
+    if (counts.size() != places.size()) {
+      return module.emitError("split-stages: got layers of ")
+             << counts.size() << " chunks, expected those of the " << places.size()
+             << " in placement";
+    }
+    SmallVector<StageChunk> chunks;
+    for (auto [own, stage] : llvm::zip_equal(counts, places)) {
       if (own < 1) {
         return module.emitError("split-stages: stage ")
                << stage << " has " << own << " layers, expected at least 1";
       }
+      chunks.push_back({own, stage});
     }
-    if (int64_t total = StageLayers(all).countLayers(); total != count) {
+    if (int64_t total = StageChunks(chunks).countLayers(); total != *count) {
       return module.emitError("split-stages: the stages have ")
-             << total << " layers together, expected the model's " << count;
+             << total << " layers together, expected the model's " << *count;
     }
-    return all;
+    return verifyPlacement(module, places) ? FailureOr(chunks) : failure();
   }
 
-  static LogicalResult split(ModuleOp module, MicroBatchCalls calls, const StageLayers &stages) {
+  /// Returns true if each stage up to the last has a chunk; else emits an error.
+  static bool verifyPlacement(ModuleOp module, ArrayRef<int64_t> places) {
+    llvm::SmallSetVector<int64_t, 8> used(places.begin(), places.end());
+    for (int64_t stage : used) {
+      if (stage < 0 || stage >= int64_t(used.size())) {
+        module.emitError("split-stages: placement has ")
+            << used.size() << " stages, expected them to be 0 to " << used.size() - 1 << ", got "
+            << stage;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static LogicalResult split(ModuleOp module, MicroBatchCalls calls, const StageChunks &chunks) {
     for (auto &[function, own] : calls) {
-      StagePositions ofTerms(module, stages);
+      StagePositions ofTerms(module, chunks);
       if (failed(ofTerms.compute(function, own.front()))) {
         return failure();
       }
-      separateSums(function, own, stages, ofTerms);
+      separateSums(function, own, chunks, ofTerms);
     }
-    StagePositions positions(module, stages);
+    StagePositions positions(module, chunks);
     for (const auto &[function, own] : calls) {
       if (failed(positions.compute(function, own.front()))) {
         return failure();
@@ -112,14 +151,14 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     llvm::SetVector<func::FuncOp> roots;
     for (const auto &[function, own] : calls) {
       roots.insert(own.front()->getParentOfType<func::FuncOp>());
-      splitMicroBatch(function, own, stages, positions);
+      splitMicroBatch(function, own, chunks, positions);
     }
     for (auto function : module.getOps<func::FuncOp>()) {
       if (!function.isPrivate()) {
         roots.insert(function);
       }
     }
-    RootStages marking(module, stages.countStages());
+    RootStages marking(module, chunks.lastStage());
     for (func::FuncOp root : roots) {
       marking.run(root);
     }

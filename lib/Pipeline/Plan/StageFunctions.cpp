@@ -28,9 +28,9 @@ struct Part {
 
 class FunctionSplitter {
 public:
-  FunctionSplitter(func::FuncOp whole, const StageLayers &layers, const StagePositions &positions)
-      : symbols(whole->getParentOp()), whole(whole), body(whole.getBody().front()), layers(layers),
-        positions(positions), parts(layers.countPositions()) {}
+  FunctionSplitter(func::FuncOp whole, const StageChunks &chunks, const StagePositions &positions)
+      : symbols(whole->getParentOp()), whole(whole), body(whole.getBody().front()), chunks(chunks),
+        positions(positions), parts(chunks.countPositions()) {}
 
   void buildFunctions();
   void readIn(CallOp first);
@@ -49,7 +49,7 @@ private:
   SymbolTable symbols;
   func::FuncOp whole;
   Block &body;
-  const StageLayers &layers;
+  const StageChunks &chunks;
   const StagePositions &positions;
   SmallVector<Part> parts;
   /// Reads of variables by other stages than theirs.
@@ -67,11 +67,11 @@ void FunctionSplitter::buildFunctions() {
   for (Value value : returned()) {
     partOf(value).results.insert(value);
   }
-  for (int64_t position = 0; position < layers.countPositions(); ++position) {
+  for (int64_t position = 0; position < chunks.countPositions(); ++position) {
     findOperands(position);
   }
   // Only now all results are known.
-  for (int64_t position = 0; position < layers.countPositions(); ++position) {
+  for (int64_t position = 0; position < chunks.countPositions(); ++position) {
     if (!parts[position].ops.empty()) {
       buildFunction(position);
     }
@@ -118,7 +118,7 @@ void FunctionSplitter::findOperands(int64_t position) {
       if (used.contains(result) && positions.of(&op)) {
         parts[position].operands.push_back(result);
         partOf(result).results.insert(result);
-      } else if (used.contains(result) && isOfOtherStage(op, layers.stageAt(position))) {
+      } else if (used.contains(result) && isOfOtherStage(op, chunks.stageAt(position))) {
         parts[position].operands.push_back(result);
         otherReads.insert(cast<ReadOp>(op));
       }
@@ -132,15 +132,15 @@ void FunctionSplitter::buildFunction(int64_t position) {
   SmallVector<Type> arguments = {body.getArgument(0).getType()};
   llvm::append_range(arguments, ValueRange(part.operands).getTypes());
   auto results = llvm::map_to_vector(part.results, [](Value value) { return value.getType(); });
-  int64_t stage = layers.stageAt(position);
+  int64_t chunk = chunks.chunkAt(position);
   StringRef name = whole.getSymName();
   name.consume_back("_micro_batch");
-  StringRef direction = layers.isForward(position) ? "_forward_" : "_backward_";
-  part.function = func::FuncOp::create(whole.getLoc(), (name + direction + Twine(stage)).str(),
+  StringRef direction = chunks.isForward(position) ? "_forward_" : "_backward_";
+  part.function = func::FuncOp::create(whole.getLoc(), (name + direction + Twine(chunk)).str(),
                                        FunctionType::get(context, arguments, results));
   part.function.setPrivate();
   part.function->setAttr(kMicroBatchAttrName, UnitAttr::get(context));
-  markStage(part.function, stage);
+  markChunk(part.function, chunk, chunks.stageAt(position));
   SymbolTable(whole->getParentOp()).insert(part.function, whole->getIterator());
 
   Block *block = part.function.addEntryBlock();
@@ -207,13 +207,13 @@ void FunctionSplitter::replace(CallOp call) const {
     std::optional<int64_t> position = definition ? positions.of(definition) : std::nullopt;
     Value here = values.lookup(value);
     // What is of the root is transferred there.
-    if (!position || layers.stageAt(*position) == stage) {
+    if (!position || chunks.stageAt(*position) == stage) {
       return here;
     }
     Value &result = transferred[{value, stage}];
     if (!result) {
       result = TransferOp::create(builder, value.getLoc(), here.getType(), here,
-                                  layers.stageAt(*position), stage);
+                                  chunks.stageAt(*position), stage);
     }
     return result;
   };
@@ -223,7 +223,7 @@ void FunctionSplitter::replace(CallOp call) const {
     }
     SmallVector<Value> operands = {call.getOperand(0)};
     for (Value value : part.operands) {
-      operands.push_back(valueAt(value, layers.stageAt(int64_t(position))));
+      operands.push_back(valueAt(value, chunks.stageAt(int64_t(position))));
     }
     func::FuncOp callee = part.function;
     auto own = CallOp::create(builder, call.getLoc(), callee.getResultTypes(), callee.getSymName(),
@@ -238,9 +238,9 @@ void FunctionSplitter::replace(CallOp call) const {
 
 } // namespace
 
-void splitMicroBatch(func::FuncOp function, ArrayRef<CallOp> calls, const StageLayers &layers,
+void splitMicroBatch(func::FuncOp function, ArrayRef<CallOp> calls, const StageChunks &chunks,
                      const StagePositions &positions) {
-  FunctionSplitter splitter(function, layers, positions);
+  FunctionSplitter splitter(function, chunks, positions);
   splitter.buildFunctions();
   splitter.readIn(calls.front());
   for (CallOp call : calls) {

@@ -18,7 +18,7 @@ namespace weft {
 /// it again, as backward does with values that forward keeps for it. A variable of another stage is
 /// read in the root, once, and is an argument. `calls` are all of its calls.
 void splitMicroBatch(mlir::func::FuncOp function, llvm::ArrayRef<CallOp> calls,
-                     const StageLayers &layers, const StagePositions &positions);
+                     const StageChunks &chunks, const StagePositions &positions);
 
 } // namespace weft
 

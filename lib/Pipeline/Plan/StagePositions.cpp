@@ -13,13 +13,21 @@ using namespace mlir;
 
 namespace weft {
 
-int64_t StageLayers::stageOfLayer(int64_t number) const {
-  int64_t stage = 0;
-  int64_t end = layers[0];
-  while (end <= number) {
-    end += layers[++stage];
+int64_t StageChunks::countLayers() const {
+  int64_t count = 0;
+  for (const StageChunk &chunk : chunks) {
+    count += chunk.layers;
   }
-  return stage;
+  return count;
+}
+
+int64_t StageChunks::chunkOfLayer(int64_t number) const {
+  int64_t chunk = 0;
+  int64_t end = chunks[0].layers;
+  while (end <= number) {
+    end += chunks[++chunk].layers;
+  }
+  return chunk;
 }
 
 std::optional<LayerUse> layerUseOf(Operation *op) {
@@ -123,38 +131,38 @@ FailureOr<int64_t> StagePositions::positionOf(Operation &op, int64_t earliest,
                                               const Origin &origin) {
   int64_t position = earliest;
   if (std::optional<LayerUse> use = layerUseOf(&op)) {
-    int64_t stage = layers.stageOfLayer(use->layer);
-    position = use->isBackward ? layers.backwardOf(stage) : layers.forwardOf(stage);
+    int64_t chunk = chunks.chunkOfLayer(use->layer);
+    position = use->isBackward ? chunks.backwardOf(chunk) : chunks.forwardOf(chunk);
     if (position < earliest) {
       return op.emitError("split-stages: uses a value that stage ")
-             << layers.stageAt(earliest) << " computes later, expected layers in their order";
+             << chunks.stageAt(earliest) << " computes later, expected layers in their order";
     }
   } else {
     for (VariableOp variable : origin.variables) {
-      position = firstOfStage(position, variable);
+      position = firstOfChunk(position, variable);
     }
   }
   for (VariableOp variable : origin.variables) {
     if (!markedStageOf(variable)) {
-      markStage(variable, layers.stageAt(position));
+      markChunk(variable, chunks.chunkAt(position), chunks.stageAt(position));
     }
   }
   return position;
 }
 
-/// Returns the first position from `earliest` on that is one of the variable's stage. If an op of
-/// forward is behind that of the stage, then another stage uses the variable, too, such as an
+/// Returns the first position from `earliest` on that is one of the variable's chunk. If an op of
+/// forward is behind that of the chunk, then another chunk uses the variable, too, such as an
 /// embedding that is the head: returns `earliest`.
-int64_t StagePositions::firstOfStage(int64_t earliest, VariableOp variable) const {
-  std::optional<int64_t> stage = markedStageOf(variable);
-  if (!stage) {
+int64_t StagePositions::firstOfChunk(int64_t earliest, VariableOp variable) const {
+  std::optional<int64_t> chunk = markedChunkOf(variable);
+  if (!chunk) {
     return earliest;
   }
-  if (earliest <= layers.forwardOf(*stage)) {
-    return layers.forwardOf(*stage);
+  if (earliest <= chunks.forwardOf(*chunk)) {
+    return chunks.forwardOf(*chunk);
   }
-  bool isBackward = !layers.isForward(earliest) && earliest <= layers.backwardOf(*stage);
-  return isBackward ? layers.backwardOf(*stage) : earliest;
+  bool isBackward = !chunks.isForward(earliest) && earliest <= chunks.backwardOf(*chunk);
+  return isBackward ? chunks.backwardOf(*chunk) : earliest;
 }
 
 } // namespace weft

@@ -5,24 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A micro-batch passes through the stages forward, and then through them backward. Of three stages
-// there are six positions in this order:
+// The layers of a model are cut into chunks, each of which lies in a stage. A micro-batch passes
+// through the chunks forward, and then through them backward. Of three chunks there are six
+// positions in this order:
 //
 //   position   0          1          2          3           4           5
-//   stage      0          1          2          2           1           0
+//   chunk      0          1          2          2           1           0
 //              forward    forward    forward    backward    backward    backward
 //
 // An op has one of three kinds:
 //
 //   placed     It lies at one position: a layer's call at that of its layer, any other op at the
-//              first at which its operands are there and that is one of the stage of the variables
+//              first at which its operands are there and that is one of the chunk of the variables
 //              that it uses. So the loss, and backward of the head, belong to the last forward.
 //   shared     It needs no samples but inputs, or no inputs but variables: a mask, a table, a
 //              select of an input, a read, a cast of weights. Each position that uses it gets a
 //              copy.
 //
-// A variable belongs to the stage of the first op that uses it. Ops of other stages may use it,
-// too: it is transferred to them, see StageFunctions.h.
+// A variable belongs to the chunk of the first op that uses it, and to its stage. Ops of other
+// stages may use it, too: it is transferred to them, see StageFunctions.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,29 +40,37 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace weft {
 
-/// The numbers of layers of the stages, from which positions follow.
-class StageLayers {
+/// A run of layers of the model.
+struct StageChunk {
+  int64_t layers = 0;
+  /// The stage that it lies in.
+  int64_t stage = 0;
+};
+
+/// The chunks of all stages in the order of the model, from which positions follow.
+class StageChunks {
 public:
-  explicit StageLayers(llvm::ArrayRef<int64_t> layers) : layers(layers) {}
+  explicit StageChunks(llvm::ArrayRef<StageChunk> chunks) : chunks(chunks) {}
 
-  int64_t countStages() const { return int64_t(layers.size()); }
-  int64_t countPositions() const { return 2 * countStages(); }
-  int64_t countLayers() const { return std::accumulate(layers.begin(), layers.end(), int64_t(0)); }
+  int64_t countPositions() const { return 2 * int64_t(chunks.size()); }
+  int64_t countLayers() const;
 
-  /// Returns the stage of layer `number`. REQUIRES: number < countLayers().
-  int64_t stageOfLayer(int64_t number) const;
+  /// Returns the chunk of layer `number`. REQUIRES: number < countLayers().
+  int64_t chunkOfLayer(int64_t number) const;
 
-  int64_t forwardOf(int64_t stage) const { return stage; }
-  int64_t backwardOf(int64_t stage) const { return countPositions() - 1 - stage; }
-  bool isForward(int64_t position) const { return position < countStages(); }
-  int64_t stageAt(int64_t position) const { return std::min(position, backwardOf(position)); }
+  int64_t forwardOf(int64_t chunk) const { return chunk; }
+  int64_t backwardOf(int64_t chunk) const { return countPositions() - 1 - chunk; }
+  bool isForward(int64_t position) const { return position < int64_t(chunks.size()); }
+  int64_t chunkAt(int64_t position) const { return std::min(position, backwardOf(position)); }
+  int64_t stageAt(int64_t position) const { return chunks[chunkAt(position)].stage; }
+  /// Returns the stage of the last chunk, which computes the loss.
+  int64_t lastStage() const { return chunks.back().stage; }
 
 private:
-  llvm::SmallVector<int64_t> layers;
+  llvm::SmallVector<StageChunk> chunks;
 };
 
 /// A call of a layer, or of its derivative.
@@ -74,10 +83,10 @@ std::optional<LayerUse> layerUseOf(mlir::Operation *op);
 /// The positions of ops of functions of one micro-batch.
 class StagePositions {
 public:
-  StagePositions(mlir::ModuleOp module, const StageLayers &layers)
-      : symbols(module), layers(layers) {}
+  StagePositions(mlir::ModuleOp module, const StageChunks &chunks)
+      : symbols(module), chunks(chunks) {}
 
-  /// Places the ops of `function`, and marks the variables that it uses with their stages. `call`
+  /// Places the ops of `function`, and marks the variables that it uses with their chunks. `call`
   /// is one of its calls. Fails, with an error, if layers do not use values in their order.
   mlir::LogicalResult compute(mlir::func::FuncOp function, CallOp call);
 
@@ -98,10 +107,10 @@ private:
   VariableOp variableOf(ReadOp read) const;
   mlir::LogicalResult place(mlir::Operation &op);
   mlir::FailureOr<int64_t> positionOf(mlir::Operation &op, int64_t earliest, const Origin &origin);
-  int64_t firstOfStage(int64_t earliest, VariableOp variable) const;
+  int64_t firstOfChunk(int64_t earliest, VariableOp variable) const;
 
   mlir::SymbolTable symbols;
-  const StageLayers &layers;
+  const StageChunks &chunks;
   llvm::DenseMap<mlir::Operation *, int64_t> positions;
   llvm::DenseMap<mlir::Value, Origin> origins;
 };

@@ -17,7 +17,8 @@ namespace weft {
 /// as the state of an optimizer, belongs to the stage of the first op that uses it.
 class RootStages {
 public:
-  RootStages(mlir::ModuleOp module, int64_t stages) : symbols(module), last(stages - 1) {}
+  /// `last` is the stage that computes the loss.
+  RootStages(mlir::ModuleOp module, int64_t last) : symbols(module), last(last) {}
 
   void run(mlir::func::FuncOp root);
 

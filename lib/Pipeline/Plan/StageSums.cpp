@@ -22,8 +22,8 @@ using StageTerms = llvm::MapVector<int64_t, SmallVector<Value>>;
 
 class SumSeparator {
 public:
-  SumSeparator(func::FuncOp function, const StageLayers &layers, const StagePositions &positions)
-      : function(function), layers(layers), positions(positions) {}
+  SumSeparator(func::FuncOp function, const StageChunks &chunks, const StagePositions &positions)
+      : function(function), chunks(chunks), positions(positions) {}
 
   void run();
   void replace(MutableArrayRef<CallOp> calls);
@@ -47,7 +47,7 @@ private:
   };
 
   func::FuncOp function;
-  const StageLayers &layers;
+  const StageChunks &chunks;
   const StagePositions &positions;
   /// Their other sums are the last results of the function, in this order.
   SmallVector<SeparateSum> separated;
@@ -73,7 +73,7 @@ void SumSeparator::run() {
 std::optional<int64_t> SumSeparator::stageOf(Value value) const {
   Operation *definition = value.getDefiningOp();
   std::optional<int64_t> position = definition ? positions.of(definition) : std::nullopt;
-  return position ? std::optional(layers.stageAt(*position)) : std::nullopt;
+  return position ? std::optional(chunks.stageAt(*position)) : std::nullopt;
 }
 
 /// Returns the op that only adds up the values of which `value` is the sum, if nothing else uses
@@ -196,9 +196,9 @@ void SumSeparator::addUp(CallOp last, ArrayRef<Value> others) const {
 
 } // namespace
 
-void separateSums(func::FuncOp function, MutableArrayRef<CallOp> calls, const StageLayers &layers,
+void separateSums(func::FuncOp function, MutableArrayRef<CallOp> calls, const StageChunks &chunks,
                   const StagePositions &positions) {
-  SumSeparator separator(function, layers, positions);
+  SumSeparator separator(function, chunks, positions);
   separator.run();
   separator.replace(calls);
 }

@@ -25,7 +25,7 @@ namespace weft {
 ///
 /// `positions` are those of the function before. `calls` are replaced.
 void separateSums(mlir::func::FuncOp function, llvm::MutableArrayRef<CallOp> calls,
-                  const StageLayers &layers, const StagePositions &positions);
+                  const StageChunks &chunks, const StagePositions &positions);
 
 } // namespace weft
 

@@ -18,6 +18,7 @@ namespace weft {
 
 namespace {
 
+using schedule::SchedulePurpose;
 using schedule::StageAction;
 
 /// When an op takes place. At one time, first what ends the work of a stage on a micro-batch, then
@@ -71,22 +72,35 @@ private:
 
   double beginOf(Operation *call) const { return times.at(actions.lookup(call)).begin; }
 
-  /// Finds the ops whose results calls need, and when the first of these begins.
+  /// The first call that needs an op.
+  struct Need {
+    double time = 0;
+    bool isForward = false;
+  };
+
+  /// Finds the ops whose results calls need, and the first of these.
   void findNeeded(Block &body) {
     for (Operation &op : llvm::reverse(body)) {
       for (Operation *user : op.getUsers()) {
-        auto later = neededAt.find(user);
-        bool isCall = actions.contains(user);
-        if (isCall || later != neededAt.end()) {
-          double time = isCall ? beginOf(user) : later->second;
-          auto [own, isNew] = neededAt.try_emplace(&op, time);
-          own->second = std::min(own->second, time);
+        if (std::optional<Need> need = needOf(user)) {
+          auto [own, isNew] = neededBy.try_emplace(&op, *need);
+          own->second = need->time < own->second.time ? *need : own->second;
         }
       }
     }
   }
 
-  /// An op takes place when the call ends that makes its operands. A transfer to a later stage
+  /// Returns the first call that is `user`, or needs it.
+  std::optional<Need> needOf(Operation *user) const {
+    if (actions.contains(user)) {
+      bool isForward = actions.lookup(user).direction == StageAction::Direction::Forward;
+      return Need{beginOf(user), isForward};
+    }
+    auto later = neededBy.find(user);
+    return later == neededBy.end() ? std::nullopt : std::optional(later->second);
+  }
+
+  /// An op takes place when the call ends that makes its operands. A transfer that forward needs
   /// waits until that begins: so its micro-batch is in flight there for the shortest time.
   void visit(Operation &op) {
     if (actions.contains(&op)) {
@@ -104,15 +118,14 @@ private:
     if (!moment) {
       return;
     }
-    auto needed = neededAt.find(&op);
-    if (needed == neededAt.end()) {
+    auto need = neededBy.find(&op);
+    if (need == neededBy.end()) {
       made[&op] = *moment;
       users.push_back(&op);
       return;
     }
-    auto transfer = dyn_cast<TransferOp>(op);
-    if (transfer && transfer.getTo() > transfer.getFrom()) {
-      moment = {needed->second, Moment::Kind::Begins};
+    if (isa<TransferOp>(op) && need->second.isForward) {
+      moment = {need->second.time, Moment::Kind::Begins};
     }
     made[&op] = *moment;
     ordered.push_back({*moment, ordered.size(), &op});
@@ -120,7 +133,7 @@ private:
 
   const Actions &actions;
   const Times &times;
-  llvm::DenseMap<Operation *, double> neededAt;
+  llvm::DenseMap<Operation *, Need> neededBy;
   /// When the results of ops are there.
   llvm::DenseMap<Operation *, Moment> made;
   SmallVector<OrderedOp> ordered;
@@ -137,75 +150,104 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto step = module.lookupSymbol<func::FuncOp>("step");
-    if (countStages(module) > 1 && step && failed(order(module, step))) {
-      return signalPassFailure();
+    if (countStages(module) == 1) {
+      return;
     }
-    auto evaluate = module.lookupSymbol<func::FuncOp>("evaluate");
-    if (countStages(module) > 1 && evaluate) {
-      orderForward(module, evaluate);
+    for (auto [name, purpose] : {std::pair("step", SchedulePurpose::Training),
+                                 std::pair("evaluate", SchedulePurpose::Evaluation)}) {
+      auto root = module.lookupSymbol<func::FuncOp>(name);
+      if (root && failed(order(module, root, purpose))) {
+        return signalPassFailure();
+      }
     }
   }
 
-  /// Each stage takes one micro-batch after the other.
-  static void orderForward(ModuleOp module, func::FuncOp evaluate) {
-    auto actions = findActions(module, evaluate, countStages(module));
-    std::map<StageAction, schedule::TimedAction> times;
-    for (const auto &[call, action] : actions) {
-      auto begin = static_cast<double>(action.stage + action.microBatch);
-      times[action] = {action, begin, begin + 1};
+  LogicalResult order(ModuleOp module, func::FuncOp root, SchedulePurpose purpose) {
+    const llvm::MapVector<Operation *, CallOfStage> calls = findCalls(module, root);
+    if (calls.empty()) {
+      return success();
     }
-    Mover(actions, times).run(evaluate.getBody().front());
-  }
-
-  LogicalResult order(ModuleOp module, func::FuncOp step) {
-    const int64_t stages = countStages(module);
-    llvm::MapVector<Operation *, StageAction> actions = findActions(module, step, stages);
-    const auto microBatches = static_cast<int64_t>(actions.size()) / (2 * stages);
-    auto lists = schedule::makeSchedule(name.getValue(), stages, microBatches);
-    if (!lists) {
-      return module.emitError("order-stages: unknown schedule '")
-             << name.getValue() << "', expected gpipe or 1f1b";
+    Mover::Actions actions;
+    int64_t chunks = 0, microBatches = 0;
+    for (const auto &[call, own] : calls) {
+      actions[call] = own.action;
+      chunks = std::max(chunks, own.action.chunk + 1);
+      microBatches = std::max(microBatches, own.action.microBatch + 1);
     }
-    auto result = schedule::simulate(*lists, microBatches, usualTime);
-    if (auto *fault = std::get_if<std::string>(&result)) {
-      return module.emitError("order-stages: ") << *fault;
+    FailureOr<schedule::StageSchedule> lists = makeLists(module, chunks, microBatches);
+    if (failed(lists)) {
+      return failure();
     }
-    std::map<StageAction, schedule::TimedAction> times;
+    if (purpose == SchedulePurpose::Evaluation) {
+      lists = schedule::forwardOf(*lists);
+    }
+    auto result = schedule::simulate(*lists, microBatches, usualTime, purpose);
+    if (auto *fault = std::get_if<schedule::ScheduleFault>(&result)) {
+      return module.emitError("order-stages: ") << fault->text;
+    }
+    Mover::Times times;
     for (const schedule::TimedAction &each : std::get<schedule::Course>(result).actions) {
       times[each.action] = each;
     }
-    for (const auto &[call, action] : actions) {
-      if (!times.contains(action)) {
-        return call->emitError("order-stages: ")
-               << schedule::describe(action) << " is not in the schedule";
+    for (const auto &[call, own] : calls) {
+      auto time = times.find(own.action);
+      if (time == times.end() || time->second.stage != own.stage) {
+        return call->emitError("order-stages: the schedule does not have ")
+               << schedule::describe(own.action) << " in stage " << own.stage;
       }
     }
-    Mover(actions, times).run(step.getBody().front());
+    Mover(actions, times).run(root.getBody().front());
     return success();
   }
 
-  /// Returns the action of each call of a function of a micro-batch. Of a stage's two functions the
+  /// Returns the actions of each stage by the option.
+  FailureOr<schedule::StageSchedule> makeLists(ModuleOp module, int64_t chunks,
+                                               int64_t microBatches) const {
+    const int64_t stages = countStages(module);
+    const std::string &text = schedule.getValue();
+    if (auto known = schedule::makeSchedule(text, stages, chunks / stages, microBatches)) {
+      return *known;
+    }
+    if (!llvm::StringRef(text).contains(';')) {
+      return module.emitError("order-stages: unknown schedule '")
+             << text << "', expected gpipe, 1f1b, or the actions of each stage";
+    }
+    std::vector<std::string> rows;
+    for (llvm::StringRef row : llvm::split(text, ';')) {
+      rows.push_back(row.str());
+    }
+    auto parsed = schedule::parseSchedule(rows);
+    if (auto *fault = std::get_if<schedule::ScheduleFault>(&parsed)) {
+      return module.emitError("order-stages: ") << fault->text;
+    }
+    return std::get<schedule::StageSchedule>(parsed);
+  }
+
+  struct CallOfStage {
+    StageAction action;
+    int64_t stage = 0;
+  };
+
+  /// Returns the action of each call of a function of a micro-batch. Of a chunk's two functions the
   /// one that is called first is forward.
-  static llvm::MapVector<Operation *, StageAction> findActions(ModuleOp module, func::FuncOp step,
-                                                               int64_t stages) {
-    llvm::MapVector<Operation *, StageAction> actions;
+  static llvm::MapVector<Operation *, CallOfStage> findCalls(ModuleOp module, func::FuncOp root) {
+    llvm::MapVector<Operation *, CallOfStage> calls;
     SymbolTable symbols(module);
-    std::vector<func::FuncOp> forward(static_cast<size_t>(stages));
+    std::map<int64_t, func::FuncOp> forward;
     std::map<std::pair<int64_t, StageAction::Direction>, int64_t> counts;
-    for (auto call : step.getOps<CallOp>()) {
+    for (auto call : root.getOps<CallOp>()) {
       auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
       std::optional<int64_t> stage = markedStageOf(callee);
       if (!stage || !callee->hasAttr(kMicroBatchAttrName)) {
         continue;
       }
-      func::FuncOp &first = forward[static_cast<size_t>(*stage)];
-      first = first ? first : callee;
+      const int64_t chunk = *markedChunkOf(callee);
+      bool isForward = forward.try_emplace(chunk, callee).first->second == callee;
       auto direction =
-          callee == first ? StageAction::Direction::Forward : StageAction::Direction::Backward;
-      actions[call] = {*stage, direction, counts[{*stage, direction}]++};
+          isForward ? StageAction::Direction::Forward : StageAction::Direction::Backward;
+      calls[call] = {{chunk, direction, counts[{chunk, direction}]++}, *stage};
     }
-    return actions;
+    return calls;
   }
 };
 

@@ -65,7 +65,7 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   // While all stages are in one module, as what they decide together has one order.
   manager.addPass(createObserveInStagesPass());
   OrderStagesPassOptions order;
-  order.name = options.stageOrder;
+  order.schedule = options.stageOrder;
   manager.addPass(createOrderStagesPass(order));
   // The rest sees one stage at a time: no pass moves anything from one to another any more.
   manager.addPass(createSeparateStagesPass());

@@ -105,6 +105,7 @@ private:
       }
       if (used.contains(&op)) {
         op.removeAttr(kStageAttrName);
+        op.removeAttr(kChunkAttrName);
       } else {
         op.erase();
       }

@@ -64,17 +64,19 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
   let summary = "splits a step into pipeline stages";
   let description = [{
     Before: a step has two micro-batches or more, each a call of one function, and no stages. After:
-    the function of a micro-batch is one function for each stage and direction, and each op of a
-    root, each variable and each such function has the number of its stage as `weft.stage`. Where a
-    stage uses a value of another, a `weft.transfer` stands in the root; nothing else differs, and
+    the function of a micro-batch is one function for each chunk of layers and direction, and each op
+    of a root, each variable and each such function has the number of its stage as `weft.stage`.
+    Functions and variables also have that of their chunk as `weft.chunk`, where it is another. Where
+    a stage uses a value of another, a `weft.transfer` stands in the root; nothing else differs, and
     the module computes what it computed before. With fewer than two stages nothing happens.
 
-    Stage s has the next `layers[s]` layers. Of `stages` alone each has equally many, or the first
-    ones one more. A micro-batch passes through 2S positions: forward of
-    stages 0 to S - 1, then backward of stages S - 1 to 0. Calls of layers lie at the positions of
+    The model's layers are cut into chunks: chunk c has the next `layers[c]` layers, and lies in
+    stage `placement[c]`, or without placements in stage c. Without layers each chunk has equally
+    many, or the first ones one more. A micro-batch passes through 2C positions: forward of
+    chunks 0 to C - 1, then backward of chunks C - 1 to 0. Calls of layers lie at the positions of
     their layers, and each other op lies as early as its operands and variables allow: so the first
     stage has the embedding, and the last one the head, the loss and backward of the head, in its
-    forward function. A variable belongs to the stage of the first op that uses it; see below for
+    forward function. A variable belongs to the chunk of the first op that uses it; see below for
     others that use it, too. Ops on inputs
     and constants alone, such as masks and tables, belong to all stages: each position that uses one
     has a copy, and in roots they have no `weft.stage`. Reads have copies, too. What backward of a
@@ -162,9 +164,11 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    ListOption<"layers", "layers", "int64_t", "the number of layers of each stage">,
+    ListOption<"layers", "layers", "int64_t", "the number of layers of each chunk">,
     Option<"stages", "stages", "int64_t", "1",
-           "without `layers`, the number of stages, which get equally many layers">,
+           "without `layers` and `placement`, the number of stages, which get equally many layers">,
+    ListOption<"placement", "placement", "int64_t",
+               "the stage of each chunk; without it, each stage has one">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
 }

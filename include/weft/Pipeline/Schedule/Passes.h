@@ -32,7 +32,7 @@ struct ScheduleOptions {
   bool fusesEpilogues = true;
   /// Turn matmuls of quantized values into FP8 matmuls where possible.
   bool encodesMatmuls = true;
-  /// The name of the order of stages, as order-stages has it; empty for a module without stages.
+  /// The schedule of stages, as order-stages has it; empty for a module without stages.
   std::string stageOrder;
 };
 

@@ -36,11 +36,15 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
   let summary = "orders the work of pipeline stages on micro-batches by a schedule";
   let description = [{
     Before: each micro-batch goes through all stages before the next begins. After: calls stand in
-    the order in which they begin when all stages work by the schedule, and a transfer where the call
-    of its later stage begins that needs it, or ends that makes it. Other ops between two calls stand
+    the order in which they begin when all stages work by the schedule. A transfer that forward needs
+    stands where that begins, any other where the call ends that makes it. Other ops between two calls stand
     where the first of them ends. The list is one linear order of all communication; each stage's own
-    is what it has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` all go
-    forward, one after the other in each stage. Modules without stages do not change.
+    is what it has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` stages
+    do what the schedule has of forward. Modules without stages do not change.
+
+    A schedule is `1f1b`, with several chunks a stage interleaved, `gpipe`, or any other: the actions
+    of each stage, chunk, F for forward or B for backward, and micro-batch, with a semicolon between
+    stages. The order below is that of `schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1`.
 
     ```mlir
     %0 = weft.call @step_forward_0(%c0)
@@ -61,7 +65,8 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"name", "schedule", "std::string", "\"1f1b\"", "gpipe or 1f1b">,
+    Option<"schedule", "schedule", "std::string", "\"1f1b\"",
+           "1f1b, gpipe, or the actions of each stage">,
   ];
 }
 

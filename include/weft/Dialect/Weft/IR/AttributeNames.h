@@ -61,6 +61,10 @@ inline constexpr llvm::StringLiteral kMicroBatchAttrName = "weft.micro_batch";
 /// of every stage and have none; a transfer names both of its stages itself.
 inline constexpr llvm::StringLiteral kStageAttrName = "weft.stage";
 
+/// Beside `kStageAttrName` on a variable and on a function of a micro-batch, where stages have
+/// several chunks: the number of the chunk, in the order of the model. None if it is the stage's.
+inline constexpr llvm::StringLiteral kChunkAttrName = "weft.chunk";
+
 /// On a module that take-stage made: the number of stages; `kStageAttrName` is that of its own.
 inline constexpr llvm::StringLiteral kStagesAttrName = "weft.stages";
 

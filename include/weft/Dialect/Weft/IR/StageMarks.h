@@ -30,6 +30,21 @@ inline void markStage(mlir::Operation *op, int64_t stage) {
   op->setAttr(kStageAttrName, mlir::IntegerAttr::get(type, stage));
 }
 
+/// Returns the chunk of the model that a function or a variable of a stage belongs to: its mark, or
+/// the number of the stage, which needs no mark.
+inline std::optional<int64_t> markedChunkOf(mlir::Operation *op) {
+  auto chunk = op->getAttrOfType<mlir::IntegerAttr>(kChunkAttrName);
+  return chunk ? std::optional<int64_t>(chunk.getInt()) : markedStageOf(op);
+}
+
+inline void markChunk(mlir::Operation *op, int64_t chunk, int64_t stage) {
+  markStage(op, stage);
+  if (chunk != stage) {
+    auto type = mlir::IntegerType::get(op->getContext(), 64);
+    op->setAttr(kChunkAttrName, mlir::IntegerAttr::get(type, chunk));
+  }
+}
+
 /// Returns the modules that separate-stages has made of `module`, in the order of stages; if there
 /// are none, the module itself.
 inline llvm::SmallVector<mlir::ModuleOp> stageModulesOf(mlir::ModuleOp module) {
