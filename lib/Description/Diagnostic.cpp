@@ -12,7 +12,8 @@ namespace weft::desc {
 std::string Diagnostic::str() const {
   std::string text = location.file;
   if (location.line > 0) {
-    text += ":" + std::to_string(location.line) + ":" + std::to_string(location.column);
+    text += ":" + std::to_string(location.line);
+    text += location.column > 0 ? ":" + std::to_string(location.column) : "";
   }
   if (!text.empty()) {
     text += ": ";

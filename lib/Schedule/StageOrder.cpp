@@ -83,11 +83,12 @@ std::optional<StageSchedule> weft::schedule::makeSchedule(std::string_view name,
                         : std::nullopt;
 }
 
-StageSchedule weft::schedule::forwardOf(const StageSchedule &schedule) {
+StageSchedule weft::schedule::forwardOf(const StageSchedule &schedule, int64_t microBatches) {
   StageSchedule forward = schedule;
   for (std::vector<StageAction> &actions : forward) {
-    std::erase_if(
-        actions, [](const StageAction &action) { return action.direction == Direction::Backward; });
+    std::erase_if(actions, [=](const StageAction &action) {
+      return action.direction == Direction::Backward || action.microBatch >= microBatches;
+    });
   }
   return forward;
 }

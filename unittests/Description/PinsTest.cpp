@@ -99,7 +99,7 @@ TEST(Pins, R1Names) {
   EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
   EXPECT_EQ(pinErrors({"=2"}),
             "pin_r1: --pin: unknown name ''; names are dp, fsdp, ep, tp, cp, sp, zero, "
-            "accumulation, recompute, pp, schedule\n");
+            "accumulation, recompute, pp, schedule, chunks\n");
 }
 
 TEST(Pins, R2Repeated) {

@@ -433,18 +433,18 @@ TEST(Plan, R16Order) {
       (std::vector<int64_t>{0, 1, 0}));
 
   EXPECT_EQ(errors(pipelineOf(first + second + "schedule: GPIPE chunks: 2")),
-            "plan_r16: p:2:71: pipeline.schedule: expected none, as order says which chunk does "
+            "plan_r16: p:2:62: pipeline.schedule: has no effect as order says which chunk does "
             "what when\n"
-            "plan_r16: p:2:87: pipeline.chunks: expected none, as order says which chunk does what "
+            "plan_r16: p:2:78: pipeline.chunks: has no effect as order says which chunk does what "
             "when\n");
   EXPECT_EQ(errors(pipelineOf(first + "order: '1F0 1X0'")),
-            "plan_r16: p:2:38: pipeline.order[1]: expected actions such as 0F3 or 0B3, forward or "
+            "plan_r16: p:2:37: pipeline.order[1]: expected actions such as 0F3 or 0B3, forward or "
             "backward of micro-batch 3 in chunk 0, got '1X0'\n");
   EXPECT_EQ(
       errors(pipelineOf(first + "order: '1F0 1B0 1F1'")),
-      "plan_r16: p:2:38: pipeline.order[1]: backward of micro-batch 1 in chunk 1 is missing\n");
+      "plan_r16: p:2:37: pipeline.order[1]: backward of micro-batch 1 in chunk 1 is missing\n");
   EXPECT_EQ(errors(pipelineOf(first + "order: '1F0 1B0 1F2 1B2'")),
-            "plan_r16: p:2:38: pipeline.order[1]: expected actions on the plan's accumulation of "
+            "plan_r16: p:2:37: pipeline.order[1]: expected actions on the plan's accumulation of "
             "2, counted from 0, got forward of micro-batch 2 in chunk 1\n");
   EXPECT_EQ(errors(pipelineOf("order: '0B0 0F0 0F1 0B1' " + second)),
             "plan_r16: p:2:12: pipeline.order[0]: backward of micro-batch 0 in chunk 0 waits for "

@@ -82,7 +82,7 @@ TEST(StageOrder, BubblesShrinkWithChunks) {
 }
 
 TEST(StageOrder, EvaluationsGoForward) {
-  StageSchedule forward = forwardOf(makeOneForwardOneBackward(2, 1, 3));
+  StageSchedule forward = forwardOf(makeOneForwardOneBackward(2, 1, 5), 3);
   EXPECT_EQ(printActions(forward[1]), "1F0,1F1,1F2");
   auto result = simulate(forward, 3, usualTime, SchedulePurpose::Evaluation);
   EXPECT_EQ(std::get<Course>(result).end, 4);

@@ -23,7 +23,7 @@
 
 namespace weft::desc {
 
-/// A place in a description. Line and column count from 1; 0 means that only the file is known
+/// A place in a description. Line and column count from 1; 0 means that one is not known
 /// (a field that is missing has no place). `file` is a path as the user gave it, or "--pin".
 struct Location {
   std::string file;

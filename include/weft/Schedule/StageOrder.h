@@ -89,8 +89,8 @@ enum class SchedulePurpose : uint8_t {
   Evaluation,
 };
 
-/// Returns the actions of a schedule that an evaluation has.
-StageSchedule forwardOf(const StageSchedule &schedule);
+/// Returns the actions of a schedule that an evaluation of so many micro-batches has.
+StageSchedule forwardOf(const StageSchedule &schedule, int64_t microBatches);
 
 /// An action, and when its stage begins and ends it, in seconds or any other unit.
 struct TimedAction {

@@ -116,7 +116,10 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
       return module.emitError("split-stages: the stages have ")
              << total << " layers together, expected the model's " << *count;
     }
-    return verifyPlacement(module, places) ? FailureOr(chunks) : failure();
+    if (!verifyPlacement(module, places)) {
+      return failure();
+    }
+    return chunks;
   }
 
   /// Returns true if each stage up to the last has a chunk; else emits an error.

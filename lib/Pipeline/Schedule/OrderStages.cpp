@@ -179,7 +179,7 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
       return failure();
     }
     if (purpose == SchedulePurpose::Evaluation) {
-      lists = schedule::forwardOf(*lists);
+      lists = schedule::forwardOf(*lists, microBatches);
     }
     auto result = schedule::simulate(*lists, microBatches, usualTime, purpose);
     if (auto *fault = std::get_if<schedule::ScheduleFault>(&result)) {
