@@ -16,8 +16,17 @@ using namespace weft;
 
 namespace {
 
-int64_t dimensionOf(ModuleOp module, llvm::StringRef name, int64_t dimension) {
-  auto variable = module.lookupSymbol<VariableOp>(name);
+/// Returns the variable of that name, which may be in the module of any pipeline stage.
+VariableOp findVariable(ModuleOp whole, llvm::StringRef name) {
+  for (ModuleOp module : stageModulesOf(whole)) {
+    if (auto variable = module.lookupSymbol<VariableOp>(name)) {
+      return variable;
+    }
+  }
+  return {};
+}
+
+int64_t dimensionOf(VariableOp variable, int64_t dimension) {
   if (!variable || variable.getTensorType().getRank() <= dimension ||
       variable.getTensorType().isDynamicDim(dimension)) {
     return 0;
@@ -28,13 +37,12 @@ int64_t dimensionOf(ModuleOp module, llvm::StringRef name, int64_t dimension) {
 } // namespace
 
 ModuleSizes weft::sizesOf(ModuleOp whole) {
-  ModuleOp module = stageModulesOf(whole).front(); // The first stage has the embedding.
-  auto tokens = module.lookupSymbol<VariableOp>("tokens");
+  VariableOp tokens = findVariable(whole, "tokens");
   // The batch is one dimension, or two of them.
   bool isDivided = tokens && tokens.getTensorType().getRank() > 2;
-  int64_t microBatches = isDivided ? dimensionOf(module, "tokens", 0) : 1;
-  auto classes = module->getAttrOfType<IntegerAttr>(kClassesAttrName);
-  return {microBatches * dimensionOf(module, "tokens", isDivided),
-          dimensionOf(module, "tokens", isDivided + 1), microBatches,
-          classes ? classes.getInt() : dimensionOf(module, "embed.tokens.weight", 0)};
+  int64_t microBatches = isDivided ? dimensionOf(tokens, 0) : 1;
+  auto classes = stageModulesOf(whole).front()->getAttrOfType<IntegerAttr>(kClassesAttrName);
+  return {microBatches * dimensionOf(tokens, isDivided), dimensionOf(tokens, isDivided + 1),
+          microBatches,
+          classes ? classes.getInt() : dimensionOf(findVariable(whole, "embed.tokens.weight"), 0)};
 }

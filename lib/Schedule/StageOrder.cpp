@@ -148,7 +148,15 @@ private:
       return " is in stage " + std::to_string(stage) + ", expected stage " + std::to_string(first) +
              ", which has other actions of that chunk";
     }
-    return ++counts[action] > 1 ? " is there twice" : "";
+    int64_t &next = done[{action.chunk, action.direction}];
+    if (action.microBatch != next) {
+      return action.microBatch < next
+                 ? " is there twice"
+                 : " comes before that of micro-batch " + std::to_string(next) +
+                       ", but sums over micro-batches have their order";
+    }
+    ++next;
+    return "";
   }
 
   std::optional<ScheduleFault> findMissing(SchedulePurpose purpose) const {
@@ -156,12 +164,11 @@ private:
       auto stage = stages.find(chunk);
       for (Direction direction : {Direction::Forward, Direction::Backward}) {
         bool isNeeded = direction == Direction::Forward || purpose == SchedulePurpose::Training;
-        for (int64_t number = 0; isNeeded && number < microBatches; ++number) {
-          StageAction action = {chunk, direction, number};
-          if (!counts.contains(action)) {
-            return ScheduleFault{stage == stages.end() ? 0 : stage->second,
-                                 describe(action) + " is missing"};
-          }
+        auto own = done.find({chunk, direction});
+        int64_t next = own == done.end() ? 0 : own->second;
+        if (isNeeded && next < microBatches) {
+          return ScheduleFault{stage == stages.end() ? 0 : stage->second,
+                               describe({chunk, direction, next}) + " is missing"};
         }
       }
     }
@@ -172,7 +179,8 @@ private:
   const int64_t microBatches;
   /// The stage of each chunk.
   std::map<int64_t, int64_t> stages;
-  std::map<StageAction, int> counts;
+  /// Of each chunk and direction, how many micro-batches have come.
+  std::map<std::pair<int64_t, Direction>, int64_t> done;
 };
 
 /// Returns the action whose result `action` needs, if any.

@@ -75,8 +75,11 @@ def random_schedule(draw, chunks, micro_batches):
     rows = [[] for _ in range(stages)]
     # For each micro-batch, how many of its actions are done: forward of all chunks, then backward.
     done = [0] * micro_batches
-    while any(count < 2 * chunks for count in done):
-        number = draw.choice([number for number, count in enumerate(done) if count < 2 * chunks])
+    while done[-1] < 2 * chunks:
+        # Each chunk takes micro-batches in their order.
+        before = [2 * chunks + 1, *done]
+        number = draw.choice([number for number, count in enumerate(done)
+                              if count < min(before[number], 2 * chunks)])
         is_forward = done[number] < chunks
         chunk = done[number] if is_forward else 2 * chunks - 1 - done[number]
         rows[places[chunk]].append(f"{chunk}{'F' if is_forward else 'B'}{number}")

@@ -183,6 +183,10 @@ TEST(StageOrder, FaultsNameTheAction) {
   bad[1].push_back({2, Direction::Forward, 0});
   EXPECT_EQ(faultOf(bad, 2), "forward of micro-batch 0 in chunk 1 is missing");
   bad = good;
+  std::swap(bad[0][0], bad[0][1]);
+  EXPECT_EQ(faultOf(bad, 2), "forward of micro-batch 1 in chunk 0 comes before that of micro-batch "
+                             "0, but sums over micro-batches have their order");
+  bad = good;
   std::swap(bad[1][0], bad[1][1]);
   EXPECT_EQ(faultOf(bad, 2),
             "backward of micro-batch 0 in chunk 0 waits for backward of micro-batch "

@@ -110,7 +110,8 @@ struct Course {
 
 /// Returns the course of a schedule. Forward needs forward of the chunk before, backward that of
 /// the chunk behind, and backward of the last chunk its forward. `timeOf` is positive. Fails if an
-/// action is missing, doubled, unknown, or waits for itself, or if two stages have one chunk.
+/// action is missing, doubled, unknown, or waits for itself, if two stages have one chunk, or if a
+/// chunk does not take micro-batches in their order, in which losses and gradients are added up.
 std::variant<Course, ScheduleFault>
 simulate(const StageSchedule &schedule, int64_t microBatches,
          const std::function<double(const StageAction &)> &timeOf,
