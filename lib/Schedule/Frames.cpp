@@ -8,6 +8,7 @@
 #include "weft/Schedule/Frames.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -53,24 +54,25 @@ public:
         cover(spans[buffer], *section[number].microBatch, {number, number});
       }
     }
-    const auto set = static_cast<uint32_t>(program.frameSets.size());
-    for (const auto &[buffer, own] : spans) {
-      if (overlap(own)) {
-        program.buffers[buffer].frameSet = set;
-        for (const auto &[microBatch, span] : own) {
+    std::erase_if(spans, [](const auto &each) { return !overlap(each.second); });
+    for (const Buffers &group : groupByBodies(spans)) {
+      Spans inFlight;
+      for (uint32_t buffer : group) {
+        program.buffers[buffer].frameSet = static_cast<uint32_t>(program.frameSets.size());
+        for (const auto &[microBatch, span] : spans[buffer]) {
           cover(inFlight, microBatch, span);
         }
       }
-    }
-    if (!inFlight.empty()) {
-      program.frameSets.push_back({0, 0, giveFrames()});
+      program.frameSets.push_back({0, 0, giveFrames(group, inFlight)});
     }
   }
 
 private:
+  using Buffers = std::set<uint32_t>;
+
   void findUsed(const std::vector<bool> &isOfMicroBatch) {
     for (const rt::Body &body : program.bodies) {
-      std::set<uint32_t> &own = used.emplace_back();
+      Buffers &own = used.emplace_back();
       for (const rt::Instruction &instruction : body.instructions) {
         for (const rt::Operand &operand : instruction.operands) {
           if (isOfMicroBatch[operand.buffer]) {
@@ -81,13 +83,37 @@ private:
     }
   }
 
-  bool usesFrames(uint32_t body) const {
-    return std::ranges::any_of(
-        used[body], [&](uint32_t buffer) { return program.buffers[buffer].frameSet.has_value(); });
+  /// Divides the buffers of `spans` into groups, so that no body uses buffers of two. Each chunk of
+  /// a pipeline stage has its own, as its micro-batches are in flight at other times.
+  std::vector<Buffers> groupByBodies(const std::map<uint32_t, Spans> &spans) const {
+    std::vector<Buffers> groups;
+    for (const Buffers &all : used) {
+      Buffers joined;
+      std::ranges::copy_if(all, std::inserter(joined, joined.end()),
+                           [&](uint32_t buffer) { return spans.contains(buffer); });
+      if (joined.empty()) {
+        continue;
+      }
+      std::erase_if(groups, [&](const Buffers &group) {
+        bool isShared = std::ranges::any_of(
+            group, [&](uint32_t buffer) { return all.contains(buffer); });
+        if (isShared) {
+          joined.insert(group.begin(), group.end());
+        }
+        return isShared;
+      });
+      groups.push_back(std::move(joined));
+    }
+    return groups;
   }
 
-  /// Returns the number of frames.
-  uint32_t giveFrames() {
+  bool uses(uint32_t body, const Buffers &group) const {
+    return std::ranges::any_of(used[body], [&](uint32_t buffer) { return group.contains(buffer); });
+  }
+
+  /// Gives each micro-batch a frame of the group's set while it is in flight. Returns the number of
+  /// frames.
+  uint32_t giveFrames(const Buffers &group, const Spans &inFlight) {
     uint32_t count = 0;
     std::set<uint32_t> free;
     std::map<int64_t, uint32_t> frames;
@@ -104,7 +130,7 @@ private:
         frames[span->first] = *free.begin();
         free.erase(free.begin());
       }
-      if (usesFrames(action.body)) {
+      if (uses(action.body, group)) {
         action.frame = frames.at(span->first);
       }
       if (span->second.last == number) {
@@ -117,9 +143,7 @@ private:
   rt::Program &program;
   std::vector<rt::Action> &section;
   /// The buffers of micro-batches that each body uses.
-  std::vector<std::set<uint32_t>> used;
-  /// When each micro-batch needs its frame.
-  Spans inFlight;
+  std::vector<Buffers> used;
 };
 
 } // namespace
