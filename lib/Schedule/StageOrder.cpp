@@ -128,6 +128,10 @@ public:
 
   std::optional<ScheduleFault> run(SchedulePurpose purpose) {
     for (size_t stage = 0; stage < schedule.size(); ++stage) {
+      if (schedule[stage].empty()) {
+        return ScheduleFault{static_cast<int64_t>(stage),
+                             "stage " + std::to_string(stage) + " has no actions"};
+      }
       for (const StageAction &action : schedule[stage]) {
         if (std::string text = faultOf(action, static_cast<int64_t>(stage)); !text.empty()) {
           return ScheduleFault{static_cast<int64_t>(stage), describe(action) + text};

@@ -180,6 +180,7 @@ TEST(StageOrder, FaultsNameTheAction) {
                              "which has other actions of that chunk");
   bad = good;
   bad[1].clear();
+  EXPECT_EQ(faultOf(bad, 2), "stage 1 has no actions");
   bad[1].push_back({2, Direction::Forward, 0});
   EXPECT_EQ(faultOf(bad, 2), "forward of micro-batch 0 in chunk 1 is missing");
   bad = good;

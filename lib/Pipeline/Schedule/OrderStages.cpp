@@ -5,10 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Dialect/Weft/IR/FunctionCosts.h"
+#include "weft/Dialect/Weft/IR/OpCost.h"
 #include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Schedule/StageOrder.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -31,14 +35,78 @@ struct Moment {
   auto operator<=>(const Moment &) const = default;
 };
 
+/// When the stages work, in a course of them.
+class WorkTimes {
+public:
+  explicit WorkTimes(const schedule::Course &course) {
+    for (const schedule::TimedAction &each : course.actions) {
+      stages[each.stage].push_back(each);
+      actions[each.action] = each;
+    }
+  }
+
+  /// Returns null if the course does not have the action.
+  const schedule::TimedAction *find(const StageAction &action) const {
+    auto found = actions.find(action);
+    return found == actions.end() ? nullptr : &found->second;
+  }
+
+  /// Returns when a transfer takes place that can do so from `earliest` to `latest`, when its
+  /// result is needed: before the work that begins then, and when its stages wait for each other
+  /// for the shortest time. Of equal times the last is best: its micro-batch is in flight for a
+  /// shorter time.
+  double placeOf(TransferOp transfer, double earliest, double latest) const {
+    const Work &sender = stages.at(transfer.getFrom()), &receiver = stages.at(transfer.getTo());
+    double best = latest, least = waitAt(latest, sender, receiver, earliest);
+    for (const Work *work : {&sender, &receiver}) {
+      for (auto next = nextAt(*work, earliest); next != work->end() && next->begin < latest;
+           ++next) {
+        double wait = waitAt(next->begin, sender, receiver, earliest);
+        if (wait < least || (wait == least && next->begin > best)) {
+          least = wait;
+          best = next->begin;
+        }
+      }
+    }
+    return best;
+  }
+
+private:
+  using Work = std::vector<schedule::TimedAction>;
+
+  /// Returns the first work that begins at `time` or later.
+  static Work::const_iterator nextAt(const Work &work, double time) {
+    return std::ranges::lower_bound(work, time, {}, &schedule::TimedAction::begin);
+  }
+
+  /// Returns for how long the next work of both stages waits, if they exchange before it what is
+  /// there at `earliest`.
+  static double waitAt(double time, const Work &a, const Work &b, double earliest) {
+    double exchanged = earliest;
+    for (const Work *work : {&a, &b}) {
+      auto next = nextAt(*work, time);
+      exchanged = std::max(exchanged, next == work->begin() ? 0 : std::prev(next)->end);
+    }
+    double wait = 0;
+    for (const Work *work : {&a, &b}) {
+      auto next = nextAt(*work, time);
+      wait += next == work->end() ? 0 : std::max(0.0, exchanged - next->begin);
+    }
+    return wait;
+  }
+
+  /// Of each stage, in order.
+  std::map<int64_t, Work> stages;
+  std::map<StageAction, schedule::TimedAction> actions;
+};
+
 /// Orders the calls of micro-batches' functions, and the ops that bring results of one to another,
 /// such as transfers.
 class Mover {
 public:
   using Actions = llvm::MapVector<Operation *, StageAction>;
-  using Times = std::map<StageAction, schedule::TimedAction>;
 
-  Mover(const Actions &actions, const Times &times) : actions(actions), times(times) {}
+  Mover(const Actions &actions, const WorkTimes &times) : actions(actions), times(times) {}
 
   /// Moves these ops to the place of the last of them. What only uses results of calls follows all.
   void run(Block &body) {
@@ -70,42 +138,29 @@ private:
     Operation *op = nullptr;
   };
 
-  double beginOf(Operation *call) const { return times.at(actions.lookup(call)).begin; }
+  double beginOf(Operation *call) const { return times.find(actions.lookup(call))->begin; }
 
-  /// The first call that needs an op.
-  struct Need {
-    double time = 0;
-    bool isForward = false;
-  };
-
-  /// Finds the ops whose results calls need, and the first of these.
+  /// Finds the ops whose results calls need, and when the first of these begins.
   void findNeeded(Block &body) {
     for (Operation &op : llvm::reverse(body)) {
       for (Operation *user : op.getUsers()) {
-        if (std::optional<Need> need = needOf(user)) {
-          auto [own, isNew] = neededBy.try_emplace(&op, *need);
-          own->second = need->time < own->second.time ? *need : own->second;
+        auto later = neededAt.find(user);
+        bool isCall = actions.contains(user);
+        if (isCall || later != neededAt.end()) {
+          double time = isCall ? beginOf(user) : later->second;
+          auto [own, isNew] = neededAt.try_emplace(&op, time);
+          own->second = std::min(own->second, time);
         }
       }
     }
   }
 
-  /// Returns the first call that is `user`, or needs it.
-  std::optional<Need> needOf(Operation *user) const {
-    if (actions.contains(user)) {
-      bool isForward = actions.lookup(user).direction == StageAction::Direction::Forward;
-      return Need{beginOf(user), isForward};
-    }
-    auto later = neededBy.find(user);
-    return later == neededBy.end() ? std::nullopt : std::optional(later->second);
-  }
-
-  /// An op takes place when the call ends that makes its operands. A transfer that forward needs
-  /// waits until that begins: so its micro-batch is in flight there for the shortest time.
+  /// An op takes place when the call ends that makes its operands, and a transfer when its stages
+  /// wait least.
   void visit(Operation &op) {
     if (actions.contains(&op)) {
       ordered.push_back({{beginOf(&op), Moment::Kind::Calls}, ordered.size(), &op});
-      made[&op] = {times.at(actions.lookup(&op)).end, Moment::Kind::Ends};
+      made[&op] = {times.find(actions.lookup(&op))->end, Moment::Kind::Ends};
       return;
     }
     std::optional<Moment> moment;
@@ -118,32 +173,59 @@ private:
     if (!moment) {
       return;
     }
-    auto need = neededBy.find(&op);
-    if (need == neededBy.end()) {
+    auto needed = neededAt.find(&op);
+    if (needed == neededAt.end()) {
       made[&op] = *moment;
       users.push_back(&op);
       return;
     }
-    if (isa<TransferOp>(op) && need->second.isForward) {
-      moment = {need->second.time, Moment::Kind::Begins};
+    if (auto transfer = dyn_cast<TransferOp>(op)) {
+      double time = times.placeOf(transfer, moment->time, needed->second);
+      moment = std::max(*moment, Moment{time, Moment::Kind::Begins});
     }
     made[&op] = *moment;
     ordered.push_back({*moment, ordered.size(), &op});
   }
 
   const Actions &actions;
-  const Times &times;
-  llvm::DenseMap<Operation *, Need> neededBy;
+  const WorkTimes &times;
+  llvm::DenseMap<Operation *, double> neededAt;
   /// When the results of ops are there.
   llvm::DenseMap<Operation *, Moment> made;
   SmallVector<OrderedOp> ordered;
   SmallVector<Operation *> users;
 };
 
-/// Backward takes about twice as long as forward: it has two matmuls for each.
-double usualTime(const StageAction &action) {
-  return action.direction == StageAction::Direction::Forward ? 1 : 2;
-}
+/// How long actions take, in proportion to the floating-point operations of their functions. Whole
+/// numbers, so that what ends at the same time does so exactly.
+class ActionTimes {
+public:
+  explicit ActionTimes(ModuleOp module)
+      : flops(module, [](Operation *op) {
+          return isa<CostOpInterface>(op) ? costOf(op).flops.constant : 0;
+        }) {}
+
+  void add(const StageAction &action, func::FuncOp function) {
+    double own = flops.of(function);
+    ofActions[{action.chunk, action.direction}] = own;
+    least = own > 0 && (least == 0 || own < least) ? own : least;
+  }
+
+  /// Without operations, backward takes twice as long as forward: it has two matmuls for each.
+  double of(const StageAction &action) const {
+    if (least == 0) {
+      return action.direction == StageAction::Direction::Forward ? 1 : 2;
+    }
+    constexpr double kUnits = 64; // Of the shortest action.
+    double own = ofActions.at({action.chunk, action.direction});
+    return std::max(1.0, std::round(kUnits * own / least));
+  }
+
+private:
+  FunctionCosts flops;
+  std::map<std::pair<int64_t, StageAction::Direction>, double> ofActions;
+  double least = 0;
+};
 
 struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
   using Base::Base;
@@ -168,9 +250,11 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
       return success();
     }
     Mover::Actions actions;
+    ActionTimes lengths(module);
     int64_t chunks = 0, microBatches = 0;
     for (const auto &[call, own] : calls) {
       actions[call] = own.action;
+      lengths.add(own.action, own.function);
       chunks = std::max(chunks, own.action.chunk + 1);
       microBatches = std::max(microBatches, own.action.microBatch + 1);
     }
@@ -181,17 +265,15 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     if (purpose == SchedulePurpose::Evaluation) {
       lists = schedule::forwardOf(*lists, microBatches);
     }
-    auto result = schedule::simulate(*lists, microBatches, usualTime, purpose);
+    auto timeOf = [&](const StageAction &action) { return lengths.of(action); };
+    auto result = schedule::simulate(*lists, microBatches, timeOf, purpose);
     if (auto *fault = std::get_if<schedule::ScheduleFault>(&result)) {
       return module.emitError("order-stages: ") << fault->text;
     }
-    Mover::Times times;
-    for (const schedule::TimedAction &each : std::get<schedule::Course>(result).actions) {
-      times[each.action] = each;
-    }
+    const WorkTimes times(std::get<schedule::Course>(result));
     for (const auto &[call, own] : calls) {
-      auto time = times.find(own.action);
-      if (time == times.end() || time->second.stage != own.stage) {
+      const schedule::TimedAction *time = times.find(own.action);
+      if (!time || time->stage != own.stage) {
         return call->emitError("order-stages: the schedule does not have ")
                << schedule::describe(own.action) << " in stage " << own.stage;
       }
@@ -226,6 +308,7 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
   struct CallOfStage {
     StageAction action;
     int64_t stage = 0;
+    func::FuncOp function;
   };
 
   /// Returns the action of each call of a function of a micro-batch. Of a chunk's two functions the
@@ -245,7 +328,7 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
       bool isForward = forward.try_emplace(chunk, callee).first->second == callee;
       auto direction =
           isForward ? StageAction::Direction::Forward : StageAction::Direction::Backward;
-      calls[call] = {{chunk, direction, counts[{chunk, direction}]++}, *stage};
+      calls[call] = {{chunk, direction, counts[{chunk, direction}]++}, *stage, callee};
     }
     return calls;
   }

@@ -36,8 +36,10 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
   let summary = "orders the work of pipeline stages on micro-batches by a schedule";
   let description = [{
     Before: each micro-batch goes through all stages before the next begins. After: calls stand in
-    the order in which they begin when all stages work by the schedule. A transfer that forward needs
-    stands where that begins, any other where the call ends that makes it. Other ops between two calls stand
+    the order in which they begin when all stages work by the schedule, and calls take times in
+    proportion to their floating-point operations. A transfer
+    stands between the call that makes its operand and the first that needs its result, where the two
+    stages wait least for each other; of such places it is the last. Other ops between two calls stand
     where the first of them ends. The list is one linear order of all communication; each stage's own
     is what it has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` stages
     do what the schedule has of forward. Modules without stages do not change.
