@@ -95,8 +95,8 @@ private:
         continue;
       }
       std::erase_if(groups, [&](const Buffers &group) {
-        bool isShared = std::ranges::any_of(
-            group, [&](uint32_t buffer) { return all.contains(buffer); });
+        bool isShared =
+            std::ranges::any_of(group, [&](uint32_t buffer) { return all.contains(buffer); });
         if (isShared) {
           joined.insert(group.begin(), group.end());
         }

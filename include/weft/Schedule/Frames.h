@@ -21,8 +21,8 @@
 
 namespace weft::schedule {
 
-/// Adds frame sets for the buffers of a section that need one, and gives actions their frames. No body
-/// uses buffers of two sets; each chunk of a pipeline stage has a set of its own.
+/// Adds frame sets for the buffers of a section that need one, and gives actions their frames. No
+/// body uses buffers of two sets, so each chunk of a pipeline stage has a set of its own.
 /// `isOfMicroBatch` says of each buffer of the program whether a micro-batch leaves something in it
 /// to a later action. REQUIRES: only actions of micro-batches use such buffers.
 void assignFrames(rt::Program &program, std::vector<rt::Action> &section,
