@@ -94,13 +94,21 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     return all;
   }
 
-  static LogicalResult split(ModuleOp module, MicroBatchCalls calls, const StageLayers &stages) {
+  static LogicalResult separateGradients(ModuleOp module, MicroBatchCalls &calls,
+                                         const StageLayers &stages) {
     for (auto &[function, own] : calls) {
       StagePositions ofTerms(module, stages);
       if (failed(ofTerms.compute(function, own.front()))) {
         return failure();
       }
       separateSums(function, own, stages, ofTerms);
+    }
+    return success();
+  }
+
+  LogicalResult split(ModuleOp module, MicroBatchCalls calls, const StageLayers &stages) const {
+    if (ownSums && failed(separateGradients(module, calls, stages))) {
+      return failure();
     }
     StagePositions positions(module, stages);
     for (const auto &[function, own] : calls) {

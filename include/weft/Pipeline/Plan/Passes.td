@@ -165,6 +165,8 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
     ListOption<"layers", "layers", "int64_t", "the number of layers of each stage">,
     Option<"stages", "stages", "int64_t", "1",
            "without `layers`, the number of stages, which get equally many layers">,
+    Option<"ownSums", "own-sums", "bool", "true",
+           "lets each stage add up its own terms of a gradient; if not, wide sums stay as narrow ones do">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
 }
