@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScalarSums.h"
 #include "StageFunctions.h"
 #include "StageRoots.h"
 #include "StageSums.h"
@@ -131,6 +132,7 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     for (func::FuncOp root : roots) {
       marking.run(root);
     }
+    llvm::for_each(roots, separateScalarSums);
     return success();
   }
 };
