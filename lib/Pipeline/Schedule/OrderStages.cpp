@@ -10,6 +10,8 @@
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Schedule/StageOrder.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 
 namespace weft {
@@ -127,6 +129,26 @@ private:
   SmallVector<Operation *> users;
 };
 
+/// Behind `last`, the last call of all, and before anything changes: first what waits for no other
+/// stage, such as reductions of gradients, then the rest in its order. So a stage that is done
+/// early does not wait with its reductions until another, which still computes, receives its loss.
+void beginWithOwnWork(Operation *last) {
+  llvm::SetVector<Operation *> waiting;
+  Operation *end = last->getNextNode();
+  while (!isa<AgreeOp, AssignOp>(end) && !end->hasTrait<OpTrait::IsTerminator>()) {
+    bool waits = llvm::any_of(end->getOperands(), [&](Value operand) {
+      return waiting.contains(operand.getDefiningOp());
+    });
+    if (waits || isa<TransferOp, ObserveOp>(end)) {
+      waiting.insert(end);
+    }
+    end = end->getNextNode();
+  }
+  for (Operation *op : waiting) {
+    op->moveBefore(end);
+  }
+}
+
 /// Backward takes about twice as long as forward: it has two matmuls for each.
 double usualTime(const StageAction &action) {
   return action.direction == StageAction::Direction::Forward ? 1 : 2;
@@ -181,7 +203,13 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
                << schedule::describe(action) << " is not in the schedule";
       }
     }
-    Mover(actions, times).run(step.getBody().front());
+    Block &body = step.getBody().front();
+    Mover(actions, times).run(body);
+    auto backwards = llvm::reverse(body);
+    auto last = llvm::find_if(backwards, [&](Operation &op) { return actions.contains(&op); });
+    if (last != backwards.end()) {
+      beginWithOwnWork(&*last);
+    }
     return success();
   }
 

@@ -38,8 +38,10 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     Before: each micro-batch goes through all stages before the next begins. After: calls stand in
     the order in which they begin when all stages work by the schedule, and a transfer where the call
     of its later stage begins that needs it, or ends that makes it. Other ops between two calls stand
-    where the first of them ends. The list is one linear order of all communication; each stage's own
-    is what it has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` all go
+    where the first of them ends. Behind all calls, and before the ranks agree to go on, ops that wait
+    for no other stage, such as reductions of gradients, come before transfers, as the stages are
+    done with their calls at different times. The list is one linear order of all communication;
+    each stage's own is what it has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` all go
     forward, one after the other in each stage. Modules without stages do not change.
 
     ```mlir
