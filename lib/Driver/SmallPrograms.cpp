@@ -70,6 +70,8 @@ std::string takePlan(ModuleOp module, const SmallProgramRequest &request) {
   verify::addHomes(plan, module, *planned, shrunk.layers);
   StepParts parts =
       makeStepParts(shrunk.recipe.globalBatch, shrunk.plan.accumulation, shrunk.plan.pipeline);
+  // Narrow sums, which the small model does not have, are not separated by stages.
+  parts.stages.ownSums = request.original->recipe.gradientAccumulation != desc::Precision::BF16;
   ApplyPlanPassOptions options;
   options.plan = desc::printPlan(plan);
   PassManager manager(module.getContext());

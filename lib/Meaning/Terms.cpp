@@ -7,6 +7,7 @@
 
 #include "Terms.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -33,7 +34,31 @@ static void renumber(Term &term) {
   llvm::for_each(term.letters, numberOf);
 }
 
+/// Returns true if `term` adds up terms without dimensions.
+static bool isScalarSum(const Term &term) {
+  return term.function.getValue() == arith::AddFOp::getOperationName() && term.numbers.empty() &&
+         llvm::all_of(term.operands,
+                      [](const TermOperand &operand) { return operand.letters.empty(); });
+}
+
+void Terms::sortScalarSum(Term &term) const {
+  SmallVector<TermOperand, 3> all;
+  for (TermOperand &operand : term.operands) {
+    const Term &inner = terms[operand.term];
+    if (isScalarSum(inner) && inner.element == term.element && inner.attribute == term.attribute) {
+      llvm::append_range(all, inner.operands);
+    } else {
+      all.push_back(std::move(operand));
+    }
+  }
+  llvm::sort(all, [](const auto &left, const auto &right) { return left.term < right.term; });
+  term.operands = std::move(all);
+}
+
 TermId Terms::numberOf(Term term) {
+  if (isScalarSum(term)) {
+    sortScalarSum(term);
+  }
   renumber(term);
   SmallVector<int64_t, 32> row = {asInteger(term.function.getAsOpaquePointer()), term.result,
                                   asInteger(term.attribute.getAsOpaquePointer()),

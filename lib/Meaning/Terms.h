@@ -59,6 +59,7 @@ struct Term {
 class Terms {
 public:
   /// Letters are renumbered in the order of their first use, so that two programs may use others.
+  /// A sum of scalars has all its terms in one order, so that two programs may have others.
   TermId numberOf(Term term);
   const Term &operator[](TermId number) const { return terms[number]; }
   /// Says that all terms of the program before Plan are here.
@@ -74,6 +75,9 @@ public:
   }
 
 private:
+  /// Replaces the terms of `term` that are sums by their terms, and sorts all.
+  void sortScalarSum(Term &term) const;
+
   Rows rows;
   std::deque<Term> terms;
   /// All, until they are told apart.

@@ -10,6 +10,7 @@
 #include "Counterparts.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 
@@ -149,6 +150,24 @@ private:
     return success();
   }
 
+  /// Returns the only operand of a sum that is an argument, past ops that only move, round or
+  /// resize it; else null.
+  static BlockArgument argumentOfSum(Operation *op) {
+    auto map = dyn_cast<MapOp>(op);
+    if (!map || !isSum(map)) {
+      return {};
+    }
+    BlockArgument only;
+    for (Value input : map.getInputs()) {
+      auto argument = dyn_cast<BlockArgument>(originOf(input));
+      if (argument && only) {
+        return {};
+      }
+      only = argument ? argument : only;
+    }
+    return only;
+  }
+
   /// Returns the number of an argument's counterpart: the operand, in the same place, of the
   /// counterpart of the argument's user. Functions with arguments for each layer have fewer in the
   /// small model, perhaps in another order. An argument of no use has the same number.
@@ -159,6 +178,11 @@ private:
       if (like && use.getOwner()->getNumOperands() == like->getNumOperands()) {
         Value of = originOf(like->getOperand(use.getOperandNumber()));
         if (auto found = dyn_cast<BlockArgument>(of)) {
+          return found.getArgNumber();
+        }
+        // Other precisions can change the order of a gradient's terms.
+        BlockArgument found = argumentOfSum(like);
+        if (found && argumentOfSum(use.getOwner()) == argument) {
           return found.getArgNumber();
         }
       }

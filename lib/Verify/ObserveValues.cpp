@@ -10,6 +10,7 @@
 #include "Counterparts.h"
 
 #include "weft/Dialect/Weft/IR/InlineCall.h"
+#include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/PaddingMask.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Dialect/Weft/IR/StageMarks.h"
@@ -18,6 +19,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/xxhash.h"
 
 #include <map>
@@ -76,8 +78,8 @@ std::string movementOf(Operation *op) {
              : collectiveKind(op, op->getAttrOfType<MeshAttr>("mesh").getParts());
 }
 
-/// Names values by what they are computed from, whatever the order, the shardings and the stages.
-/// Padded tensors have their names, so names do not tell sizes.
+/// Names values by what they are computed from, whatever the order, the shardings and the stages,
+/// and sums by their terms. Padded tensors have their names, so names do not tell sizes.
 class ValueNames {
 public:
   /// Returns the name of a value whose op was given to `add`.
@@ -86,6 +88,9 @@ public:
   /// Returns true if such an op is computed from nothing but constants. Its name is that of others
   /// of another size.
   bool isConstant(Operation *op) const { return constants.contains(op); }
+
+  /// Returns true if a value is a sum, which has its name from its terms alone.
+  bool isOfTerms(Value value) const { return termsOf.count(of(value)) > 0; }
 
   /// Names the results of `op`, whose operands have names, and returns the name of what it
   /// computes.
@@ -98,6 +103,9 @@ public:
     }
     if (keepsValue(op)) {
       return names[op->getResult(0)] = of(op->getOperand(0));
+    }
+    if (auto map = dyn_cast<MapOp>(op); map && isSum(map)) {
+      return names[op->getResult(0)] = nameOfSum(map);
     }
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -117,10 +125,32 @@ public:
     for (OpResult result : op->getResults()) {
       names[result] = name + "." + std::to_string(result.getResultNumber());
     }
+    auto fill = dyn_cast<FillOp>(op);
+    if (fill && fill.getDistribution() == Distribution::Constant && fill.getValue().isZero()) {
+      zeros.insert(of(fill.getOutput()));
+    }
     return name;
   }
 
 private:
+  /// Names a sum by its terms but zeros, whatever their order: stages add up their own first.
+  std::string nameOfSum(MapOp sum) {
+    std::vector<std::string> terms;
+    for (Value input : sum.getInputs()) {
+      std::string name = of(input);
+      auto inner = termsOf.find(name);
+      if (inner != termsOf.end()) {
+        llvm::append_range(terms, inner->second);
+      } else if (!zeros.contains(name)) {
+        terms.push_back(name);
+      }
+    }
+    llvm::sort(terms);
+    std::string name = "sum-" + llvm::utohexstr(llvm::xxh3_64bits(llvm::join(terms, " ")));
+    termsOf[name] = std::move(terms);
+    return name;
+  }
+
   static SmallVector<Block *> blocksOf(Operation *op) {
     SmallVector<Block *> blocks;
     for (Region &region : op->getRegions()) {
@@ -133,6 +163,10 @@ private:
 
   DenseMap<Value, std::string> names;
   DenseSet<Operation *> constants;
+  /// The names of zeros.
+  llvm::StringSet<> zeros;
+  /// The names of the terms of sums, by the names of these.
+  std::map<std::string, std::vector<std::string>> termsOf;
 };
 
 class Observer {
@@ -197,7 +231,8 @@ private:
         std::string name = "gradient/" + names.of(result);
         int64_t copies = counts[name]++;
         std::string own = copies > 0 ? name + ".copy" + std::to_string(copies) : name;
-        observe(result, {own, name, describe(op) + stageText(), isa<QuantizeOp>(op)});
+        observe(result,
+                {own, name, describe(op) + stageText(), isa<QuantizeOp>(op), mayBeOfStage(result)});
       }
     }
   }
@@ -215,8 +250,12 @@ private:
     std::string original = "gradient/" + names.of(result);
     observe(result,
             {original + ".moved" + std::to_string(moved++), original,
-             movementOf(op) + " of " + describe(maker) + (isa<TransferOp>(op) ? "" : stageText())});
+             movementOf(op) + " of " + describe(maker) + (isa<TransferOp>(op) ? "" : stageText()),
+             /*isCoarse=*/false, mayBeOfStage(result)});
   }
+
+  /// Returns true if `value` may be the sum of a stage's own terms.
+  bool mayBeOfStage(Value value) const { return hasStages && names.isOfTerms(value); }
 
   /// Returns " in stage 1" for an op of that stage.
   std::string stageText() const { return stage ? " in stage " + std::to_string(*stage) : ""; }

@@ -43,6 +43,19 @@ struct TermsTest : testing::Test {
                            ""});
   }
 
+  TermId add(TermId lhs, TermId rhs, SmallVector<int64_t, 6> letters = {}) {
+    return terms.numberOf({builder.getStringAttr("arith.addf"),
+                           0,
+                           Attribute(),
+                           builder.getF64Type(),
+                           {},
+                           {{lhs, letters}, {rhs, letters}},
+                           letters,
+                           {},
+                           builder.getUnknownLoc(),
+                           ""});
+  }
+
   MLIRContext context;
   Builder builder{&context};
   Terms terms;
@@ -58,6 +71,16 @@ TEST_F(TermsTest, LettersMayBeOthers) {
             contract(x, {'b', 'k'}, w, {'k', 'n'}, {'b', 'n'}));
   EXPECT_NE(contract(x, {'b', 'k'}, w, {'n', 'k'}, {'b', 'n'}),
             contract(w, {'b', 'k'}, x, {'n', 'k'}, {'b', 'n'}));
+}
+
+TEST_F(TermsTest, SumsOfScalarsHaveNoOrder) {
+  TermId x = read("x", {}), y = read("y", {}), z = read("z", {});
+  EXPECT_EQ(add(add(x, y), z), add(y, add(z, x)));
+  EXPECT_EQ(add(add(x, y), add(x, z)), add(add(x, x), add(y, z)));
+  EXPECT_NE(add(add(x, y), z), add(x, add(y, y)));
+  EXPECT_NE(add(add(x, y), z), add(x, y));
+  TermId v = read("v", {0}), w = read("w", {0});
+  EXPECT_NE(add(v, w, {0}), add(w, v, {0}));
 }
 
 TEST_F(TermsTest, ConstantsHaveTheirTypes) {

@@ -84,6 +84,70 @@ module attributes {weft.mesh = #mesh} {
 }
 )";
 
+/// Adds up three numbers, beginning with zero.
+constexpr const char *kSums = R"(
+#mesh = #weft.mesh<>
+#one = #weft.sharding<#mesh, []>
+#none = affine_map<() -> ()>
+module attributes {weft.mesh = #mesh} {
+  weft.variable parameter @a [] : tensor<f64, #one>
+  weft.variable parameter @b [] : tensor<f64, #one>
+  weft.variable parameter @c [] : tensor<f64, #one>
+  func.func @step() {
+    %zero = weft.fill constant 0.0 : tensor<f64, #one>
+    %a = weft.read @a : tensor<f64, #one>
+    %b = weft.read @b : tensor<f64, #one>
+    %c = weft.read @c : tensor<f64, #one>
+    %0 = weft.map ins(%zero, %a, %b : tensor<f64, #one>, tensor<f64, #one>, tensor<f64, #one>) maps [#none, #none, #none] -> tensor<f64, #one> {
+    ^bb0(%x: f64, %y: f64, %z: f64):
+      %s = arith.addf %x, %y : f64
+      %t = arith.addf %s, %z : f64
+      weft.yield %t : f64
+    } loc("part")
+    %1 = weft.map ins(%0, %c : tensor<f64, #one>, tensor<f64, #one>) maps [#none, #none] -> tensor<f64, #one> {
+    ^bb0(%x: f64, %y: f64):
+      %s = arith.addf %x, %y : f64
+      weft.yield %s : f64
+    } loc("total")
+    weft.assign @b, %1 : tensor<f64, #one>
+    return
+  }
+}
+)";
+
+/// The same in two stages.
+constexpr const char *kStageSums = R"(
+#mesh = #weft.mesh<>
+#one = #weft.sharding<#mesh, []>
+#none = affine_map<() -> ()>
+module attributes {weft.mesh = #mesh} {
+  weft.variable parameter @a [] {weft.stage = 0 : i64} : tensor<f64, #one>
+  weft.variable parameter @b [] {weft.stage = 1 : i64} : tensor<f64, #one>
+  weft.variable parameter @c [] {weft.stage = 0 : i64} : tensor<f64, #one>
+  func.func private @step_forward_1() attributes {weft.stage = 1 : i64} {
+    return
+  }
+  func.func @step() {
+    %a = weft.read @a {weft.stage = 0 : i64} : tensor<f64, #one>
+    %b = weft.read @b {weft.stage = 1 : i64} : tensor<f64, #one>
+    %c = weft.read @c {weft.stage = 0 : i64} : tensor<f64, #one>
+    %0 = weft.map ins(%a, %c : tensor<f64, #one>, tensor<f64, #one>) maps [#none, #none] {weft.stage = 0 : i64} -> tensor<f64, #one> {
+    ^bb0(%x: f64, %y: f64):
+      %s = arith.addf %x, %y : f64
+      weft.yield %s : f64
+    } loc("own")
+    %1 = weft.transfer %0 from 0 to 1 : tensor<f64, #one>
+    %2 = weft.map ins(%1, %b : tensor<f64, #one>, tensor<f64, #one>) maps [#none, #none] {weft.stage = 1 : i64} -> tensor<f64, #one> {
+    ^bb0(%x: f64, %y: f64):
+      %s = arith.addf %x, %y : f64
+      weft.yield %s : f64
+    } loc("total")
+    weft.assign @b, %2 {weft.stage = 1 : i64} : tensor<f64, #one>
+    return
+  }
+}
+)";
+
 class ObserveValuesTest : public testing::Test {
 protected:
   ObserveValuesTest() {
@@ -130,6 +194,20 @@ TEST_F(ObserveValuesTest, StagesHaveTheValuesOfTheWhole) {
   EXPECT_EQ(originalOf(ofStages, "transfer from stage 0 to stage 1 of "
                                  "micro-batch 0/layers.0/matmul (contract)"),
             originalOf(ofWhole, "layers.0/matmul (contract)"));
+}
+
+TEST_F(ObserveValuesTest, SumsHaveNamesByTheirTerms) {
+  auto whole = parse(kSums), stages = parse(kStageSums);
+  std::vector<ObservedValue> ofWhole = observeValues(*whole), ofStages = observeValues(*stages);
+  EXPECT_NE(originalOf(ofWhole, "total (map)"), "");
+  EXPECT_EQ(originalOf(ofWhole, "total (map)"), originalOf(ofStages, "total (map) in stage 1"));
+  EXPECT_NE(originalOf(ofWhole, "total (map)"), originalOf(ofStages, "own (map) in stage 0"));
+  for (const std::vector<ObservedValue> *values : {&ofWhole, &ofStages}) {
+    for (const ObservedValue &value : *values) {
+      bool isSum = StringRef(value.maker).contains("(map)");
+      EXPECT_EQ(value.mayBeOfStage, values == &ofStages && isSum) << value.maker;
+    }
+  }
 }
 
 TEST_F(ObserveValuesTest, ConstantsAreNotObserved) {

@@ -35,6 +35,9 @@ struct ObservedValue {
   /// True if it is rounded to so few bits that tiny differences before rounding may become large
   /// ones.
   bool isCoarse = false;
+  /// True if a program without stages need not have the original: a sum, as each stage may add up
+  /// its own terms of it.
+  bool mayBeOfStage = false;
 };
 
 /// Makes the step of `module` observe all its floating-point values, and returns them in the order

@@ -7,8 +7,6 @@
 
 #include "HomedValues.h"
 
-#include "MicroBatch.h"
-
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/StageMarks.h"

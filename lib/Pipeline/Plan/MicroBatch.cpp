@@ -79,19 +79,6 @@ Value createNextSum(OpBuilder &builder, Location loc, Value sum, Value value) {
   return createMap(builder, loc, sum.getType(), {sum, value}, body).getResult(0);
 }
 
-bool isSum(MapOp map) {
-  auto isIdentity = [](AffineMapAttr use) { return use.getValue().isIdentity(); };
-  Block &body = map.getBody().front();
-  // Each number is used once, and each op but casts has two operands: so one result has them all.
-  auto isUsedOnce = [](Value value) { return value.hasOneUse(); };
-  return map.getNumOperands() > 1 && map.getNumResults() == 1 &&
-         llvm::all_of(map.getMaps().getAsRange<AffineMapAttr>(), isIdentity) &&
-         llvm::all_of(body.getArguments(), isUsedOnce) &&
-         llvm::all_of(body.without_terminator(), [](Operation &op) {
-           return isa<arith::AddFOp, arith::ExtFOp, arith::TruncFOp>(op) && op.hasOneUse();
-         });
-}
-
 func::FuncOp SumFunctions::build(StringRef name, TypeRange arguments, RankedTensorType type,
                                  Location loc) {
   auto function =

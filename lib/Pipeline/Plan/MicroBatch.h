@@ -23,9 +23,6 @@ namespace weft {
 mlir::Value createNextSum(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value sum,
                           mlir::Value value);
 
-/// Returns true if `map` only adds up its operands, all of its result's shape, each once.
-bool isSum(MapOp map);
-
 /// Functions that start and continue sums. The same results of all calls of a function share their
 /// functions, so that one decision holds for all layers.
 class SumFunctions {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScalarSums.h"
 #include "StageFunctions.h"
 #include "StageRoots.h"
 #include "StageSums.h"
@@ -136,13 +137,21 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     return true;
   }
 
-  static LogicalResult split(ModuleOp module, MicroBatchCalls calls, const StageChunks &chunks) {
+  static LogicalResult separateGradients(ModuleOp module, MicroBatchCalls &calls,
+                                         const StageChunks &chunks) {
     for (auto &[function, own] : calls) {
       StagePositions ofTerms(module, chunks);
       if (failed(ofTerms.compute(function, own.front()))) {
         return failure();
       }
       separateSums(function, own, chunks, ofTerms);
+    }
+    return success();
+  }
+
+  LogicalResult split(ModuleOp module, MicroBatchCalls calls, const StageChunks &chunks) const {
+    if (ownSums && failed(separateGradients(module, calls, chunks))) {
+      return failure();
     }
     StagePositions positions(module, chunks);
     for (const auto &[function, own] : calls) {
@@ -165,6 +174,7 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     for (func::FuncOp root : roots) {
       marking.run(root);
     }
+    llvm::for_each(roots, separateScalarSums);
     return success();
   }
 };

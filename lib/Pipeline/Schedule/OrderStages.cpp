@@ -12,6 +12,8 @@
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Schedule/StageOrder.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -196,6 +198,26 @@ private:
   SmallVector<Operation *> users;
 };
 
+/// Behind `last`, the last call of all, and before anything changes: first what waits for no other
+/// stage, such as reductions of gradients, then the rest in its order. So a stage that is done
+/// early does not wait with its reductions until another, which still computes, receives its loss.
+void beginWithOwnWork(Operation *last) {
+  llvm::SetVector<Operation *> waiting;
+  Operation *end = last->getNextNode();
+  while (!isa<AgreeOp, AssignOp>(end) && !end->hasTrait<OpTrait::IsTerminator>()) {
+    bool waits = llvm::any_of(end->getOperands(), [&](Value operand) {
+      return waiting.contains(operand.getDefiningOp());
+    });
+    if (waits || isa<TransferOp, ObserveOp>(end)) {
+      waiting.insert(end);
+    }
+    end = end->getNextNode();
+  }
+  for (Operation *op : waiting) {
+    op->moveBefore(end);
+  }
+}
+
 /// How long actions take, in proportion to the floating-point operations of their functions. Whole
 /// numbers, so that what ends at the same time does so exactly.
 class ActionTimes {
@@ -278,7 +300,13 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
                << schedule::describe(own.action) << " in stage " << own.stage;
       }
     }
-    Mover(actions, times).run(root.getBody().front());
+    Block &body = root.getBody().front();
+    Mover(actions, times).run(body);
+    auto backwards = llvm::reverse(body);
+    auto last = llvm::find_if(backwards, [&](Operation &op) { return actions.contains(&op); });
+    if (purpose == SchedulePurpose::Training) {
+      beginWithOwnWork(&*last);
+    }
     return success();
   }
 

@@ -84,9 +84,10 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
     `StagePositions.h`.
 
     In roots an op lies in the stage of the variables that it reads, else in that of its tensors, and
-    scalars are transferred: the last stage adds up the norm of all gradients, and the others get the
-    factor that clips them. A call with tensors of several stages, such as the update of all that is
-    outside of layers, is inlined.
+    scalars are transferred: each stage adds up its own terms of the norm of all gradients, the last
+    stage adds up these sums (see `ScalarSums.h`), and the others get the factor that clips them. A
+    call with tensors of several stages, such as the update of all that is outside of layers, is
+    inlined.
 
     Fails if the stages do not have the model's layers.
 
@@ -169,6 +170,8 @@ def SplitStagesPass : Pass<"split-stages", "::mlir::ModuleOp"> {
            "without `layers` and `placement`, the number of stages, which get equally many layers">,
     ListOption<"placement", "placement", "int64_t",
                "the stage of each chunk; without it, each stage has one">,
+    Option<"ownSums", "own-sums", "bool", "true",
+           "lets each stage add up its own terms of a gradient; if not, wide sums stay as narrow ones do">,
   ];
   let dependentDialects = ["::weft::WeftDialect"];
 }

@@ -37,12 +37,14 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
   let description = [{
     Before: each micro-batch goes through all stages before the next begins. After: calls stand in
     the order in which they begin when all stages work by the schedule, and calls take times in
-    proportion to their floating-point operations. A transfer
-    stands between the call that makes its operand and the first that needs its result, where the two
-    stages wait least for each other; of such places it is the last. Other ops between two calls stand
-    where the first of them ends. The list is one linear order of all communication; each stage's own
-    is what it has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` stages
-    do what the schedule has of forward. Modules without stages do not change.
+    proportion to their floating-point operations. A transfer stands between the call that makes its
+    operand and the first that needs its result, where the two stages wait least for each other; of
+    such places it is the last. Other ops between two calls stand where the first of them ends. Behind
+    all calls, and before the ranks agree to go on, ops that wait for no other stage, such as
+    reductions of gradients, come before transfers, as the stages are done with their calls at
+    different times. The list is one linear order of all communication; each stage's own is what it
+    has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` stages do what the schedule has of
+    forward. Modules without stages do not change.
 
     A schedule is `1f1b`, with several chunks a stage interleaved, `gpipe`, or any other: the actions
     of each stage, chunk, F for forward or B for backward, and micro-batch, with a semicolon between

@@ -36,6 +36,9 @@ mlir::Value lookThroughCast(mlir::Value value);
 /// a single tensor as it is.
 mlir::Value createSum(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange tensors);
 
+/// Returns true if `map` only adds up its operands, all of its result's shape, each once.
+bool isSum(MapOp map);
+
 /// Returns the bits and the range of the numbers of `format`.
 const llvm::fltSemantics &semanticsOf(Float8 format);
 
