@@ -180,14 +180,18 @@ private:
 
   void printArena(llvm::raw_ostream &os) const {
     const schedule::ArenaReport arena = schedule::reportArena(program);
-    auto line = [&](uint64_t bytes, const char *text) {
-      os << llvm::format("%12s  %s\n", rt::bytesText(bytes).c_str(), text);
-    };
+    const uint64_t asPacked = schedule::arenaLowerBound(schedule::makeArenaProblem(program));
     os << arenaText(arena) << '\n';
-    line(peak.use.aligned, "max-live: all that is in use at the peak, with padding");
-    line(arena.bound - peak.use.aligned,
-         "more, because a buffer keeps its place in all actions of a body");
-    line(arena.bytes - arena.bound, "more, as packed");
+    auto printPart = [&](uint64_t bytes, const char *text) {
+      if (bytes > 0) {
+        os << llvm::format("%12s  %s\n", rt::bytesText(bytes).c_str(), text);
+      }
+    };
+    printPart(peak.use.aligned, "max-live: all that is in use at the peak, with padding");
+    printPart(arena.bound - peak.use.aligned,
+              "more, because a buffer keeps its place in all actions of a body");
+    printPart(asPacked - arena.bound, "more, because frames are packed as one buffer");
+    printPart(arena.bytes - asPacked, "more, in holes between buffers");
   }
 
   std::string typeOf(const rt::LiveBuffer &live) const {
