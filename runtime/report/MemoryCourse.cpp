@@ -44,15 +44,6 @@ MemoryUse &MemoryUse::operator-=(const MemoryUse &other) {
   return *this;
 }
 
-/// Returns the alignment of all that lies in the arena.
-static uint64_t alignmentOf(const Program &program) {
-  uint64_t alignment = kAlignment;
-  for (const Buffer &buffer : program.buffers) {
-    alignment = std::max(alignment, buffer.alignment());
-  }
-  return alignment;
-}
-
 static MemoryUse useOf(const Buffer &buffer, uint64_t alignment) {
   MemoryUse use;
   use.bytes[size_t(buffer.kind)] = buffer.bytes;
@@ -82,7 +73,7 @@ using Marks = std::vector<bool>;
 class SectionUses {
 public:
   SectionUses(const Program &program, const std::vector<Action> &section)
-      : uses(program.bodies.size()), passing(program.bodies.size()) {
+      : locals(program.bodies.size()), passing(program.bodies.size()) {
     std::vector<bool> isPassing(program.buffers.size(), false);
     std::vector<bool> isSeen(program.bodies.size(), false);
     for (const Action &action : section) {
@@ -90,27 +81,27 @@ public:
         continue;
       }
       isSeen[action.body] = true;
-      uses[action.body] = findUses(program, program.bodies[action.body]);
-      for (const BufferUse &use : uses[action.body]) {
+      locals[action.body] = findUses(program, program.bodies[action.body]);
+      for (const BufferUse &use : locals[action.body]) {
         isPassing[use.buffer] = isPassing[use.buffer] || use.readsBefore;
       }
     }
-    for (size_t body = 0; body < uses.size(); ++body) {
-      for (const BufferUse &use : uses[body]) {
+    for (size_t body = 0; body < locals.size(); ++body) {
+      for (const BufferUse &use : locals[body]) {
         if (isPassing[use.buffer]) {
           passing[body].push_back(use);
         }
       }
-      std::erase_if(uses[body], [&](const BufferUse &use) { return isPassing[use.buffer]; });
+      std::erase_if(locals[body], [&](const BufferUse &use) { return isPassing[use.buffer]; });
     }
   }
 
   /// Return the uses of buffers that hold no value between actions, and of those that may.
-  const std::vector<BufferUse> &local(const Action &action) const { return uses[action.body]; }
+  const std::vector<BufferUse> &local(const Action &action) const { return locals[action.body]; }
   const std::vector<BufferUse> &between(const Action &action) const { return passing[action.body]; }
 
 private:
-  std::vector<std::vector<BufferUse>> uses, passing;
+  std::vector<std::vector<BufferUse>> locals, passing;
 };
 
 class CourseFinder {
