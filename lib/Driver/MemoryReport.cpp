@@ -133,7 +133,7 @@ public:
                  : rt::findLiveBuffers(program, program.*peak.actions, peak.instant)) {}
 
   void print(llvm::raw_ostream &os) const {
-    os << rt::memoryReport(program);
+    os << rt::memoryReport(program, peak);
     if (!peak.section.empty()) {
       printPlace(os);
     }

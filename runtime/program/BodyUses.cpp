@@ -7,29 +7,39 @@
 
 #include "program/BodyUses.h"
 
-#include <map>
+#include <algorithm>
+#include <utility>
 
 using namespace weft::rt;
 
-std::vector<BufferUse> weft::rt::findUses(const Program &program, const Body &body) {
-  std::map<uint32_t, BufferUse> byBuffer;
+/// Returns one use for each operand.
+static std::vector<BufferUse> listOperands(const Program &program, const Body &body) {
+  std::vector<BufferUse> operands;
   int64_t time = 0;
   for (const Instruction &instruction : body.instructions) {
     for (const Operand &operand : instruction.operands) {
-      if (operand.buffer >= program.buffers.size() || program.buffers[operand.buffer].persistent) {
-        continue;
+      if (operand.buffer < program.buffers.size() && !program.buffers[operand.buffer].persistent) {
+        operands.push_back({operand.buffer, time, time, operand.access != Access::Write});
       }
-      BufferUse &use =
-          byBuffer.try_emplace(operand.buffer, BufferUse{operand.buffer, time, time}).first->second;
-      use.readsBefore |= use.first == time && operand.access != Access::Write;
-      use.last = time;
     }
     ++time;
   }
-  std::vector<BufferUse> uses;
-  uses.reserve(byBuffer.size());
-  for (const auto &[buffer, use] : byBuffer) {
-    uses.push_back(use);
+  return operands;
+}
+
+std::vector<BufferUse> weft::rt::findUses(const Program &program, const Body &body) {
+  std::vector<BufferUse> operands = listOperands(program, body), uses;
+  std::ranges::sort(operands, {},
+                    [](const BufferUse &use) { return std::pair(use.buffer, use.first); });
+  for (const BufferUse &operand : operands) {
+    if (uses.empty() || uses.back().buffer != operand.buffer) {
+      uses.push_back(operand);
+      continue;
+    }
+    BufferUse &use = uses.back();
+    // An instruction may read and write a buffer by two operands.
+    use.readsBefore |= operand.first == use.first && operand.readsBefore;
+    use.last = operand.last;
   }
   return uses;
 }

@@ -61,7 +61,10 @@ static std::string deviceReport(const Program &program) {
 }
 
 std::string weft::rt::memoryReport(const Program &program) {
-  MemoryPeak peak = memoryPeak(program);
+  return memoryReport(program, memoryPeak(program));
+}
+
+std::string weft::rt::memoryReport(const Program &program, const MemoryPeak &peak) {
   std::string text = concat(
       "memory of each rank", program.rankClasses > 1 ? concat(" of class ", program.rankClass) : "",
       ": ", bytesText(program.arenaBytes), ", in use ", bytesText(peak.use.total()));

@@ -24,11 +24,13 @@ struct MemoryPeak {
   MemoryUse use;
 };
 
-/// REQUIRES of both functions: the program is well-formed.
+/// REQUIRES of all functions: the program is well-formed.
 MemoryPeak memoryPeak(const Program &program);
 
 /// Returns two or three lines for people, and one more for devices.
 std::string memoryReport(const Program &program);
+/// The same, where the program's peak is known.
+std::string memoryReport(const Program &program, const MemoryPeak &peak);
 
 } // namespace weft::rt
 
