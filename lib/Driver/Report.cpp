@@ -52,6 +52,28 @@ std::string weft::waitingText(std::span<const rt::Program> programs) {
   return text;
 }
 
+std::string weft::arenaText(const schedule::ArenaReport &arena) {
+  std::string text;
+  llvm::raw_string_ostream(text) << "arena " << rt::bytesText(arena.bytes) << ", at least "
+                                 << rt::bytesText(arena.bound)
+                                 << llvm::format(", gap %.2f %%", 100 * arena.gap());
+  return text;
+}
+
+std::string weft::ranksText(const rt::Program &program) {
+  auto [first, count] = program.ranks();
+  std::string stage =
+      program.rankClasses > 1 ? "stage " + std::to_string(program.rankClass) + ", " : "";
+  return stage + (count == 1 ? "rank " + std::to_string(first)
+                             : "ranks " + std::to_string(first) + " to " +
+                                   std::to_string(first + count - 1));
+}
+
+std::string weft::actionText(const rt::Program &program, const rt::Action &action) {
+  const std::string &name = program.bodies[action.body].name;
+  return action.microBatch ? name + " for micro-batch " + std::to_string(*action.microBatch) : name;
+}
+
 namespace {
 
 /// "4 ranks, mesh dp=2 tp=2" or "1 rank".
@@ -107,9 +129,7 @@ static int64_t countBeside(const rt::Program &program) {
 static void printRank(llvm::raw_ostream &os, const rt::Program &program) {
   os << rt::memoryReport(program);
   printSlots(os, program);
-  schedule::ArenaReport arena = schedule::reportArena(program);
-  os << "arena " << rt::bytesText(arena.bytes) << ", at least " << rt::bytesText(arena.bound)
-     << llvm::format(", gap %.2f %%\n", 100 * arena.gap());
+  os << arenaText(schedule::reportArena(program)) << '\n';
   auto isCollective = [](const rt::Instruction &instruction) {
     return instruction.opcode == rt::Opcode::Collective;
   };

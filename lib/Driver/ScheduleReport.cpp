@@ -136,14 +136,6 @@ std::string rowOf(const rt::Program &program, const schedule::ClassCourse &cours
   return row.text();
 }
 
-std::string ranksText(const rt::Program &program) {
-  auto [first, count] = program.ranks();
-  std::string text = "stage " + std::to_string(program.rankClass) + ", rank";
-  return count == 1
-             ? text + " " + std::to_string(first)
-             : text + "s " + std::to_string(first) + " to " + std::to_string(first + count - 1);
-}
-
 void printHeader(llvm::raw_ostream &os, std::span<const rt::Program> programs) {
   const rt::Program &program = programs.front();
   os << program.modelName << ", " << program.microBatches
@@ -207,9 +199,7 @@ void drawClass(Drawing &drawing, const rt::Program &program, const schedule::Cla
   for (size_t i = 0; i < course.actions.size(); ++i) {
     const rt::Action &action = program.step[i];
     std::string number = action.microBatch ? std::to_string(*action.microBatch) : "";
-    drawing.addBox(course.actions[i], row, colorOf(works[i]), number,
-                   program.bodies[action.body].name +
-                       (number.empty() ? "" : " for micro-batch " + number));
+    drawing.addBox(course.actions[i], row, colorOf(works[i]), number, actionText(program, action));
   }
   for (const schedule::TimeSpan &wait : course.waits) {
     drawing.addBox(wait, row, "#f0f0f0", "", "waits for another stage");

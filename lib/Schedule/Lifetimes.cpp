@@ -8,6 +8,7 @@
 #include "weft/Schedule/Lifetimes.h"
 
 #include "weft-rt/BufferLives.h"
+#include "weft-rt/BufferPlaces.h"
 
 #include <algorithm>
 #include <optional>
@@ -15,18 +16,9 @@
 using namespace weft;
 using namespace weft::schedule;
 
-/// Returns the alignment of all that lies in the arena, in frames too.
-static uint64_t alignmentOf(const rt::Program &program) {
-  uint64_t alignment = rt::kAlignment;
-  for (const rt::Buffer &buffer : program.buffers) {
-    alignment = std::max(alignment, buffer.alignment());
-  }
-  return alignment;
-}
-
 ArenaProblem weft::schedule::makePlaceProblem(const rt::Program &program) {
   ArenaProblem problem;
-  problem.alignment = alignmentOf(program);
+  problem.alignment = rt::alignmentOf(program);
   rt::BufferLives found = rt::findBufferLives(program);
   rt::BufferPlaces places(program);
   for (size_t i = 0; i < places.size(); ++i) {
@@ -53,7 +45,7 @@ size_t weft::schedule::entryOf(const rt::Program &program, uint32_t buffer) {
 
 ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
   ArenaProblem problem;
-  problem.alignment = alignmentOf(program);
+  problem.alignment = rt::alignmentOf(program);
   rt::BufferLives found = rt::findBufferLives(program);
   rt::BufferPlaces places(program);
   for (const rt::Buffer &buffer : program.buffers) {
@@ -87,7 +79,7 @@ void weft::schedule::placeBuffers(rt::Program &program, const ArenaPlan &plan) {
 }
 
 void weft::schedule::layOutFrames(rt::Program &program) {
-  uint64_t alignment = alignmentOf(program);
+  uint64_t alignment = rt::alignmentOf(program);
   for (rt::FrameSet &set : program.frameSets) {
     set.bytes = 0;
   }

@@ -7,26 +7,19 @@
 
 #include "weft-rt/BufferLives.h"
 
+#include "program/BodyUses.h"
+
 #include <algorithm>
-#include <map>
 #include <optional>
 
 using namespace weft::rt;
 
 namespace {
 
-/// How a body uses a buffer: the instants of its first and last use, and whether it needs the value
-/// from before.
-struct Use {
-  uint32_t buffer = 0;
-  int64_t first = 0, last = 0;
-  bool readsBefore = false;
-};
-
 /// The last action so far that uses a place.
 struct Touch {
   size_t action = 0;
-  const Use *use = nullptr;
+  const BufferUse *use = nullptr;
 };
 
 class Finder {
@@ -36,7 +29,7 @@ public:
     int64_t time = 0;
     for (const Body &body : program.bodies) {
       found.begins.push_back(time);
-      uses.push_back(findUses(body, time));
+      uses.push_back(findUses(program, body));
       time += int64_t(body.instructions.size());
     }
     found.begins.push_back(time);
@@ -55,29 +48,6 @@ public:
   }
 
 private:
-  std::vector<Use> findUses(const Body &body, int64_t begin) const {
-    std::map<uint32_t, Use> byBuffer;
-    int64_t time = begin;
-    for (const Instruction &instruction : body.instructions) {
-      for (const Operand &operand : instruction.operands) {
-        if (operand.buffer >= program.buffers.size() ||
-            program.buffers[operand.buffer].persistent) {
-          continue;
-        }
-        auto [it, isNew] = byBuffer.try_emplace(operand.buffer, Use{operand.buffer, time, time});
-        Use &use = it->second;
-        use.readsBefore |= use.first == time && operand.access != Access::Write;
-        use.last = time;
-      }
-      ++time;
-    }
-    std::vector<Use> list;
-    for (const auto &[buffer, use] : byBuffer) {
-      list.push_back(use);
-    }
-    return list;
-  }
-
   void cover(uint32_t place, int64_t first, int64_t last) {
     BufferLife &life = found.lives[place];
     bool isNone = life.first > life.last;
@@ -87,9 +57,10 @@ private:
   void visit(const std::vector<Action> &section) {
     std::vector<Touch> before(places.size());
     for (size_t action = 0; action < section.size(); ++action) {
-      for (const Use &use : uses[section[action].body]) {
+      for (const BufferUse &use : uses[section[action].body]) {
         uint32_t place = places.find(use.buffer, section[action].frame);
-        cover(place, use.first, use.last);
+        const int64_t begin = found.begins[section[action].body];
+        cover(place, begin + use.first, begin + use.last);
         if (use.readsBefore && before[place].use) {
           coverBetween(section, before[place], action, use, place);
         }
@@ -100,21 +71,23 @@ private:
 
   /// The value is kept from the end of the earlier use to the beginning of the later one.
   void coverBetween(const std::vector<Action> &section, const Touch &touch, size_t action,
-                    const Use &use, uint32_t place) {
-    cover(place, touch.use->last, found.begins[section[touch.action].body + 1] - 1);
+                    const BufferUse &use, uint32_t place) {
+    const uint32_t earlier = section[touch.action].body;
+    cover(place, found.begins[earlier] + touch.use->last, found.begins[earlier + 1] - 1);
     for (size_t other = touch.action + 1; other < action; ++other) {
       uint32_t body = section[other].body;
       if (found.begins[body] < found.begins[body + 1]) {
         cover(place, found.begins[body], found.begins[body + 1] - 1);
       }
     }
-    cover(place, found.begins[section[action].body], use.first);
+    const int64_t begin = found.begins[section[action].body];
+    cover(place, begin, begin + use.first);
   }
 
   const Program &program;
   const BufferPlaces places;
   /// Of each body.
-  std::vector<std::vector<Use>> uses;
+  std::vector<std::vector<BufferUse>> uses;
   BufferLives found;
 };
 

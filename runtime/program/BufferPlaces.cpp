@@ -9,6 +9,8 @@
 
 #include "support/Text.h"
 
+#include <algorithm>
+
 using namespace weft::rt;
 
 uint64_t Program::offsetOf(uint32_t buffer, uint32_t frame) const {
@@ -23,6 +25,14 @@ uint64_t Program::offsetOf(uint32_t buffer, uint32_t frame) const {
 std::string weft::rt::nameOf(const Program &program, uint32_t buffer, uint32_t frame) {
   std::string name = concat("buffer ", buffer);
   return program.buffers[buffer].frameSet ? concat(name, " of frame ", frame) : name;
+}
+
+uint64_t weft::rt::alignmentOf(const Program &program) {
+  uint64_t alignment = kAlignment;
+  for (const Buffer &buffer : program.buffers) {
+    alignment = std::max(alignment, buffer.alignment());
+  }
+  return alignment;
 }
 
 BufferPlaces::BufferPlaces(const Program &program) : program(program) {

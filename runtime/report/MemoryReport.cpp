@@ -8,51 +8,25 @@
 #include "report/MemoryReport.h"
 
 #include "support/Text.h"
-#include "weft-rt/BufferLives.h"
 #include "weft-rt/Expansion.h"
 
-#include <numeric>
+#include <utility>
 
 using namespace weft::rt;
 
 MemoryPeak weft::rt::memoryPeak(const Program &program) {
-  auto [lives, begins] = findBufferLives(program);
-  // The bytes of each class that begin and end at an instant.
-  using Bytes = std::array<uint64_t, kBufferClasses>;
-  std::vector<Bytes> begin(size_t(begins.back()) + 1), end(size_t(begins.back()) + 1);
-  BufferPlaces places(program);
-  for (size_t i = 0; i < places.size(); ++i) {
-    const Buffer &buffer = program.buffers[places[i].buffer];
-    if (buffer.persistent || lives[i].first <= lives[i].last) {
-      begin[size_t(lives[i].first)][size_t(buffer.kind)] += buffer.bytes;
-      end[size_t(lives[i].last)][size_t(buffer.kind)] += buffer.bytes;
-    }
-  }
-  std::vector<Bytes> during(begin.size());
-  Bytes now = {};
-  for (size_t time = 0; time < during.size(); ++time) {
-    for (size_t kind = 0; kind < kBufferClasses; ++kind) {
-      now[kind] += begin[time][kind];
-      during[time][kind] = now[kind];
-      now[kind] -= end[time][kind];
-    }
-  }
+  const std::pair<const char *, std::vector<Action> Program::*> sections[] = {
+      {"step", &Program::step}, {"evaluate", &Program::evaluate}, {"init", &Program::init}};
   MemoryPeak peak;
-  Expansion step(program, program.step);
-  std::vector<bool> isSeen(program.bodies.size(), false);
-  for (size_t action = 0; action < program.step.size(); ++action) {
-    uint32_t body = program.step[action].body;
-    for (int64_t time = begins[body]; !isSeen[body] && time < begins[body + 1]; ++time) {
-      const Bytes &bytes = during[size_t(time)];
-      uint64_t total = std::accumulate(bytes.begin(), bytes.end(), uint64_t(0));
-      if (total > peak.total) {
-        peak = {bytes, total, step.beginOf(action) + size_t(time - begins[body])};
-      }
+  for (const auto &[name, actions] : sections) {
+    MemoryCourse course = findMemoryCourse(program, program.*actions);
+    std::optional<Instant> own = course.peak();
+    if (own && (peak.section.empty() || course.at(*own).aligned > peak.use.aligned)) {
+      peak = {name, actions, *own, course.at(*own)};
     }
-    isSeen[body] = true;
   }
-  if (step.empty()) { // Persistent buffers alone.
-    peak = {during[0], std::accumulate(during[0].begin(), during[0].end(), uint64_t(0)), 0};
+  if (peak.section.empty()) {
+    peak.use = persistentUse(program);
   }
   return peak;
 }
@@ -87,23 +61,27 @@ static std::string deviceReport(const Program &program) {
 }
 
 std::string weft::rt::memoryReport(const Program &program) {
-  MemoryPeak peak = memoryPeak(program);
+  return memoryReport(program, memoryPeak(program));
+}
+
+std::string weft::rt::memoryReport(const Program &program, const MemoryPeak &peak) {
   std::string text = concat(
       "memory of each rank", program.rankClasses > 1 ? concat(" of class ", program.rankClass) : "",
-      ": ", bytesText(program.arenaBytes), ", in use ", bytesText(peak.total));
-  Expansion step(program, program.step);
-  if (!step.empty()) {
-    text += concat(" at the peak (step instruction ", peak.instruction, ", ",
-                   step.label(peak.instruction), ")");
+      ": ", bytesText(program.arenaBytes), ", in use ", bytesText(peak.use.total()));
+  if (!peak.section.empty()) {
+    Expansion section(program, program.*peak.actions);
+    size_t number = section.beginOf(peak.instant.action) + peak.instant.instruction;
+    text += concat(" at the peak (", peak.section, " instruction ", number, ", ",
+                   section.label(number), ")");
   }
   text += ":\n ";
   for (size_t kind = 0; kind < kBufferClasses; ++kind) {
     bool isCommon = BufferClass(kind) != BufferClass::Workspace &&
                     BufferClass(kind) != BufferClass::ParameterCopy;
-    if (!isCommon && peak.bytes[kind] == 0) {
-      continue;
+    uint64_t bytes = peak.use.bytes[kind];
+    if (isCommon || bytes > 0) {
+      text += concat(kind ? ", " : " ", nameOf(BufferClass(kind)), " ", bytesText(bytes));
     }
-    text += concat(kind ? ", " : " ", nameOf(BufferClass(kind)), " ", bytesText(peak.bytes[kind]));
   }
   text += "\n";
   return program.deviceUses.empty() ? text : text + deviceReport(program);

@@ -8,25 +8,29 @@
 #ifndef WEFT_RT_REPORT_MEMORYREPORT_H
 #define WEFT_RT_REPORT_MEMORYREPORT_H
 
+#include "report/MemoryCourse.h"
 #include "weft-rt/Program.h"
-
-#include <array>
 
 namespace weft::rt {
 
-inline constexpr size_t kBufferClasses = size_t(BufferClass::Workspace) + 1;
-
-/// The bytes in use at the instruction of the step that needs the most; see `BufferLives`.
+/// The instant of all sections that needs the most bytes, aligned; of the step, if it needs as many
+/// as others. See `MemoryCourse.h`.
 struct MemoryPeak {
-  std::array<uint64_t, kBufferClasses> bytes = {};
-  uint64_t total = 0;
-  size_t instruction = 0;
+  /// "step", "evaluate" or "init", and its actions. Empty if the program has no instructions: then
+  /// the use is that of persistent buffers.
+  std::string section;
+  std::vector<Action> Program::*actions = &Program::step;
+  Instant instant;
+  MemoryUse use;
 };
 
+/// REQUIRES of all functions: the program is well-formed.
 MemoryPeak memoryPeak(const Program &program);
 
 /// Returns two or three lines for people, and one more for devices.
 std::string memoryReport(const Program &program);
+/// The same, where the program's peak is known.
+std::string memoryReport(const Program &program, const MemoryPeak &peak);
 
 } // namespace weft::rt
 

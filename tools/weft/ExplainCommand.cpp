@@ -8,6 +8,7 @@
 #include "Commands.h"
 
 #include "weft/Driver/KernelReport.h"
+#include "weft/Driver/MemoryReport.h"
 #include "weft/Driver/OutputFile.h"
 #include "weft/Driver/ProfiledRun.h"
 #include "weft/Driver/ProgramFile.h"
@@ -23,7 +24,7 @@ struct ExplainOptions {
   /// A program's file, or the name of a value.
   std::string what;
   std::string profile, svg;
-  bool kernels = false, schedule = false, json = false;
+  bool kernels = false, schedule = false, memory = false, json = false;
   int64_t steps = 5;
   std::string threads;
   /// Of a value.
@@ -45,12 +46,19 @@ void declareKernelOptions(CommandLine &line, ExplainOptions &options) {
   line.addSwitch("--json", "print a JSON object instead of a table", options.json);
 }
 
-void declareScheduleOptions(CommandLine &line, ExplainOptions &options) {
+void declareCourseOptions(CommandLine &line, ExplainOptions &options) {
   line.addSwitch("--schedule",
                  "draw what each pipeline stage of PROGRAM does when in a step, as predicted, and\n"
                  "how long stages wait for each other",
                  options.schedule);
-  line.addText("--svg", "FILE", "also draw it as an SVG file", options.svg);
+  line.addSwitch(
+      "--memory",
+      "explain the memory of each rank of PROGRAM: where in the program its peak is, the\n"
+      "largest buffers in use there, and what else the arena takes",
+      options.memory);
+  line.addText("--svg", "FILE",
+               "also draw the schedule, or the bytes in use over a step, as an SVG file",
+               options.svg);
 }
 
 void declareValueOptions(CommandLine &line, ExplainOptions &options) {
@@ -65,15 +73,16 @@ CommandLine declare(ExplainOptions &options) {
   CommandLine line(
       "weft explain PROGRAM --kernels [options]\n"
       "       weft explain PROGRAM --schedule [--svg FILE]\n"
+      "       weft explain PROGRAM --memory [--svg FILE]\n"
       "       weft explain VALUE --model FILE --machine FILE [options]",
       "Lists the times of the kernels of PROGRAM, which 'weft compile' made. Runs some steps "
       "on\nmade-up tokens or images, unless a profile of a run is given. Or draws PROGRAM's "
-      "schedule.\n\n"
+      "schedule,\nor explains its memory.\n\n"
       "Or explains how VALUE, a parameter or the result of an op of a model, is split, and "
       "predicts\nthe time of a step if VALUE were split in other ways. Names are those of plans: "
       "mlp.up.weight,\nmlp.up/contract/1; '*' stands for any characters.");
   declareKernelOptions(line, options);
-  declareScheduleOptions(line, options);
+  declareCourseOptions(line, options);
   declareValueOptions(line, options);
   line.addPositional("PROGRAM or VALUE", options.what);
   return line;
@@ -106,12 +115,12 @@ llvm::Error checkKernels(const CommandLine &line, const ExplainOptions &options)
                                  : refuseOthers(line, "--profile", {"--steps", "--threads"});
 }
 
-llvm::Error checkSchedule(const CommandLine &line) {
-  if (llvm::Error error = refuseOthers(line, "--schedule", kValueOptions)) {
+/// Checks the options beside `with`, which is --schedule or --memory.
+llvm::Error checkCourse(const CommandLine &line, llvm::StringRef with) {
+  if (llvm::Error error = refuseOthers(line, with, kValueOptions)) {
     return error;
   }
-  return refuseOthers(line, "--schedule",
-                      {"--kernels", "--profile", "--steps", "--threads", "--json"});
+  return refuseOthers(line, with, {"--kernels", "--profile", "--steps", "--threads", "--json"});
 }
 
 llvm::Error checkValue(const CommandLine &line, const CompileOptions &options) {
@@ -157,7 +166,10 @@ llvm::Error explainKernels(const ExplainOptions &options) {
   return llvm::Error::success();
 }
 
-llvm::Error explainSchedule(const ExplainOptions &options) {
+using Printer = void (*)(llvm::raw_ostream &, std::span<const rt::Program>);
+
+/// Prints the programs by `print`, and draws them by `draw` if a file is asked for.
+llvm::Error explainCourse(const ExplainOptions &options, Printer print, Printer draw) {
   llvm::Expected<rt::Programs> programs = readProgramsOf(options.what);
   if (!programs) {
     return programs.takeError();
@@ -169,7 +181,7 @@ llvm::Error explainSchedule(const ExplainOptions &options) {
     }
     std::string text;
     llvm::raw_string_ostream stream(text);
-    drawSchedule(stream, *programs);
+    draw(stream, *programs);
     if (llvm::Error error = file->write(text)) {
       return error;
     }
@@ -177,20 +189,26 @@ llvm::Error explainSchedule(const ExplainOptions &options) {
       return error;
     }
   }
-  printSchedule(llvm::outs(), *programs);
+  print(llvm::outs(), *programs);
   return llvm::Error::success();
 }
 
 llvm::Error run(const CommandLine &line, ExplainOptions &options) {
   if (options.schedule) {
-    llvm::Error error = checkSchedule(line);
-    return error ? std::move(error) : explainSchedule(options);
+    llvm::Error error = options.memory ? refuseOthers(line, "--schedule", {"--memory"})
+                                       : checkCourse(line, "--schedule");
+    return error ? std::move(error) : explainCourse(options, printSchedule, drawSchedule);
+  }
+  if (options.memory) {
+    llvm::Error error = checkCourse(line, "--memory");
+    return error ? std::move(error) : explainCourse(options, printMemory, drawMemory);
   }
   bool isValue = !options.compile.input.empty();
   if (!options.kernels && !isValue) {
     return makeError(
         "expected --kernels, for the times of a program's kernels, --schedule, for its "
-        "course, or --model FILE, for the reason of a value's sharding");
+        "course, --memory, for its peak of memory, or --model FILE, for the reason of a value's "
+        "sharding");
   }
   if (llvm::Error error =
           options.kernels ? checkKernels(line, options) : checkValue(line, options.compile)) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Schedule/Frames.h"
+#include "report/MemoryReport.h"
 #include "tests/ToyPipeline.h"
 #include "weft-rt/BufferPlaces.h"
 #include "weft/Schedule/Lifetimes.h"
@@ -103,6 +104,17 @@ TEST(Frames, TheBoundCountsThoseThatAreInUse) {
   // A frame that is never used takes memory, but nothing needs it.
   EXPECT_EQ(reportArena(makePacked(rt::kOneInFlight, 2)).bound,
             reportArena(makePacked(rt::kOneInFlight, 1)).bound);
+}
+
+/// A buffer keeps its place in all actions, so packings need at least what is ever in use.
+TEST(Frames, TheBoundIsNoSmallerThanThePeak) {
+  for (auto [order, frames] : kOrders) {
+    const rt::Program program = makePacked(order, frames);
+    EXPECT_LE(rt::memoryPeak(program).use.aligned, reportArena(program).bound) << order;
+  }
+  // In flight are as many places of `part`, one in each frame, but one is in use.
+  const rt::Program program = makePacked(rt::kTwoInFlight, 2);
+  EXPECT_EQ(reportArena(program).bound - rt::memoryPeak(program).use.aligned, 64);
 }
 
 struct Refusal {

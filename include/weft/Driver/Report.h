@@ -11,6 +11,7 @@
 #include "weft-rt/Program.h"
 
 #include "weft/Pipeline/Emit/Emit.h"
+#include "weft/Schedule/Lifetimes.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -35,6 +36,15 @@ std::string secondsText(double seconds);
 /// Returns ", stages wait for others for 12.3 %", the share of a step; empty without stages.
 /// REQUIRES: the programs are those of all classes, proven together.
 std::string waitingText(std::span<const rt::Program> programs);
+
+/// Returns "arena 45.1 GiB, at least 45.0 GiB, gap 0.22 %".
+std::string arenaText(const schedule::ArenaReport &arena);
+
+/// Returns "stage 1, ranks 4 to 7"; "ranks 0 to 3" without stages.
+std::string ranksText(const rt::Program &program);
+
+/// Returns "step_forward_0 for micro-batch 3".
+std::string actionText(const rt::Program &program, const rt::Action &action);
 
 /// Returns how the ranks are split: "mesh dp=2 tp=2x4", with a split axis, "2 stages of mesh dp=4",
 /// or "2 stages"; empty for one rank.

@@ -22,6 +22,9 @@
 
 namespace weft::rt {
 
+/// Returns the alignment of all that lies in the arena, in frames too: the largest of any buffer.
+uint64_t alignmentOf(const Program &program);
+
 /// Bytes `begin` to `end - 1` of the arena.
 struct BufferPlace {
   uint32_t buffer = 0;

@@ -126,10 +126,11 @@ TEST(Frames, EachHasALife) {
   expectLife(program, kDifference, 1, 0, -1);
 }
 
+// Only one `part` is in use at a time, though it has a place in each frame.
 TEST(Frames, AllThatAreInUseCountInMemory) {
-  uint64_t one = memoryPeak(makeToyPipeline(1, 1, kOneInFlight, 1)).total;
-  EXPECT_EQ(memoryPeak(makeTwo()).total, one + 256 + 8);
-  EXPECT_EQ(memoryPeak(makeToyPipeline(1, 1, kAllForwardFirst, 4)).total, one + 3 * (256 + 8));
+  uint64_t one = memoryPeak(makeToyPipeline(1, 1, kOneInFlight, 1)).use.total();
+  EXPECT_EQ(memoryPeak(makeTwo()).use.total(), one + 256);
+  EXPECT_EQ(memoryPeak(makeToyPipeline(1, 1, kAllForwardFirst, 4)).use.total(), one + 3 * 256);
 }
 
 } // namespace

@@ -305,12 +305,13 @@ TEST(Curve, OfOneStepIsNone) {
 
 TEST(Memory, PeakIsWhereMostIsAlive) {
   MemoryPeak peak = memoryPeak(makeToy(2, 2));
-  EXPECT_EQ(peak.bytes[size_t(BufferClass::Parameter)], 128 * 8u);
-  EXPECT_EQ(peak.bytes[size_t(BufferClass::Optimizer)], 128 * 8u);
-  EXPECT_EQ(peak.bytes[size_t(BufferClass::Input)], 2 * 64 * 4 + 8u);
-  EXPECT_EQ(peak.bytes[size_t(BufferClass::Gradient)], 128 * 8u);
-  EXPECT_EQ(peak.bytes[size_t(BufferClass::Activation)], 8u);
-  EXPECT_EQ(peak.instruction, 0u);
+  EXPECT_EQ(peak.use.bytes[size_t(BufferClass::Parameter)], 128 * 8u);
+  EXPECT_EQ(peak.use.bytes[size_t(BufferClass::Optimizer)], 128 * 8u);
+  EXPECT_EQ(peak.use.bytes[size_t(BufferClass::Input)], 2 * 64 * 4 + 8u);
+  EXPECT_EQ(peak.use.bytes[size_t(BufferClass::Gradient)], 128 * 8u);
+  EXPECT_EQ(peak.use.bytes[size_t(BufferClass::Activation)], 8u);
+  EXPECT_EQ(peak.section, "step");
+  EXPECT_EQ(peak.instant, Instant());
   EXPECT_THAT(memoryReport(makeToy(2, 2)),
               HasSubstr("at the peak (step instruction 0, table: loss and gradient):\n"
                         "  parameter 1.00 KiB, optimizer 1.00 KiB, input 520 bytes, activation 8 "
