@@ -42,7 +42,7 @@ constexpr Band kBands[] = {
 
 /// Sizes in the units of an SVG file. A column is the part of the width for which the picture shows
 /// the instant with most bytes.
-constexpr double kWidth = 1600, kColumn = 2, kLabels = 160, kTop = 70, kPanel = 200, kActions = 14,
+constexpr double kWidth = 1600, kColumn = 2, kLabels = 160, kTop = 76, kPanel = 200, kActions = 14,
                  kGap = 36;
 constexpr size_t kColumns = size_t(kWidth / kColumn);
 
@@ -131,7 +131,7 @@ public:
     drawActions();
     drawArena();
     drawPeak();
-    drawText(kLabels - 10, top + kPanel / 2, "end", ranksText(program));
+    drawText(kLabels - 10, top + kPanel, "end", ranksText(program));
   }
 
 private:
@@ -206,7 +206,8 @@ private:
   void drawPeak() const {
     std::string text = rt::bytesText(peak.use.total());
     if (peak.actions != &rt::Program::step || peak.section.empty()) {
-      drawText(kLabels + kWidth, top - 6, "end", "peak " + text + " not in the step");
+      drawText(kLabels + kWidth, y(program.arenaBytes) - 6, "end",
+               "peak " + text + " not in the step");
       return;
     }
     double at = x(columns.timeOf(peak.instant)), height = y(peak.use.total());
@@ -215,7 +216,8 @@ private:
               std::to_string(peak.instant.instruction));
     os << "</g>\n";
     bool isRight = at > kLabels + kWidth / 2;
-    drawText(isRight ? at - 8 : at + 8, top - 6, isRight ? "end" : "start", "peak " + text);
+    drawText(isRight ? at - 8 : at + 8, y(program.arenaBytes) - 6, isRight ? "end" : "start",
+             "peak " + text);
   }
 
   llvm::raw_ostream &os;

@@ -120,6 +120,7 @@ struct Entry {
 
 struct Members {
   size_t count = 0;
+  const rt::LiveBuffer *example = nullptr;
   /// Those of their values.
   std::set<int64_t> microBatches;
 };
@@ -216,10 +217,11 @@ private:
   std::string labelOf(const rt::Instant &instant) const {
     const rt::Instruction &instruction = at(instant);
     const std::string &label = program.labels[instruction.label];
-    return label.empty() ? rt::classOf(program, instruction) : withoutLayers(label);
+    return label.empty() ? rt::classOf(program, instruction) : label;
   }
 
-  Entry entryOf(const rt::LiveBuffer &live) const {
+  /// Returns the entry of a buffer alone, with the number of its layer.
+  Entry ownEntry(const rt::LiveBuffer &live) const {
     const rt::Buffer &buffer = program.buffers[live.buffer];
     Entry entry;
     entry.kind = buffer.kind;
@@ -227,7 +229,7 @@ private:
     entry.frames = buffer.frameSet ? live.values.size() : 0;
     entry.type = typeOf(live);
     if (const rt::NamedTensor *tensor = names.find(live.buffer)) {
-      entry.name = withoutLayers(tensor->name);
+      entry.name = tensor->name;
     }
     if (!live.values.empty()) {
       const rt::ValueLife &life = live.values.front();
@@ -235,6 +237,14 @@ private:
       entry.firstBody = bodyOf(life.first).name;
       entry.last = labelOf(life.last);
       entry.lastBody = bodyOf(life.last).name;
+    }
+    return entry;
+  }
+
+  Entry sharedEntry(const rt::LiveBuffer &live) const {
+    Entry entry = ownEntry(live);
+    for (std::string *text : {&entry.name, &entry.first, &entry.last}) {
+      *text = withoutLayers(*text);
     }
     return entry;
   }
@@ -266,8 +276,9 @@ private:
   void printLargest(llvm::raw_ostream &os) const {
     std::map<Entry, Members> entries;
     for (const rt::LiveBuffer &each : live) {
-      Members &members = entries[entryOf(each)];
+      Members &members = entries[sharedEntry(each)];
       ++members.count;
+      members.example = &each;
       for (const rt::ValueLife &value : each.values) {
         if (auto number = actionOf(value.first).microBatch) {
           members.microBatches.insert(*number);
@@ -282,7 +293,7 @@ private:
     constexpr size_t kMost = 10;
     os << "the largest of " << countText(live.size(), "buffer") << " in use at the peak:\n";
     for (const auto &[entry, members] : llvm::ArrayRef(largest).take_front(kMost)) {
-      printEntry(os, entry, members);
+      printEntry(os, members.count == 1 ? ownEntry(*members.example) : entry, members);
     }
   }
 
