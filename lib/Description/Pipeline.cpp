@@ -18,11 +18,11 @@ namespace weft::desc {
 
 // The schema lists the values of this enumeration in the same order.
 static_assert(int(PipelineSchedule::GPipe) == proto::Pipeline::GPIPE);
-static_assert(mostStages == schedule::kMostChunks);
+static_assert(mostStages == kMostChunks);
 
 std::vector<int64_t> PipelineSpec::stagesOfChunks() const {
   if (!order.empty()) {
-    return schedule::stagesOfChunks(order);
+    return desc::stagesOfChunks(order);
   }
   std::vector<int64_t> list;
   for (int64_t chunk = 0; chunk < stages * chunks; ++chunk) {
@@ -37,8 +37,8 @@ std::vector<int64_t> PipelineSpec::layersOfChunks(int64_t count) const {
 
 std::string PipelineSpec::scheduleText() const {
   std::string rows;
-  for (const std::vector<schedule::StageAction> &actions : order) {
-    rows += (rows.empty() ? "" : ";") + schedule::printActions(actions);
+  for (const std::vector<StageAction> &actions : order) {
+    rows += (rows.empty() ? "" : ";") + printActions(actions);
   }
   return !rows.empty() ? rows : schedule == PipelineSchedule::GPipe ? "gpipe" : "1f1b";
 }
@@ -51,19 +51,18 @@ bool operator==(const PipelineSpec &a, const PipelineSpec &b) {
 namespace {
 
 /// Returns what is wrong with an order of actions for so many micro-batches.
-std::optional<schedule::ScheduleFault> faultOf(const schedule::StageSchedule &order,
-                                               int64_t microBatches) {
+std::optional<ScheduleFault> faultOf(const StageSchedule &order, int64_t microBatches) {
   for (size_t stage = 0; stage < order.size(); ++stage) {
-    for (const schedule::StageAction &action : order[stage]) {
+    for (const StageAction &action : order[stage]) {
       if (action.microBatch >= microBatches) {
         std::string text = "expected actions on the plan's accumulation of ";
         text += detail::text(microBatches) + ", counted from 0, got " + describe(action);
-        return schedule::ScheduleFault{int64_t(stage), text};
+        return ScheduleFault{int64_t(stage), text};
       }
     }
   }
-  auto result = schedule::simulate(order, microBatches, [](const auto &) { return 1.0; });
-  auto *fault = std::get_if<schedule::ScheduleFault>(&result);
+  auto result = simulate(order, microBatches, [](const auto &) { return 1.0; });
+  auto *fault = std::get_if<ScheduleFault>(&result);
   return fault ? std::optional(std::move(*fault)) : std::nullopt;
 }
 
@@ -117,18 +116,18 @@ void checkOrder(const proto::Pipeline &pipeline, int64_t microBatches, detail::F
     return;
   }
   fields.refused("plan_r16", {"schedule", "chunks"}, "as order says which chunk does what when");
-  auto parsed = schedule::parseSchedule({pipeline.order().begin(), pipeline.order().end()});
-  if (auto *fault = std::get_if<schedule::ScheduleFault>(&parsed)) {
+  auto parsed = parseSchedule({pipeline.order().begin(), pipeline.order().end()});
+  if (auto *fault = std::get_if<ScheduleFault>(&parsed)) {
     fields.error("order", "plan_r16", fault->text, int(fault->stage));
     return;
   }
-  const auto &order = std::get<schedule::StageSchedule>(parsed);
-  if (std::optional<schedule::ScheduleFault> fault = faultOf(order, microBatches)) {
+  const auto &order = std::get<StageSchedule>(parsed);
+  if (std::optional<ScheduleFault> fault = faultOf(order, microBatches)) {
     fields.error("order", "plan_r16", fault->text, int(fault->stage));
     return;
   }
   const auto stages = int64_t(order.size());
-  const auto chunks = int64_t(schedule::stagesOfChunks(order).size());
+  const auto chunks = int64_t(stagesOfChunks(order).size());
   if (stages < 2 || (pipeline.has_stages() && pipeline.stages() != stages)) {
     fields.error("order", "plan_r16",
                  "expected the actions of " +
@@ -162,8 +161,8 @@ PipelineSpec detail::resolvePipeline(const proto::Plan &plan, Fields &fields) {
   const proto::Pipeline &pipeline = plan.pipeline();
   spec.layers.assign(pipeline.layers().begin(), pipeline.layers().end());
   spec.chunks = pipeline.chunks();
-  spec.order = std::get<schedule::StageSchedule>(
-      schedule::parseSchedule({pipeline.order().begin(), pipeline.order().end()}));
+  spec.order =
+      std::get<StageSchedule>(parseSchedule({pipeline.order().begin(), pipeline.order().end()}));
   spec.stages = !spec.order.empty()   ? int64_t(spec.order.size())
                 : spec.layers.empty() ? pipeline.stages()
                                       : int64_t(spec.layers.size()) / spec.chunks;
@@ -183,8 +182,8 @@ std::string detail::textOf(const PipelineSpec &pipeline) {
     text += pipeline.schedule == PipelineSchedule::GPipe ? " schedule: GPIPE"
                                                          : " schedule: ONE_F_ONE_B";
   }
-  for (const std::vector<schedule::StageAction> &actions : pipeline.order) {
-    text += "\n  order: \"" + schedule::printActions(actions) + "\"";
+  for (const std::vector<StageAction> &actions : pipeline.order) {
+    text += "\n  order: \"" + printActions(actions) + "\"";
   }
   return text + (pipeline.order.empty() ? " }" : "\n}");
 }
@@ -209,11 +208,11 @@ Result<PlanSpec> withSchedule(PlanSpec plan, const std::string &path) {
   auto failure = [&](const std::string &message, int64_t line) {
     return Diagnostics{{{path, int(line), 0}, "", "schedule_r1", message}};
   };
-  auto parsed = schedule::parseSchedule(linesOf(*text));
-  if (auto *fault = std::get_if<schedule::ScheduleFault>(&parsed)) {
+  auto parsed = parseSchedule(linesOf(*text));
+  if (auto *fault = std::get_if<ScheduleFault>(&parsed)) {
     return failure(fault->text, fault->stage + 1);
   }
-  const auto &order = std::get<schedule::StageSchedule>(parsed);
+  const auto &order = std::get<StageSchedule>(parsed);
   const auto stages = int64_t(order.size());
   PipelineSpec &pipeline = plan.pipeline;
   if (stages < 2 || (pipeline.stages > 1 && pipeline.stages != stages)) {
@@ -223,10 +222,10 @@ Result<PlanSpec> withSchedule(PlanSpec plan, const std::string &path) {
                        " stages, got " + detail::text(stages),
                    0);
   }
-  if (std::optional<schedule::ScheduleFault> fault = faultOf(order, plan.accumulation)) {
+  if (std::optional<ScheduleFault> fault = faultOf(order, plan.accumulation)) {
     return failure(fault->text, fault->stage + 1);
   }
-  if (const auto chunks = int64_t(schedule::stagesOfChunks(order).size());
+  if (const auto chunks = int64_t(stagesOfChunks(order).size());
       !pipeline.layers.empty() && int64_t(pipeline.layers.size()) != chunks) {
     return failure("expected the " + detail::text(int64_t(pipeline.layers.size())) +
                        " chunks of which the plan gives the layers, got " + detail::text(chunks),

@@ -482,7 +482,7 @@ void Shrinker::shrinkRecipe() {
   set("accumulation", parts,
       std::min(parts,
                std::max(kMicroBatches, stages > 1 ? stages + kMicroBatchesBeyondStages : 0)));
-  for (std::vector<schedule::StageAction> &actions : small.plan.pipeline.order) {
+  for (std::vector<desc::StageAction> &actions : small.plan.pipeline.order) {
     // What is left is an order, too, as micro-batches do not need each other.
     std::erase_if(actions, [&](const auto &action) { return action.microBatch >= parts; });
   }

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Cost/PredictProgram.h"
+#include "weft/Description/StageOrder.h"
 #include "weft/Schedule/Proof.h"
-#include "weft/Schedule/StageOrder.h"
 #include "weft/Schedule/Timeline.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using namespace weft::cost;
 
 namespace {
 
-using schedule::StageAction;
+using desc::StageAction;
 using Direction = StageAction::Direction;
 
 /// Buffers of all stages.
@@ -84,7 +84,7 @@ using TimeOf = std::function<double(const StageAction &)>;
 /// stand where the action ends that makes their operand, if actions take `usual` time.
 class Pipeline : public Stages {
 public:
-  Pipeline(const schedule::StageSchedule &lists, int64_t microBatches, const TimeOf &usual,
+  Pipeline(const desc::StageSchedule &lists, int64_t microBatches, const TimeOf &usual,
            const TimeOf &timeOf, double transferSeconds)
       : Stages(uint32_t(lists.size())) {
     auto count = uint32_t(lists.size());
@@ -93,9 +93,9 @@ public:
       programs[stage].microBatches = microBatches;
       bodies.push_back(makeBodies(stage, count, timeOf, transferSeconds));
     }
-    auto course = std::get<schedule::Course>(schedule::simulate(lists, microBatches, usual));
+    auto course = std::get<desc::Course>(desc::simulate(lists, microBatches, usual));
     std::vector<std::tuple<double, bool, StageAction>> events;
-    for (const schedule::TimedAction &each : course.actions) {
+    for (const desc::TimedAction &each : course.actions) {
       events.emplace_back(each.begin, true, each.action);
       events.emplace_back(each.end, false, each.action);
     }
@@ -146,7 +146,7 @@ double usualTime(const StageAction &action) {
 
 PipelineTimes timesOf(const char *name, int64_t stages, int64_t microBatches,
                       const TimeOf &timeOf = usualTime, double transferSeconds = 0) {
-  return Pipeline(*schedule::makeSchedule(name, stages, 1, microBatches), microBatches, usualTime,
+  return Pipeline(*desc::makeSchedule(name, stages, 1, microBatches), microBatches, usualTime,
                   timeOf, transferSeconds)
       .times();
 }

@@ -103,7 +103,7 @@ TableSize sizeOf(const rt::Program &program) {
 
 TEST(StagesTest, TablesDoNotGrowWithMicroBatches) {
   for (const char *schedule : {"1f1b", "gpipe"}) {
-    rt::Programs few = compile(4, schedule), many = compile(32, schedule);
+    rt::Programs few = compile(16, schedule), many = compile(64, schedule);
     ASSERT_EQ(few.size(), 2u);
     for (size_t stage : {0, 1}) {
       EXPECT_TRUE(sizeOf(few[stage]) == sizeOf(many[stage])) << schedule << rt::toText(many[stage]);

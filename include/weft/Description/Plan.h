@@ -18,8 +18,8 @@
 #define WEFT_DESCRIPTION_PLAN_H
 
 #include "weft/Description/Diagnostic.h"
+#include "weft/Description/StageOrder.h"
 #include "weft/Mesh/MeshParts.h"
-#include "weft/Schedule/StageOrder.h"
 
 #include <cstdint>
 #include <optional>
@@ -91,7 +91,7 @@ struct PipelineSpec {
   std::vector<int64_t> layers;
   PipelineSchedule schedule = PipelineSchedule::OneFOneB;
   /// The actions of each stage, in place of `schedule`; empty if that holds.
-  schedule::StageSchedule order;
+  StageSchedule order;
   /// Where it was written; not part of the plan's identity.
   Location location;
 
@@ -184,7 +184,7 @@ Result<PlanSpec> loadPlan(const std::string &path);
 Result<PlanSpec> parsePlan(std::string_view text, const std::string &file = "plan");
 
 /// Gives the plan the schedule in the file at `path`: a line of actions for each stage, as
-/// `schedule::parseSchedule` reads it. A plan without stages gets as many as there are lines. Fails
+/// `parseSchedule` reads it. A plan without stages gets as many as there are lines. Fails
 /// if the file cannot be read, or if it is no schedule of the plan's micro-batches and stages.
 Result<PlanSpec> withSchedule(PlanSpec plan, const std::string &path);
 

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "weft/Description/StageOrder.h"
 #include "weft/Dialect/Weft/IR/FunctionCosts.h"
 #include "weft/Dialect/Weft/IR/OpCost.h"
 #include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
-#include "weft/Schedule/StageOrder.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -24,8 +24,8 @@ namespace weft {
 
 namespace {
 
-using schedule::SchedulePurpose;
-using schedule::StageAction;
+using desc::SchedulePurpose;
+using desc::StageAction;
 
 /// When an op takes place. At one time, first what ends the work of a stage on a micro-batch, then
 /// what begins it, and calls last.
@@ -40,15 +40,15 @@ struct Moment {
 /// When the stages work, in a course of them.
 class WorkTimes {
 public:
-  explicit WorkTimes(const schedule::Course &course) {
-    for (const schedule::TimedAction &each : course.actions) {
+  explicit WorkTimes(const desc::Course &course) {
+    for (const desc::TimedAction &each : course.actions) {
       stages[each.stage].push_back(each);
       actions[each.action] = each;
     }
   }
 
   /// Returns null if the course does not have the action.
-  const schedule::TimedAction *find(const StageAction &action) const {
+  const desc::TimedAction *find(const StageAction &action) const {
     auto found = actions.find(action);
     return found == actions.end() ? nullptr : &found->second;
   }
@@ -74,11 +74,11 @@ public:
   }
 
 private:
-  using Work = std::vector<schedule::TimedAction>;
+  using Work = std::vector<desc::TimedAction>;
 
   /// Returns the first work that begins at `time` or later.
   static Work::const_iterator nextAt(const Work &work, double time) {
-    return std::ranges::lower_bound(work, time, {}, &schedule::TimedAction::begin);
+    return std::ranges::lower_bound(work, time, {}, &desc::TimedAction::begin);
   }
 
   /// Returns for how long the next work of both stages waits, if they exchange before it what is
@@ -99,7 +99,7 @@ private:
 
   /// Of each stage, in order.
   std::map<int64_t, Work> stages;
-  std::map<StageAction, schedule::TimedAction> actions;
+  std::map<StageAction, desc::TimedAction> actions;
 };
 
 /// Orders the calls of micro-batches' functions, and the ops that bring results of one to another,
@@ -280,24 +280,24 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
       chunks = std::max(chunks, own.action.chunk + 1);
       microBatches = std::max(microBatches, own.action.microBatch + 1);
     }
-    FailureOr<schedule::StageSchedule> lists = makeLists(module, chunks, microBatches);
+    FailureOr<desc::StageSchedule> lists = makeLists(module, chunks, microBatches);
     if (failed(lists)) {
       return failure();
     }
     if (purpose == SchedulePurpose::Evaluation) {
-      lists = schedule::forwardOf(*lists, microBatches);
+      lists = desc::forwardOf(*lists, microBatches);
     }
     auto timeOf = [&](const StageAction &action) { return lengths.of(action); };
-    auto result = schedule::simulate(*lists, microBatches, timeOf, purpose);
-    if (auto *fault = std::get_if<schedule::ScheduleFault>(&result)) {
+    auto result = desc::simulate(*lists, microBatches, timeOf, purpose);
+    if (auto *fault = std::get_if<desc::ScheduleFault>(&result)) {
       return module.emitError("order-stages: ") << fault->text;
     }
-    const WorkTimes times(std::get<schedule::Course>(result));
+    const WorkTimes times(std::get<desc::Course>(result));
     for (const auto &[call, own] : calls) {
-      const schedule::TimedAction *time = times.find(own.action);
+      const desc::TimedAction *time = times.find(own.action);
       if (!time || time->stage != own.stage) {
         return call->emitError("order-stages: the schedule does not have ")
-               << schedule::describe(own.action) << " in stage " << own.stage;
+               << desc::describe(own.action) << " in stage " << own.stage;
       }
     }
     Block &body = root.getBody().front();
@@ -311,11 +311,11 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
   }
 
   /// Returns the actions of each stage by the option.
-  FailureOr<schedule::StageSchedule> makeLists(ModuleOp module, int64_t chunks,
-                                               int64_t microBatches) const {
+  FailureOr<desc::StageSchedule> makeLists(ModuleOp module, int64_t chunks,
+                                           int64_t microBatches) const {
     const int64_t stages = countStages(module);
     const std::string &text = schedule.getValue();
-    if (auto known = schedule::makeSchedule(text, stages, chunks / stages, microBatches)) {
+    if (auto known = desc::makeSchedule(text, stages, chunks / stages, microBatches)) {
       return *known;
     }
     if (!llvm::StringRef(text).contains(';')) {
@@ -326,11 +326,11 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     for (llvm::StringRef row : llvm::split(text, ';')) {
       rows.push_back(row.str());
     }
-    auto parsed = schedule::parseSchedule(rows);
-    if (auto *fault = std::get_if<schedule::ScheduleFault>(&parsed)) {
+    auto parsed = desc::parseSchedule(rows);
+    if (auto *fault = std::get_if<desc::ScheduleFault>(&parsed)) {
       return module.emitError("order-stages: ") << fault->text;
     }
-    return std::get<schedule::StageSchedule>(parsed);
+    return std::get<desc::StageSchedule>(parsed);
   }
 
   struct CallOfStage {

@@ -43,7 +43,7 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     all calls, and before the ranks agree to go on, ops that wait for no other stage, such as
     reductions of gradients, come before transfers, as the stages are done with their calls at
     different times. The list is one linear order of all communication; each stage's own is what it
-    has of it. See `weft/Schedule/StageOrder.h`. In `@evaluate` stages do what the schedule has of
+    has of it. See `weft/Description/StageOrder.h`. In `@evaluate` stages do what the schedule has of
     forward. Modules without stages do not change.
 
     A schedule is `1f1b`, with several chunks a stage interleaved, `gpipe`, or any other: the actions

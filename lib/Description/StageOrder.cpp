@@ -5,17 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Schedule/StageOrder.h"
+#include "weft/Description/StageOrder.h"
 
 #include <algorithm>
 #include <map>
 
 using namespace weft;
-using namespace weft::schedule;
+using namespace weft::desc;
 
 using Direction = StageAction::Direction;
 
-std::string weft::schedule::describe(const StageAction &action) {
+std::string weft::desc::describe(const StageAction &action) {
   return std::string(action.direction == Direction::Forward ? "forward" : "backward") +
          " of micro-batch " + std::to_string(action.microBatch) + " in chunk " +
          std::to_string(action.chunk);
@@ -49,7 +49,7 @@ static std::vector<StageAction> actionsOf(int64_t stage, int64_t stages, int64_t
   return actions;
 }
 
-StageSchedule weft::schedule::makeGPipe(int64_t stages, int64_t chunks, int64_t microBatches) {
+StageSchedule weft::desc::makeGPipe(int64_t stages, int64_t chunks, int64_t microBatches) {
   StageSchedule schedule;
   for (int64_t stage = 0; stage < stages; ++stage) {
     // Forward of the last comes in the same step as backward of the first, before it.
@@ -59,8 +59,8 @@ StageSchedule weft::schedule::makeGPipe(int64_t stages, int64_t chunks, int64_t 
   return schedule;
 }
 
-StageSchedule weft::schedule::makeOneForwardOneBackward(int64_t stages, int64_t chunks,
-                                                        int64_t microBatches) {
+StageSchedule weft::desc::makeOneForwardOneBackward(int64_t stages, int64_t chunks,
+                                                    int64_t microBatches) {
   const int64_t groups = std::max<int64_t>(1, microBatches / stages);
   const int64_t largest = (microBatches + groups - 1) / groups;
   StageSchedule schedule;
@@ -74,8 +74,8 @@ StageSchedule weft::schedule::makeOneForwardOneBackward(int64_t stages, int64_t 
   return schedule;
 }
 
-std::optional<StageSchedule> weft::schedule::makeSchedule(std::string_view name, int64_t stages,
-                                                          int64_t chunks, int64_t microBatches) {
+std::optional<StageSchedule> weft::desc::makeSchedule(std::string_view name, int64_t stages,
+                                                      int64_t chunks, int64_t microBatches) {
   if (name == "gpipe") {
     return makeGPipe(stages, chunks, microBatches);
   }
@@ -83,7 +83,7 @@ std::optional<StageSchedule> weft::schedule::makeSchedule(std::string_view name,
                         : std::nullopt;
 }
 
-StageSchedule weft::schedule::forwardOf(const StageSchedule &schedule, int64_t microBatches) {
+StageSchedule weft::desc::forwardOf(const StageSchedule &schedule, int64_t microBatches) {
   StageSchedule forward = schedule;
   for (std::vector<StageAction> &actions : forward) {
     std::erase_if(actions, [=](const StageAction &action) {
@@ -93,7 +93,7 @@ StageSchedule weft::schedule::forwardOf(const StageSchedule &schedule, int64_t m
   return forward;
 }
 
-std::vector<int64_t> weft::schedule::stagesOfChunks(const StageSchedule &schedule) {
+std::vector<int64_t> weft::desc::stagesOfChunks(const StageSchedule &schedule) {
   std::map<int64_t, int64_t> stages;
   for (size_t stage = 0; stage < schedule.size(); ++stage) {
     for (const StageAction &action : schedule[stage]) {
@@ -200,9 +200,9 @@ std::optional<StageAction> neededBy(const StageAction &action, int64_t chunks) {
 } // namespace
 
 std::variant<Course, ScheduleFault>
-weft::schedule::simulate(const StageSchedule &schedule, int64_t microBatches,
-                         const std::function<double(const StageAction &)> &timeOf,
-                         SchedulePurpose purpose) {
+weft::desc::simulate(const StageSchedule &schedule, int64_t microBatches,
+                     const std::function<double(const StageAction &)> &timeOf,
+                     SchedulePurpose purpose) {
   ListCheck check(schedule, microBatches);
   if (std::optional<ScheduleFault> fault = check.run(purpose)) {
     return *fault;

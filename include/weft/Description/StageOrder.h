@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_SCHEDULE_STAGEORDER_H
-#define WEFT_SCHEDULE_STAGEORDER_H
+#ifndef WEFT_DESCRIPTION_STAGEORDER_H
+#define WEFT_DESCRIPTION_STAGEORDER_H
 
 #include <cstdint>
 #include <functional>
@@ -29,7 +29,7 @@
 #include <variant>
 #include <vector>
 
-namespace weft::schedule {
+namespace weft::desc {
 
 /// The work of a stage on one micro-batch, in one of its chunks. Chunks are numbered in the order
 /// of the model, over all stages.
@@ -117,6 +117,6 @@ simulate(const StageSchedule &schedule, int64_t microBatches,
          const std::function<double(const StageAction &)> &timeOf,
          SchedulePurpose purpose = SchedulePurpose::Training);
 
-} // namespace weft::schedule
+} // namespace weft::desc
 
-#endif // WEFT_SCHEDULE_STAGEORDER_H
+#endif // WEFT_DESCRIPTION_STAGEORDER_H

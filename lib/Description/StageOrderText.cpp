@@ -1,20 +1,20 @@
-//===- ScheduleText.cpp - a pipeline's schedule as text --------------------===//
+//===- StageOrderText.cpp - a pipeline's schedule as text ------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Schedule/StageOrder.h"
+#include "weft/Description/StageOrder.h"
 
 #include <charconv>
 
 using namespace weft;
-using namespace weft::schedule;
+using namespace weft::desc;
 
 using Direction = StageAction::Direction;
 
-std::string weft::schedule::printActions(const std::vector<StageAction> &actions) {
+std::string weft::desc::printActions(const std::vector<StageAction> &actions) {
   std::string text;
   for (const StageAction &action : actions) {
     text += (text.empty() ? "" : ",") + std::to_string(action.chunk) +
@@ -60,7 +60,7 @@ static std::string faultOf(std::string_view action) {
 }
 
 std::variant<StageSchedule, ScheduleFault>
-weft::schedule::parseSchedule(const std::vector<std::string> &rows) {
+weft::desc::parseSchedule(const std::vector<std::string> &rows) {
   constexpr std::string_view kSeparators = ", \t\r\n";
   StageSchedule schedule;
   for (const std::string &row : rows) {

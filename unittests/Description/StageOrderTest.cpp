@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Schedule/StageOrder.h"
+#include "weft/Description/StageOrder.h"
 
 #include <gtest/gtest.h>
 
-using namespace weft::schedule;
+using namespace weft::desc;
 
 namespace {
 
