@@ -96,6 +96,30 @@ namespace {
 
 bool hasTensor(TypeRange types) { return llvm::any_of(types, llvm::IsaPred<RankedTensorType>); }
 
+/// Returns the label of a call without its pass: "head.0" for "head.0 backward".
+StringRef partOf(CallOp call) { return call.getLabel().split(' ').first; }
+
+/// Collects the labels of calls that use `value`, past ops that only move, round or resize it.
+void findCalls(Value value, std::set<StringRef> &parts) {
+  for (Operation *user : value.getUsers()) {
+    if (auto call = dyn_cast<CallOp>(user)) {
+      parts.insert(partOf(call));
+    } else if (keepsElements(user)) {
+      findCalls(user->getResult(0), parts);
+    }
+  }
+}
+
+/// Returns the label of the call whose result `transfer` brings to another call; "" if it brings it
+/// to no call, as a gradient's sum behind the last micro-batch, which has another number in the
+/// small model.
+StringRef labelOf(TransferOp transfer) {
+  auto call = originOf(transfer.getInput()).getDefiningOp<CallOp>();
+  std::set<StringRef> users;
+  findCalls(transfer.getOutput(), users);
+  return call && !users.empty() ? call.getLabel() : "";
+}
+
 /// Returns the name of an op's place in the model from its attributes.
 StringRef nameIn(Operation *op) {
   if (auto read = dyn_cast<ReadOp>(op)) {
@@ -111,8 +135,7 @@ StringRef nameIn(Operation *op) {
     return call.getLabel();
   }
   if (auto transfer = dyn_cast<TransferOp>(op)) {
-    auto call = originOf(transfer.getInput()).getDefiningOp<CallOp>();
-    return call ? call.getLabel() : "";
+    return labelOf(transfer);
   }
   return "";
 }
@@ -140,20 +163,6 @@ StringRef nameBefore(Operation *op) {
     }
   }
   return "";
-}
-
-/// Returns the label of a call without its pass: "head.0" for "head.0 backward".
-StringRef partOf(CallOp call) { return call.getLabel().split(' ').first; }
-
-/// Collects the labels of calls that use `value`, past ops that only move, round or resize it.
-void findCalls(Value value, std::set<StringRef> &parts) {
-  for (Operation *user : value.getUsers()) {
-    if (auto call = dyn_cast<CallOp>(user)) {
-      parts.insert(partOf(call));
-    } else if (keepsElements(user)) {
-      findCalls(user->getResult(0), parts);
-    }
-  }
 }
 
 /// Distinguishes ops that differ only by their part of each sequence: returns the label of the

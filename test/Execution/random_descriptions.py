@@ -426,7 +426,7 @@ def stages(seed, model, split, parts, files):
     draw = Draw(f"stages {seed}")
     if model is None or not draw.chance(1 / 4):
         return split, parts
-    micro_batches = parts if parts > 1 else draw.pick((2, 2, 3, 4))
+    micro_batches = parts if parts > 1 else draw.pick((2, 2, 3, 4, 8))
     count = min(draw.pick((2, 2, 3, 4)), max(2, model["layers"] + int(draw.chance(0.1))))
     schedule = draw.pick(("1f1b", "1f1b", "gpipe"))
     chunks = Draw(f"chunks {seed}").pick((1, 1, 2)) if 2 * count <= model["layers"] else 1
