@@ -145,6 +145,10 @@ private:
       plan.accumulation = request.shrunk->plan.accumulation;
     }
     plan.activations = request.shrunk->plan.activations;
+    // As for shardings: in float64 there are no casts, for example.
+    for (desc::ActivationSpec &entry : plan.activations) {
+      entry.location = {};
+    }
     return {request.shrunk->model, request.original->graph, hostFor(plan.ranks()),
             request.shrunk->recipe, plan};
   }
