@@ -112,6 +112,44 @@ TEST(StagesTest, TablesDoNotGrowWithMicroBatches) {
   }
 }
 
+/// Lets stage 0 send a slice of its results, which stage 1 gathers.
+std::string sliced(std::string text, int64_t microBatches) {
+  for (int64_t number = 0; number < microBatches; ++number) {
+    const std::string m = std::to_string(number);
+    const std::string whole = "%t" + m + " = weft.transfer %x" + m + " from 0 to 1 : tensor<4xf64>";
+    const std::string between =
+        "%h" + m + " = weft.slice %x" + m +
+        " dim 0 over [\"dp\"] of #mesh index %c0 : tensor<4xf64> -> tensor<2xf64>\n%r" + m +
+        " = weft.transfer %h" + m + " from 0 to 1 : tensor<2xf64>\n%t" + m +
+        " = weft.all_gather %r" + m +
+        " dim 0 over [\"dp\"] of #mesh : tensor<2xf64> -> tensor<4xf64>";
+    text.replace(text.find(whole), whole.size(), between);
+  }
+  return text;
+}
+
+/// Ops between a transfer and a call repeat with them.
+TEST(StagesTest, WhatStandsBetweenIsInBodiesToo) {
+  std::vector<rt::Programs> made;
+  for (int64_t microBatches : {16, 64}) {
+    std::string text = sliced(test::SmallPipeline::text(microBatches), microBatches);
+    test::SmallPipeline pipeline;
+    made.push_back(pipeline.compile(text, microBatches, "1f1b").programs);
+    shareKernels(made.back());
+    ASSERT_EQ(made.back().size(), 2u);
+    EXPECT_EQ(refusalOf(made.back()), "");
+  }
+  for (size_t stage : {0, 1}) {
+    EXPECT_TRUE(sizeOf(made[0][stage]) == sizeOf(made[1][stage])) << rt::toText(made[1][stage]);
+  }
+  auto hasBody = [](const rt::Program &program, std::string_view begin) {
+    return std::ranges::any_of(program.bodies,
+                               [&](const rt::Body &body) { return body.name.starts_with(begin); });
+  };
+  EXPECT_TRUE(hasBody(made[0][0], "forward_0 kernel_slice")) << rt::toText(made[0][0]);
+  EXPECT_TRUE(hasBody(made[0][1], "receive_1 all_gather forward_1")) << rt::toText(made[0][1]);
+}
+
 /// The last stage keeps what it receives until backward.
 TEST(StagesTest, MicroBatchesInFlightHaveFrames) {
   for (int64_t microBatches : {4, 7}) {

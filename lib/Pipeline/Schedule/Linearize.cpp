@@ -120,6 +120,11 @@ private:
     if (auto assign = dyn_cast<AssignOp>(op)) {
       return visitAssign(assign);
     }
+    visitPlain(op);
+    return success();
+  }
+
+  void visitPlain(Operation *op) {
     if (auto read = dyn_cast<ReadOp>(op)) {
       visitRead(read);
     } else if (auto reshape = dyn_cast<ReshapeOp>(op)) {
@@ -134,7 +139,6 @@ private:
     } else {
       visitIndexOp(op);
     }
-    return success();
   }
 
   void noteRepeat() {
@@ -184,7 +188,7 @@ private:
     if (auto call = dyn_cast<CallOp>(op)) {
       return enterRepeated(call);
     }
-    visitTensorOp(op);
+    visitPlain(op);
     flat.repeat->end = flat.ops.size();
     return success();
   }

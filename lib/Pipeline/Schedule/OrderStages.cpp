@@ -184,6 +184,13 @@ private:
     if (auto transfer = dyn_cast<TransferOp>(op)) {
       double time = times.placeOf(transfer, moment->time, needed->second);
       moment = std::max(*moment, Moment{time, Moment::Kind::Begins});
+      received.insert(&op);
+    } else if (llvm::any_of(op.getOperands(), [&](Value operand) {
+                 return received.contains(operand.getDefiningOp());
+               })) {
+      // What is received is often a shard of what a call needs.
+      moment = std::max(*moment, Moment{needed->second, Moment::Kind::Begins});
+      received.insert(&op);
     }
     made[&op] = *moment;
     ordered.push_back({*moment, ordered.size(), &op});
@@ -194,6 +201,8 @@ private:
   llvm::DenseMap<Operation *, double> neededAt;
   /// When the results of ops are there.
   llvm::DenseMap<Operation *, Moment> made;
+  /// Transfers, and ops between them and calls.
+  llvm::DenseSet<Operation *> received;
   SmallVector<OrderedOp> ordered;
   SmallVector<Operation *> users;
 };

@@ -11,8 +11,9 @@
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/DenseSet.h"
 
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -23,15 +24,6 @@ namespace {
 bool isOfMicroBatch(func::FuncOp function) {
   return function && function->hasAttr(kMicroBatchAttrName) && function.getNumArguments() > 0 &&
          function.getArgumentTypes()[0].isIndex();
-}
-
-/// What makes two ops work of one kind.
-Attribute kindOf(Operation *op) {
-  if (auto call = dyn_cast<CallOp>(op)) {
-    return call.getCalleeAttr();
-  }
-  auto send = dyn_cast<SendOp>(op);
-  return send ? send.getNumberAttr() : cast<ReceiveOp>(op).getNumberAttr();
 }
 
 /// Returns true if the value may be lost once it was read: nothing else reads it, and it is no
@@ -75,9 +67,16 @@ private:
             result.getResultNumber()};
   }
 
+  /// What makes two ops work of one kind: the op's name, what it stands for, and where its operands
+  /// come from: a kind, counted from 1, and a result, or 0 and a value.
+  using Key = std::tuple<const void *, const void *, std::vector<std::pair<uint32_t, uintptr_t>>>;
+
   void collect();
   void notePassedOn(CallOp call);
-  std::optional<int64_t> microBatchOf(Operation &op) const;
+  void noteReceived();
+  void noteSent();
+  std::optional<int64_t> microBatchOf(Operation *op) const;
+  Key keyOf(Operation *op) const;
   bool standsTogether() const;
   void leaveEndsOut();
   bool numberKinds();
@@ -90,8 +89,8 @@ private:
   func::FuncOp section;
   const ModuleSymbols &symbols;
   Repeat repeat;
-  /// The micro-batches of calls.
-  llvm::DenseMap<Operation *, int64_t> ofCalls;
+  /// The micro-batches of work.
+  llvm::DenseMap<Operation *, int64_t> microBatches;
   /// The results that some call gets from the one before.
   std::set<std::pair<const void *, unsigned>> passedOn;
   /// The place of each op in the repeat.
@@ -99,24 +98,59 @@ private:
   int64_t count = 0;
 };
 
-/// A send is of the micro-batch whose call makes its operand, unless that is passed on; a receive
-/// of that whose calls read it, if they are of one.
-std::optional<int64_t> Finder::microBatchOf(Operation &op) const {
-  auto find = [&](Operation *call) {
-    auto known = ofCalls.find(call);
-    return known == ofCalls.end() ? std::nullopt : std::optional(known->second);
-  };
-  if (auto send = dyn_cast<SendOp>(op)) {
-    auto made = send.getInput().getDefiningOp<CallOp>();
-    return made && !passedOn.contains(keyOf(cast<OpResult>(send.getInput()))) ? find(made)
-                                                                              : std::nullopt;
+std::optional<int64_t> Finder::microBatchOf(Operation *op) const {
+  auto known = microBatches.find(op);
+  return known == microBatches.end() ? std::nullopt : std::optional(known->second);
+}
+
+/// A receive, and an op on what was received, is of the micro-batch whose work reads it, if that is
+/// of one.
+void Finder::noteReceived() {
+  llvm::SmallVector<Operation *> received;
+  llvm::DenseSet<Operation *> known;
+  for (Operation &op : section.getOps()) {
+    bool isOnReceived = llvm::any_of(
+        op.getOperands(), [&](Value operand) { return known.contains(operand.getDefiningOp()); });
+    if (isa<ReceiveOp>(op) || (isOnReceived && !isa<CallOp>(op))) {
+      received.push_back(&op);
+      known.insert(&op);
+    }
   }
-  if (!isa<ReceiveOp>(op) || op.use_empty()) {
-    return find(&op);
+  for (Operation *op : llvm::reverse(received)) {
+    std::optional<int64_t> common;
+    bool isOfOne = !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {
+      std::optional<int64_t> own = microBatchOf(user);
+      common = common ? common : own;
+      return own && own == common;
+    });
+    if (isOfOne) {
+      microBatches[op] = *common;
+    }
   }
-  std::optional<int64_t> common = find(*op.user_begin());
-  bool isOfOne = llvm::all_of(op.getUsers(), [&](Operation *user) { return find(user) == common; });
-  return isOfOne ? common : std::nullopt;
+}
+
+/// A send, and an op on what is to be sent, is of the micro-batch whose call makes its operand,
+/// unless that is passed on.
+void Finder::noteSent() {
+  llvm::DenseSet<Operation *> sent;
+  for (Operation &op : llvm::reverse(section.front())) {
+    bool isForSend =
+        !op.use_empty() && !isa<CallOp>(op) &&
+        llvm::all_of(op.getUsers(), [&](Operation *user) { return sent.contains(user); });
+    if (isa<SendOp>(op) || isForSend) {
+      sent.insert(&op);
+    }
+  }
+  for (Operation &op : section.getOps()) {
+    for (Value operand : op.getOperands()) {
+      std::optional<int64_t> made = microBatchOf(operand.getDefiningOp());
+      bool isPassedOn = made && isa<CallOp>(operand.getDefiningOp()) &&
+                        passedOn.contains(keyOf(cast<OpResult>(operand)));
+      if (sent.contains(&op) && made && !isPassedOn) {
+        microBatches[&op] = *made;
+      }
+    }
+  }
 }
 
 void Finder::notePassedOn(CallOp call) {
@@ -133,13 +167,15 @@ void Finder::collect() {
     if (isOfMicroBatch(symbols.functions.lookup(call.getCalleeAttr().getAttr()))) {
       auto number = call.getOperand(0).getDefiningOp<arith::ConstantIndexOp>();
       if (number) {
-        ofCalls[call] = number.value();
+        microBatches[call] = number.value();
         notePassedOn(call);
       }
     }
   }
+  noteReceived();
+  noteSent();
   for (Operation &op : section.getOps()) {
-    if (std::optional<int64_t> microBatch = microBatchOf(op)) {
+    if (std::optional<int64_t> microBatch = microBatchOf(&op)) {
       repeat.ops.push_back({&op, *microBatch});
     }
   }
@@ -158,39 +194,63 @@ bool Finder::standsTogether() const {
 }
 
 void Finder::leaveEndsOut() {
-  Attribute first = kindOf(repeat.ops.front().op);
-  bool isOneFunction = llvm::all_of(repeat.ops, [&](const RepeatedOp &each) {
-    return isa<CallOp>(each.op) && kindOf(each.op) == first;
-  });
+  auto first = dyn_cast<CallOp>(repeat.ops.front().op);
+  bool isOneFunction = first && llvm::all_of(repeat.ops, [&](const RepeatedOp &each) {
+                         auto call = dyn_cast<CallOp>(each.op);
+                         return call && call.getCallee() == first.getCallee();
+                       });
   if (isOneFunction) {
     repeat.ops.erase(repeat.ops.begin());
     repeat.ops.resize(repeat.ops.size() - std::min<size_t>(1, repeat.ops.size()));
   }
 }
 
+/// REQUIRES: the kinds of ops that make operands of `op` are known.
+Finder::Key Finder::keyOf(Operation *op) const {
+  const void *name = op->getName().getAsOpaquePointer();
+  if (auto call = dyn_cast<CallOp>(op)) {
+    return {name, call.getCalleeAttr().getAsOpaquePointer(), {}};
+  }
+  if (auto send = dyn_cast<SendOp>(op)) {
+    return {name, send.getNumberAttr().getAsOpaquePointer(), {}};
+  }
+  if (auto receive = dyn_cast<ReceiveOp>(op)) {
+    return {name, receive.getNumberAttr().getAsOpaquePointer(), {}};
+  }
+  Key key{name, op->getAttrDictionary().getAsOpaquePointer(), {}};
+  for (Value operand : op->getOperands()) {
+    auto place = places.find(operand.getDefiningOp());
+    if (place == places.end()) {
+      std::get<2>(key).emplace_back(0, uintptr_t(operand.getAsOpaquePointer()));
+    } else {
+      std::get<2>(key).emplace_back(repeat.ops[place->second].kind + 1,
+                                    cast<OpResult>(operand).getResultNumber());
+    }
+  }
+  return key;
+}
+
 /// Returns true if all micro-batches have the same kinds, in one order, and each kind has the
 /// micro-batches in their order.
 bool Finder::numberKinds() {
-  llvm::MapVector<std::pair<OperationName, Attribute>, SmallVector<int64_t>> byKind;
+  std::map<Key, uint32_t> kinds;
+  SmallVector<int64_t> counts;
   std::map<int64_t, size_t> kindsSeen;
   for (auto [place, each] : llvm::enumerate(repeat.ops)) {
-    std::pair key(each.op->getName(), kindOf(each.op));
-    auto [own, isNew] = byKind.insert({key, {}});
-    each.kind = uint32_t(own - byKind.begin());
+    auto [own, isNew] = kinds.try_emplace(keyOf(each.op), uint32_t(kinds.size()));
+    each.kind = own->second;
     places[each.op] = place;
     if (isNew) {
       repeat.kinds.push_back({each.op});
+      counts.push_back(0);
     }
-    int64_t expected = repeat.ops.front().microBatch + int64_t(own->second.size());
+    int64_t expected = repeat.ops.front().microBatch + counts[each.kind]++;
     if (each.microBatch != expected || kindsSeen[each.microBatch]++ != each.kind) {
       return false;
     }
-    own->second.push_back(each.microBatch);
   }
-  count = byKind.empty() ? 0 : int64_t(byKind.front().second.size());
-  return count > 1 && llvm::all_of(byKind, [&](const auto &each) {
-           return int64_t(each.second.size()) == count;
-         });
+  count = counts.empty() ? 0 : counts.front();
+  return count > 1 && llvm::all_of(counts, [&](int64_t own) { return own == count; });
 }
 
 /// Nothing if it is of another micro-batch, and not passed on.
@@ -299,7 +359,13 @@ std::string weft::nameOfWork(Operation *op) {
   if (auto call = dyn_cast<CallOp>(op)) {
     return call.getCallee().str();
   }
-  auto send = dyn_cast<SendOp>(op);
-  return send ? "send_" + std::to_string(send.getNumber())
-              : "receive_" + std::to_string(cast<ReceiveOp>(op).getNumber());
+  if (auto send = dyn_cast<SendOp>(op)) {
+    return "send_" + std::to_string(send.getNumber());
+  }
+  if (auto launch = dyn_cast<LaunchOp>(op)) {
+    return launch.getKernel().str();
+  }
+  auto receive = dyn_cast<ReceiveOp>(op);
+  return receive ? "receive_" + std::to_string(receive.getNumber())
+                 : op->getName().stripDialect().str();
 }

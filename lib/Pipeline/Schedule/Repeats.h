@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // A section works on micro-batches by calls of functions of one micro-batch, numbered 0, 1, ...
-// In the module of a pipeline stage there are also sends of their results and receives of what they
-// read. All calls of one function are of one kind, and so are transfers of one number. The work
-// repeats if it stands together in the section, each kind is there once for each micro-batch, in
-// their order, and all micro-batches have the kinds in one order, with operands that
+// In the module of a pipeline stage there are also sends of their results, receives of what they
+// read, and what stands between: reshards of what is received, or is to be sent. All calls of one
+// function are of one kind, and so are transfers of one number, and equal ops on operands of the
+// same kinds. The work repeats if it stands together in the section, each kind is there once for
+// each micro-batch, in their order, and all micro-batches have the kinds in one order, with
+// operands that
 //
 //   - are the same for all,
 //   - are results of work on the same micro-batch, or
@@ -34,7 +36,7 @@ namespace weft {
 
 struct ModuleSymbols;
 
-/// A call, a send or a receive.
+/// A call, a send, a receive, or an op between a transfer and a call.
 struct RepeatedOp {
   mlir::Operation *op;
   int64_t microBatch = 0;

@@ -21,20 +21,39 @@ namespace weft {
 
 namespace {
 
+/// What a transfer brings: a result of a function, and what becomes of it before it is sent: names
+/// and attributes of ops.
+using Origin = std::vector<const void *>;
+
+/// Returns nothing for a value that does not come from one of a function.
+std::optional<Origin> originOf(Value value) {
+  Origin origin;
+  auto result = dyn_cast<OpResult>(value);
+  while (result) {
+    Operation *op = result.getOwner();
+    origin.push_back(reinterpret_cast<const void *>(uintptr_t(result.getResultNumber())));
+    if (auto call = dyn_cast<CallOp>(op)) {
+      origin.push_back(call.getCalleeAttr().getAsOpaquePointer());
+      return origin;
+    }
+    origin.push_back(op->getName().getAsOpaquePointer());
+    origin.push_back(op->getAttrDictionary().getAsOpaquePointer());
+    result = op->getNumOperands() > 0 ? dyn_cast<OpResult>(op->getOperand(0)) : OpResult();
+  }
+  return std::nullopt;
+}
+
 /// Numbers the transfers of all stages, in the order of the module. Those of one result of one
 /// function from one stage to another are the same in all micro-batches.
 llvm::DenseMap<Operation *, int64_t> numberTransfers(ModuleOp module) {
   llvm::DenseMap<Operation *, int64_t> numbers;
-  std::map<std::tuple<std::string, unsigned, int64_t, int64_t>, int64_t> ofResults;
+  std::map<std::tuple<Origin, int64_t, int64_t>, int64_t> ofOrigins;
   int64_t count = 0;
   module.walk([&](TransferOp op) {
-    auto result = dyn_cast<OpResult>(op.getInput());
-    auto call = result ? dyn_cast<CallOp>(result.getOwner()) : CallOp();
     int64_t next = count + 1;
-    if (call) {
-      std::tuple key(call.getCallee().str(), result.getResultNumber(),
-                     static_cast<int64_t>(op.getFrom()), static_cast<int64_t>(op.getTo()));
-      next = ofResults.try_emplace(key, next).first->second;
+    if (std::optional<Origin> origin = originOf(op.getInput())) {
+      std::tuple key(*origin, static_cast<int64_t>(op.getFrom()), static_cast<int64_t>(op.getTo()));
+      next = ofOrigins.try_emplace(key, next).first->second;
     }
     count = std::max(count, next);
     numbers[op] = next;
