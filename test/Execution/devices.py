@@ -44,7 +44,8 @@ FUSED_SUMS = re.compile("@kernel_fused_norm")
 # Beside the meshes of verify.py: matmuls that add up the gradients of micro-batches, padded heads, ffn and vocabulary,
 # micro-batches that are actions of one body, activations that are computed twice, and pipeline stages.
 MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "tp=3", "dp=2,zero=3,accumulation=4", "tp=2,recompute=full",
-                              "pp=2,accumulation=4", "pp=2,dp=2,zero=3,accumulation=4,schedule=gpipe"]}
+                              "pp=2,accumulation=4", "pp=2,dp=2,zero=3,accumulation=4,schedule=gpipe",
+                              "pp=2,chunks=2,tp=2,accumulation=4"]}
 # What a number may be off, as a part of the largest in its tensor, of small tensors as a part of that part of the
 # largest of all: gradients of keys' biases are nothing but roundings, from which AdamW makes whole steps.
 # A norm is printed with four digits, of which the last may be another.
