@@ -66,8 +66,7 @@ uint32_t Evaluation::keepNumber(uint32_t number) {
 
 TermId Evaluation::termOf(Operation *op, llvm::StringRef label, Term term) {
   term.location = op->getLoc();
-  term.label = describe(op, label);
-  return terms.numberOf(std::move(term));
+  return terms.numberOf(std::move(term), [&] { return describe(op, label); });
 }
 
 std::optional<uint32_t> Evaluation::startOf(RankedTensorType type, int64_t dim) {
@@ -108,7 +107,7 @@ Evaluation::Ids Evaluation::evaluateIndex(Operation *op, ArrayRef<uint32_t> oper
 /// The program before Plan does not know the size of the batch. Its inputs have the sizes that
 /// they have after Plan; the first two dimensions of a stack of micro-batches are the batch.
 uint32_t Evaluation::read(ReadOp op, llvm::StringRef label) {
-  auto variable = SymbolTable::lookupNearestSymbolFrom<VariableOp>(op, op.getVariableAttr());
+  auto variable = symbols.lookupNearestSymbolFrom<VariableOp>(op, op.getVariableAttr());
   RankedTensorType type = variable.getTensorType(), local = cast<RankedTensorType>(op.getType());
   auto given = inputs.find(variable.getSymName());
   bool isInput = variable.getRole() == VariableRole::Input;

@@ -11,6 +11,7 @@
 #include "OpMeaning.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/SymbolTable.h"
 
 namespace weft::meaning {
 
@@ -167,6 +168,7 @@ private:
   Values values;
   const InputSizes &inputs;
   std::vector<Fault> faults;
+  mlir::SymbolTableCollection symbols;
   int64_t stabilizers = 0;
   llvm::DenseMap<mlir::Operation *, mlir::DictionaryAttr> attributes;
 };

@@ -123,11 +123,13 @@ Evaluation::Ids Interpreter::run(func::FuncOp function,
                                  llvm::StringRef label) {
   Evaluation::Ids operands;
   llvm::DenseSet<Operation *> done;
+  llvm::DenseSet<Attribute> called;
   for (Operation &op : function.getOps()) {
     if (done.contains(&op)) {
       continue;
     }
-    if (auto first = dyn_cast<CallOp>(op)) {
+    auto first = dyn_cast<CallOp>(op);
+    if (first && called.insert(first.getCalleeAttr()).second) {
       SmallVector<CallOp> calls = microBatchesFrom(first);
       auto results = calls.empty() ? std::nullopt : callMicroBatches(calls, values, label);
       if (results) {
@@ -149,10 +151,10 @@ Evaluation::Ids Interpreter::run(func::FuncOp function,
     } else if (isa<func::ReturnOp>(op)) {
       break;
     } else {
-      auto called = dyn_cast<CallOp>(op);
-      Evaluation::Ids results = called ? call(symbols.lookup<func::FuncOp>(called.getCallee()),
-                                              operands, joinLabels(label, called.getLabel()))
-                                       : evaluation.evaluate(&op, operands, label);
+      auto own = dyn_cast<CallOp>(op);
+      Evaluation::Ids results = own ? call(symbols.lookup<func::FuncOp>(own.getCallee()), operands,
+                                           joinLabels(label, own.getLabel()))
+                                    : evaluation.evaluate(&op, operands, label);
       for (auto [result, value] : llvm::zip_equal(op.getResults(), results)) {
         values[result] = value;
       }

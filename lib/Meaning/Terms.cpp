@@ -55,7 +55,7 @@ void Terms::sortScalarSum(Term &term) const {
   term.operands = std::move(all);
 }
 
-TermId Terms::numberOf(Term term) {
+TermId Terms::numberOf(Term term, llvm::function_ref<std::string()> labelOf) {
   if (isScalarSum(term)) {
     sortScalarSum(term);
   }
@@ -75,6 +75,9 @@ TermId Terms::numberOf(Term term) {
   uint32_t number = rows.numberOf(row);
   if (number == terms.size()) {
     terms.push_back(std::move(term));
+    if (labelOf) {
+      terms.back().label = labelOf();
+    }
   }
   return number;
 }

@@ -12,6 +12,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <deque>
@@ -60,7 +61,8 @@ class Terms {
 public:
   /// Letters are renumbered in the order of their first use, so that two programs may use others.
   /// A sum of scalars has all its terms in one order, so that two programs may have others.
-  TermId numberOf(Term term);
+  /// A new term gets its label from `labelOf`, if that is given.
+  TermId numberOf(Term term, llvm::function_ref<std::string()> labelOf = {});
   const Term &operator[](TermId number) const { return terms[number]; }
   /// Says that all terms of the program before Plan are here.
   void endWhole() { wholes = terms.size(); }
