@@ -6,14 +6,14 @@
 // CHECK:      %[[X0:.*]] = weft.call @step_forward_0({{.*}}) label "micro-batch 0"
 // CHECK-NEXT: %[[A0:.*]] = weft.slice %[[X0]]
 // CHECK-NEXT: %[[T0:.*]] = weft.transfer %[[A0]] from 0 to 1
-// CHECK-NEXT: %[[B0:.*]] = weft.all_gather %[[T0]]
-// CHECK-NEXT: weft.call @step_forward_1({{.*}}, %[[B0]]) label "micro-batch 0"
 // CHECK-NEXT: %[[X1:.*]] = weft.call @step_forward_0({{.*}}) label "micro-batch 1"
 // CHECK-NEXT: %[[A1:.*]] = weft.slice %[[X1]]
+// CHECK-NEXT: %[[B0:.*]] = weft.all_gather %[[T0]]
+// CHECK-NEXT: weft.call @step_forward_1({{.*}}, %[[B0]]) label "micro-batch 0"
 // CHECK-NEXT: %[[D0:.*]] = weft.call @step_backward_1({{.*}}) label "micro-batch 0"
 // CHECK:      %[[T1:.*]] = weft.transfer %[[A1]] from 0 to 1
-// CHECK-NEXT: %[[B1:.*]] = weft.all_gather %[[T1]]
-// CHECK:      weft.call @step_forward_1({{.*}}, %[[B1]]) label "micro-batch 1"
+// CHECK:      %[[B1:.*]] = weft.all_gather %[[T1]]
+// CHECK-NEXT: weft.call @step_forward_1({{.*}}, %[[B1]]) label "micro-batch 1"
 // CHECK:      weft.contract "a->"
 
 #mesh = #weft.mesh<"tp"=2>

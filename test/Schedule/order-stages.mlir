@@ -17,14 +17,14 @@
 // OWN:      weft.call @step_forward_1({{.*}}) label "micro-batch 1"
 // OWN:      weft.call @step_backward_1({{.*}}) label "micro-batch 0"
 
-// Calls stand where they begin, forward taking 1 and backward 2; transfers where the later stage begins or
-// ends its work. Stage 0 begins with a micro-batch more than stage 1.
+// Calls stand where they begin, forward taking 1 and backward 2; transfers where their stages meet. Stage 0 begins with
+// a micro-batch more than stage 1.
 // CHECK-LABEL: func.func @step
 // CHECK:      %[[ZERO:.*]] = weft.fill
 // CHECK:      %[[X0:.*]] = weft.call @step_forward_0({{.*}}) label "micro-batch 0"
 // CHECK-NEXT: weft.transfer %[[X0]] from 0 to 1
-// CHECK-NEXT: weft.call @step_forward_1({{.*}}) label "micro-batch 0"
 // CHECK-NEXT: %[[X1:.*]] = weft.call @step_forward_0({{.*}}) label "micro-batch 1"
+// CHECK-NEXT: weft.call @step_forward_1({{.*}}) label "micro-batch 0"
 // CHECK-NEXT: %[[D0:.*]]:2 = weft.call @step_backward_1({{.*}}) label "micro-batch 0"
 // CHECK-NEXT: weft.transfer %[[D0]]#0 from 1 to 0
 // CHECK-NEXT: weft.transfer %[[X1]] from 0 to 1
@@ -48,8 +48,8 @@
 // All micro-batches go forward first.
 // GPIPE-LABEL: func.func @step
 // GPIPE:      weft.call @step_forward_0({{.*}}) label "micro-batch 0"
-// GPIPE:      weft.call @step_forward_1({{.*}}) label "micro-batch 0"
 // GPIPE:      weft.call @step_forward_0({{.*}}) label "micro-batch 1"
+// GPIPE:      weft.call @step_forward_1({{.*}}) label "micro-batch 0"
 // GPIPE:      weft.call @step_forward_1({{.*}}) label "micro-batch 1"
 // GPIPE:      weft.call @step_backward_1({{.*}}) label "micro-batch 0"
 

@@ -11,6 +11,7 @@
 #include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/Schedule/TransferOrder.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -27,80 +28,22 @@ namespace {
 using desc::SchedulePurpose;
 using desc::StageAction;
 
-/// When an op takes place. At one time, first what ends the work of a stage on a micro-batch, then
-/// what begins it, and calls last.
-struct Moment {
-  enum class Kind : uint8_t { Ends, Begins, Calls };
-
-  double time = 0;
-  Kind kind = Kind::Ends;
-  auto operator<=>(const Moment &) const = default;
+/// Where each action stands: in the list of its stage, and among all events.
+struct Place {
+  int64_t stage = 0;
+  size_t inList = 0, inOrder = 0;
 };
+using Places = std::map<StageAction, Place>;
 
-/// When the stages work, in a course of them.
-class WorkTimes {
-public:
-  explicit WorkTimes(const desc::Course &course) {
-    for (const desc::TimedAction &each : course.actions) {
-      stages[each.stage].push_back(each);
-      actions[each.action] = each;
+Places placesOf(const desc::StageSchedule &schedule) {
+  Places places;
+  for (auto [stage, actions] : llvm::enumerate(schedule)) {
+    for (auto [number, action] : llvm::enumerate(actions)) {
+      places[action] = {static_cast<int64_t>(stage), number};
     }
   }
-
-  /// Returns null if the course does not have the action.
-  const desc::TimedAction *find(const StageAction &action) const {
-    auto found = actions.find(action);
-    return found == actions.end() ? nullptr : &found->second;
-  }
-
-  /// Returns when a transfer takes place that can do so from `earliest` to `latest`, when its
-  /// result is needed: before the work that begins then, and when its stages wait for each other
-  /// for the shortest time. Of equal times the last is best: its micro-batch is in flight for a
-  /// shorter time.
-  double placeOf(TransferOp transfer, double earliest, double latest) const {
-    const Work &sender = stages.at(transfer.getFrom()), &receiver = stages.at(transfer.getTo());
-    double best = latest, least = waitAt(latest, sender, receiver, earliest);
-    for (const Work *work : {&sender, &receiver}) {
-      for (auto next = nextAt(*work, earliest); next != work->end() && next->begin < latest;
-           ++next) {
-        double wait = waitAt(next->begin, sender, receiver, earliest);
-        if (wait < least || (wait == least && next->begin > best)) {
-          least = wait;
-          best = next->begin;
-        }
-      }
-    }
-    return best;
-  }
-
-private:
-  using Work = std::vector<desc::TimedAction>;
-
-  /// Returns the first work that begins at `time` or later.
-  static Work::const_iterator nextAt(const Work &work, double time) {
-    return std::ranges::lower_bound(work, time, {}, &desc::TimedAction::begin);
-  }
-
-  /// Returns for how long the next work of both stages waits, if they exchange before it what is
-  /// there at `earliest`.
-  static double waitAt(double time, const Work &a, const Work &b, double earliest) {
-    double exchanged = earliest;
-    for (const Work *work : {&a, &b}) {
-      auto next = nextAt(*work, time);
-      exchanged = std::max(exchanged, next == work->begin() ? 0 : std::prev(next)->end);
-    }
-    double wait = 0;
-    for (const Work *work : {&a, &b}) {
-      auto next = nextAt(*work, time);
-      wait += next == work->end() ? 0 : std::max(0.0, exchanged - next->begin);
-    }
-    return wait;
-  }
-
-  /// Of each stage, in order.
-  std::map<int64_t, Work> stages;
-  std::map<StageAction, desc::TimedAction> actions;
-};
+  return places;
+}
 
 /// Orders the calls of micro-batches' functions, and the ops that bring results of one to another,
 /// such as transfers.
@@ -108,102 +51,147 @@ class Mover {
 public:
   using Actions = llvm::MapVector<Operation *, StageAction>;
 
-  Mover(const Actions &actions, const WorkTimes &times) : actions(actions), times(times) {}
+  Mover(const Actions &actions, Places places) : actions(actions), places(std::move(places)) {}
 
   /// Moves these ops to the place of the last of them. What only uses results of calls follows all.
-  void run(Block &body) {
-    findNeeded(body);
+  LogicalResult run(Block &body, const desc::StageSchedule &schedule,
+                    const std::function<double(const StageAction &)> &timeOf) {
+    findUsers(body);
     for (Operation &op : body) {
       visit(op);
     }
-    if (ordered.empty()) {
-      return;
+    if (failed(placeTransfers(schedule, timeOf))) {
+      return failure();
     }
-    Operation *end = ordered.back().op->getNextNode();
+    Operation *end = steps.back().op->getNextNode();
     llvm::erase_if(users, [&](Operation *op) { return !op->isBeforeInBlock(end); });
-    llvm::sort(ordered, [](const OrderedOp &a, const OrderedOp &b) {
-      return std::tie(a.moment, a.number) < std::tie(b.moment, b.number);
+    llvm::sort(steps, [&](const Step &a, const Step &b) {
+      return std::tuple(eventOf(a), a.part, a.number) < std::tuple(eventOf(b), b.part, b.number);
     });
-    for (const OrderedOp &each : ordered) {
-      each.op->moveBefore(end);
+    for (const Step &step : steps) {
+      step.op->moveBefore(end);
     }
     for (Operation *op : users) {
       op->moveBefore(end);
     }
+    return success();
   }
 
 private:
-  struct OrderedOp {
-    Moment moment;
-    /// The place among the ordered ops before.
-    size_t number = 0;
+  /// An op that stands before an action, is one or a transfer, or stands behind an action.
+  struct Step {
+    enum Part : uint8_t { Before, Itself, Behind };
+
     Operation *op = nullptr;
+    StageAction action = {};
+    Part part = Itself;
+    /// The place among the steps before.
+    size_t number = 0;
   };
 
-  double beginOf(Operation *call) const { return times.find(actions.lookup(call))->begin; }
+  /// What an op is made of.
+  struct Origin {
+    StageAction maker;
+    /// By a transfer.
+    bool isReceived = false;
+  };
 
-  /// Finds the ops whose results calls need, and when the first of these begins.
-  void findNeeded(Block &body) {
+  /// Returns that of two actions of a stage that comes first in its list.
+  const StageAction &earlier(const StageAction &a, const StageAction &b) const {
+    return places.at(a).inList <= places.at(b).inList ? a : b;
+  }
+
+  /// Finds the first action that needs the result of each op.
+  void findUsers(Block &body) {
     for (Operation &op : llvm::reverse(body)) {
       for (Operation *user : op.getUsers()) {
-        auto later = neededAt.find(user);
+        auto later = neededBy.find(user);
         bool isCall = actions.contains(user);
-        if (isCall || later != neededAt.end()) {
-          double time = isCall ? beginOf(user) : later->second;
-          auto [own, isNew] = neededAt.try_emplace(&op, time);
-          own->second = std::min(own->second, time);
+        if (isCall || later != neededBy.end()) {
+          const StageAction action = isCall ? actions.lookup(user) : later->second;
+          auto [own, isNew] = neededBy.try_emplace(&op, action);
+          own->second = earlier(own->second, action);
         }
       }
     }
   }
 
-  /// An op takes place when the call ends that makes its operands, and a transfer when its stages
-  /// wait least.
+  /// Returns the last action that makes an operand of `op`, if one does.
+  std::optional<Origin> originOf(Operation &op) const {
+    std::optional<Origin> origin;
+    for (Value operand : op.getOperands()) {
+      auto found = made.find(operand.getDefiningOp());
+      if (found == made.end()) {
+        continue;
+      }
+      const Origin &own = found->second;
+      bool isLater = origin && !own.isReceived && !origin->isReceived &&
+                     earlier(origin->maker, own.maker) == origin->maker;
+      origin = !origin || own.isReceived || isLater ? own : *origin;
+    }
+    return origin;
+  }
+
   void visit(Operation &op) {
     if (actions.contains(&op)) {
-      ordered.push_back({{beginOf(&op), Moment::Kind::Calls}, ordered.size(), &op});
-      made[&op] = {times.find(actions.lookup(&op))->end, Moment::Kind::Ends};
+      made[&op] = {actions.lookup(&op)};
+      add({&op, actions.lookup(&op)});
       return;
     }
-    std::optional<Moment> moment;
-    for (Value operand : op.getOperands()) {
-      auto maker = made.find(operand.getDefiningOp());
-      if (maker != made.end()) {
-        moment = std::max(moment.value_or(maker->second), maker->second);
-      }
-    }
-    if (!moment) {
+    std::optional<Origin> origin = originOf(op);
+    if (!origin) {
       return;
     }
-    auto needed = neededAt.find(&op);
-    if (needed == neededAt.end()) {
-      made[&op] = *moment;
+    auto transfer = dyn_cast<TransferOp>(op);
+    made[&op] = {origin->maker, origin->isReceived || transfer};
+    auto user = neededBy.find(&op);
+    if (user == neededBy.end()) {
       users.push_back(&op);
-      return;
-    }
-    if (auto transfer = dyn_cast<TransferOp>(op)) {
-      double time = times.placeOf(transfer, moment->time, needed->second);
-      moment = std::max(*moment, Moment{time, Moment::Kind::Begins});
-      received.insert(&op);
-    } else if (llvm::any_of(op.getOperands(), [&](Value operand) {
-                 return received.contains(operand.getDefiningOp());
-               })) {
+    } else if (transfer) {
+      numbers[&op] = transfers.size();
+      transfers.push_back({origin->maker, user->second, static_cast<int64_t>(transfer.getFrom()),
+                           static_cast<int64_t>(transfer.getTo())});
+      add({&op});
+    } else if (origin->isReceived) {
       // What is received is often a shard of what a call needs.
-      moment = std::max(*moment, Moment{needed->second, Moment::Kind::Begins});
-      received.insert(&op);
+      add({&op, user->second, Step::Before});
+    } else {
+      add({&op, origin->maker, Step::Behind});
     }
-    made[&op] = *moment;
-    ordered.push_back({*moment, ordered.size(), &op});
+  }
+
+  void add(Step step) {
+    step.number = steps.size();
+    steps.push_back(step);
+  }
+
+  LogicalResult placeTransfers(const desc::StageSchedule &schedule,
+                               const std::function<double(const StageAction &)> &timeOf) {
+    auto events = orderTransfers(schedule, transfers, timeOf);
+    if (!events) {
+      return failure();
+    }
+    ofTransfers.resize(transfers.size());
+    for (auto [number, event] : llvm::enumerate(*events)) {
+      (event.transfer ? ofTransfers[*event.transfer] : places.at(event.action).inOrder) = number;
+    }
+    return success();
+  }
+
+  size_t eventOf(const Step &step) const {
+    auto number = numbers.find(step.op);
+    return number == numbers.end() ? places.at(step.action).inOrder : ofTransfers[number->second];
   }
 
   const Actions &actions;
-  const WorkTimes &times;
-  llvm::DenseMap<Operation *, double> neededAt;
-  /// When the results of ops are there.
-  llvm::DenseMap<Operation *, Moment> made;
-  /// Transfers, and ops between them and calls.
-  llvm::DenseSet<Operation *> received;
-  SmallVector<OrderedOp> ordered;
+  Places places;
+  std::vector<ActionTransfer> transfers;
+  /// The numbers of transfers, and their places among all events.
+  llvm::DenseMap<Operation *, size_t> numbers;
+  SmallVector<size_t> ofTransfers;
+  llvm::DenseMap<Operation *, StageAction> neededBy;
+  llvm::DenseMap<Operation *, Origin> made;
+  SmallVector<Step> steps;
   SmallVector<Operation *> users;
 };
 
@@ -301,16 +289,18 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     if (auto *fault = std::get_if<desc::ScheduleFault>(&result)) {
       return module.emitError("order-stages: ") << fault->text;
     }
-    const WorkTimes times(std::get<desc::Course>(result));
+    Places places = placesOf(*lists);
     for (const auto &[call, own] : calls) {
-      const desc::TimedAction *time = times.find(own.action);
-      if (!time || time->stage != own.stage) {
+      auto place = places.find(own.action);
+      if (place == places.end() || place->second.stage != own.stage) {
         return call->emitError("order-stages: the schedule does not have ")
                << desc::describe(own.action) << " in stage " << own.stage;
       }
     }
     Block &body = root.getBody().front();
-    Mover(actions, times).run(body);
+    if (failed(Mover(actions, std::move(places)).run(body, *lists, timeOf))) {
+      return root.emitError("order-stages: stages wait for each other in a circle");
+    }
     auto backwards = llvm::reverse(body);
     auto last = llvm::find_if(backwards, [&](Operation &op) { return actions.contains(&op); });
     if (purpose == SchedulePurpose::Training) {

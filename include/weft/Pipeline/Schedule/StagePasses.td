@@ -38,8 +38,7 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     Before: each micro-batch goes through all stages before the next begins. After: calls stand in
     the order in which they begin when all stages work by the schedule, and calls take times in
     proportion to their floating-point operations. A transfer stands between the call that makes its
-    operand and the first that needs its result, where the two stages wait least for each other; of
-    such places it is the last. Other ops on what a transfer brings stand where the call begins that
+    operand and the first that needs its result, where its two stages meet: see `TransferOrder.h`. Other ops on what a transfer brings stand where the call begins that
     needs them, and what a transfer sends is made where the call ends that it comes from. Behind
     all calls, and before the ranks agree to go on, ops that wait for no other stage, such as
     reductions of gradients, come before transfers, as the stages are done with their calls at
