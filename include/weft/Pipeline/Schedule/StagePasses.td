@@ -38,13 +38,14 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     Before: each micro-batch goes through all stages before the next begins. After: calls stand in
     the order in which they begin when all stages work by the schedule, and calls take times in
     proportion to their floating-point operations. A transfer stands between the call that makes its
-    operand and the first that needs its result, where its two stages meet: see `TransferOrder.h`. Other ops on what a transfer brings stand where the call begins that
-    needs them, and what a transfer sends is made where the call ends that it comes from. Behind
-    all calls, and before the ranks agree to go on, ops that wait for no other stage, such as
-    reductions of gradients, come before transfers, as the stages are done with their calls at
-    different times. The list is one linear order of all communication; each stage's own is what it
-    has of it. See `weft/Description/StageOrder.h`. In `@evaluate` stages do what the schedule has of
-    forward. Modules without stages do not change.
+    operand and the first that needs its result, where its two stages meet: see `TransferOrder.h`.
+    Other ops on what a transfer brings stand where the call begins that needs them, and what a
+    transfer sends is made where the call ends that it comes from. Behind all calls, and before the
+    ranks agree to go on, ops that wait for no other stage, such as reductions of gradients, come
+    before transfers, as the stages are done with their calls at different times. The list is one
+    linear order of all communication; each stage's own is what it has of it. See
+    `weft/Description/StageOrder.h`. In `@evaluate` stages do what the schedule has of forward.
+    Modules without stages do not change.
 
     A schedule is `1f1b`, with several chunks a stage interleaved, `gpipe`, or any other: the actions
     of each stage, chunk, F for forward or B for backward, and micro-batch, with a semicolon between
