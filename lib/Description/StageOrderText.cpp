@@ -7,6 +7,8 @@
 
 #include "weft/Description/StageOrder.h"
 
+#include "Text.h"
+
 #include <charconv>
 
 using namespace weft;
@@ -50,13 +52,9 @@ static std::optional<StageAction> parseAction(std::string_view text) {
 /// Returns the fault of an action that cannot be read.
 static std::string faultOf(std::string_view action) {
   constexpr size_t kLongest = 20;
-  std::string shown(action.substr(0, kLongest));
-  for (char &c : shown) {
-    c = c >= ' ' && c <= '~' ? c : '?';
-  }
   return "expected actions such as 0F3 or 0B3, forward or backward of micro-batch 3 in chunk 0, "
-         "got '" +
-         shown + (action.size() > kLongest ? "...'" : "'");
+         "got " +
+         detail::quote(action, kLongest);
 }
 
 std::variant<StageSchedule, ScheduleFault>

@@ -29,8 +29,7 @@ std::string join(const std::vector<std::string> &words) {
   return all;
 }
 
-std::string quote(std::string_view word) {
-  constexpr size_t longest = 64;
+std::string quote(std::string_view word, size_t longest) {
   std::string quoted = "'";
   for (char c : word.substr(0, longest)) {
     quoted += c >= ' ' && c <= '~' ? c : '?';

@@ -22,9 +22,9 @@ std::string text(int64_t value);
 /// "a, b, c".
 std::string join(const std::vector<std::string> &words);
 
-/// Returns the word in single quotes, at most 64 bytes of it, with a question mark for each byte
-/// that is not printable ASCII, so that a diagnostic is one readable line for any input.
-std::string quote(std::string_view word);
+/// Returns the word in single quotes, at most `longest` bytes of it, with a question mark for each
+/// byte that is not printable ASCII, so that a diagnostic is one readable line for any input.
+std::string quote(std::string_view word, size_t longest = 64);
 
 /// Returns the candidate that `word` most likely means: one that begins with it, or the nearest by
 /// insertions, deletions and replacements of letters, if these are at most 1 + a quarter of the
