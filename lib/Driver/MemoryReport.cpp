@@ -10,6 +10,7 @@
 #include "report/MemoryReport.h"
 #include "support/Text.h"
 #include "weft/Driver/Report.h"
+#include "weft/Schedule/Frames.h"
 #include "weft/Schedule/Lifetimes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -181,7 +182,12 @@ private:
 
   void printArena(llvm::raw_ostream &os) const {
     const schedule::ArenaReport arena = schedule::reportArena(program);
-    const uint64_t asPacked = schedule::arenaLowerBound(schedule::makeArenaProblem(program));
+    schedule::ArenaProblem problem = schedule::makeArenaProblem(program);
+    const uint64_t asPacked = schedule::arenaLowerBound(problem);
+    for (auto [number, bytes] : llvm::enumerate(schedule::findMostFrameBytes(program))) {
+      problem.buffers[program.buffers.size() + number].bytes = bytes;
+    }
+    const uint64_t fixed = schedule::arenaLowerBound(problem);
     os << arenaText(arena) << '\n';
     auto printPart = [&](uint64_t bytes, const char *text) {
       if (bytes > 0) {
@@ -189,9 +195,9 @@ private:
       }
     };
     printPart(peak.use.aligned, "max-live: all that is in use at the peak, with padding");
-    printPart(arena.bound - peak.use.aligned,
+    printPart(fixed - arena.bound,
               "more, because a buffer keeps its place in all actions of a body");
-    printPart(asPacked - arena.bound, "more, because frames are packed as one buffer");
+    printPart(asPacked - fixed, "more, in holes between frames");
     printPart(arena.bytes - asPacked, "more, in holes between buffers");
   }
 

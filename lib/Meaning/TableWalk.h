@@ -70,7 +70,7 @@ private:
   mlir::LogicalResult executeMatmul(const rt::Instruction &instruction);
   mlir::FailureOr<bool> executeCollective(const rt::Instruction &instruction);
   /// What an operand of the action holds.
-  ArrayId &heldIn(uint32_t buffer) { return held[places.find(buffer, action->frame)]; }
+  ArrayId &heldIn(uint32_t buffer) { return held[places.find(buffer, action->frames)]; }
   void write(const rt::Instruction &instruction, uint32_t buffer, ArrayId array);
   mlir::LogicalResult reportAt(const rt::Instruction &instruction, const llvm::Twine &reason);
 

@@ -346,7 +346,7 @@ private:
   };
 
   /// What an operand of the action holds.
-  Print &heldIn(uint32_t buffer) { return held[places.find(buffer, action->frame)]; }
+  Print &heldIn(uint32_t buffer) { return held[places.find(buffer, action->frames)]; }
   int64_t countIn(uint32_t buffer) const {
     return int64_t(program.buffers[buffer].bytes / rt::sizeOf(program.buffers[buffer].type));
   }

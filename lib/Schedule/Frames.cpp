@@ -7,10 +7,15 @@
 
 #include "weft/Schedule/Frames.h"
 
+#include "weft-rt/BufferPlaces.h"
+
 #include <algorithm>
-#include <iterator>
+#include <array>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
+#include <tuple>
 
 using namespace weft;
 using namespace weft::schedule;
@@ -20,14 +25,16 @@ namespace {
 /// The first and the last action that need something.
 struct Span {
   size_t first = 0, last = 0;
+  auto operator<=>(const Span &) const = default;
+  bool meets(const Span &other) const { return first <= other.last && other.first <= last; }
 };
 
 /// By micro-batch.
 using Spans = std::map<int64_t, Span>;
 
-void cover(Spans &spans, int64_t microBatch, const Span &span) {
-  Span &own = spans.try_emplace(microBatch, span).first->second;
-  own = {std::min(own.first, span.first), std::max(own.last, span.last)};
+void cover(Spans &spans, int64_t microBatch, size_t action) {
+  Span &own = spans.try_emplace(microBatch, Span{action, action}).first->second;
+  own.last = action;
 }
 
 /// Returns true if two micro-batches need something at a time.
@@ -36,119 +43,299 @@ bool overlap(const Spans &spans) {
   for (const auto &[microBatch, span] : spans) {
     inTime.push_back(span);
   }
-  std::ranges::sort(inTime, {}, &Span::first);
-  auto meet = [](const Span &a, const Span &b) { return b.first <= a.last; };
-  return std::ranges::adjacent_find(inTime, meet) != inTime.end();
+  std::ranges::sort(inTime);
+  return std::ranges::adjacent_find(inTime, &Span::meets) != inTime.end();
 }
 
-class Assigner {
-public:
-  Assigner(rt::Program &program, std::vector<rt::Action> &section)
-      : program(program), section(section) {}
+/// Returns true if no micro-batch needs something in two actions.
+bool isInOneAction(const Spans &spans) {
+  return std::ranges::all_of(
+      spans, [](const auto &each) { return each.second.first == each.second.last; });
+}
 
-  void run(const std::vector<bool> &isOfMicroBatch) {
-    findUsed(isOfMicroBatch);
-    std::map<uint32_t, Spans> spans;
-    for (size_t number = 0; number < section.size(); ++number) {
-      for (uint32_t buffer : used[section[number].body]) {
-        cover(spans[buffer], *section[number].microBatch, {number, number});
+/// A frame of one micro-batch.
+struct Frame {
+  uint32_t set = 0;
+  int64_t microBatch = 0;
+  Span span = {};
+  uint64_t bytes = 0, offset = 0;
+  /// What frames of this size and a little less are placed as.
+  uint64_t slot = 0;
+  uint64_t end() const { return offset + bytes; }
+};
+
+/// Frames at least as large as this part of the largest take its place: many equal slots are used
+/// again without loss, and what is left of a slot is free for small frames.
+constexpr double kSlots[] = {1, 0.9, 0.75};
+
+/// Gives frames their places in a region.
+class Packer {
+public:
+  explicit Packer(size_t sets) : placesOf(sets) {}
+
+  /// Returns the size of the region. REQUIRES: frames have their slots.
+  uint64_t place(std::vector<Frame> &frames) {
+    std::ranges::sort(frames, {}, [](const Frame &frame) {
+      return std::tuple(~frame.slot, frame.span, frame.set);
+    });
+    uint64_t size = 0;
+    for (size_t number = 0; number < frames.size(); ++number) {
+      Frame &frame = frames[number];
+      findGaps(frame, std::span(frames).first(number));
+      frame.offset = choose(frame);
+      placesOf[frame.set].insert(frame.offset);
+      size = std::max(size, frame.end());
+    }
+    return size;
+  }
+
+private:
+  struct Gap {
+    uint64_t begin = 0, end = 0;
+    bool holds(uint64_t offset, uint64_t bytes) const {
+      return begin <= offset && offset <= end && bytes <= end - offset;
+    }
+  };
+
+  /// Finds what is free while the frame is in use, given the frames that have their places.
+  void findGaps(const Frame &frame, std::span<const Frame> placed) {
+    taken.clear();
+    for (const Frame &other : placed) {
+      if (other.span.meets(frame.span)) {
+        const bool isAlike = other.slot == frame.slot;
+        taken.push_back({other.offset, other.offset + (isAlike ? other.slot : other.bytes)});
       }
     }
-    std::erase_if(spans, [](const auto &each) { return !overlap(each.second); });
-    for (const Buffers &group : groupByBodies(spans)) {
-      Spans inFlight;
-      for (uint32_t buffer : group) {
-        program.buffers[buffer].frameSet = static_cast<uint32_t>(program.frameSets.size());
-        for (const auto &[microBatch, span] : spans[buffer]) {
-          cover(inFlight, microBatch, span);
+    std::ranges::sort(taken, {}, &Gap::begin);
+    gaps.clear();
+    uint64_t end = 0;
+    for (const Gap &part : taken) {
+      if (part.begin > end) {
+        gaps.push_back({end, part.begin});
+      }
+      end = std::max(end, part.end);
+    }
+    gaps.push_back({end, ~uint64_t(0)});
+  }
+
+  uint64_t choose(const Frame &frame) const {
+    auto own = std::ranges::find_if(placesOf[frame.set], [&](uint64_t offset) {
+      return std::ranges::any_of(gaps,
+                                 [&](const Gap &gap) { return gap.holds(offset, frame.slot); });
+    });
+    if (own != placesOf[frame.set].end()) {
+      return *own;
+    }
+    auto fits = [&](const Gap &gap) { return gap.holds(gap.begin, frame.slot); };
+    return std::ranges::find_if(gaps, fits)->begin;
+  }
+
+  /// Of each set, the places that its frames have had so far.
+  std::vector<std::set<uint64_t>> placesOf;
+  /// Of the frame that is placed: what others take, and what is free.
+  std::vector<Gap> taken, gaps;
+};
+
+void giveSlots(std::vector<Frame> &frames, double part) {
+  std::ranges::sort(frames, std::greater(), &Frame::bytes);
+  uint64_t slot = 0;
+  for (Frame &frame : frames) {
+    if (double(frame.bytes) < part * double(slot) || slot == 0) {
+      slot = frame.bytes;
+    }
+    frame.slot = slot;
+  }
+}
+
+/// Gives frames their places, those among several ways that take the fewest bytes.
+void placeFrames(std::vector<Frame> &frames, size_t sets) {
+  std::vector<Frame> best;
+  uint64_t least = ~uint64_t(0);
+  for (double part : kSlots) {
+    giveSlots(frames, part);
+    if (uint64_t size = Packer(sets).place(frames); size < least) {
+      least = size;
+      best = frames;
+    }
+  }
+  frames = std::move(best);
+}
+
+/// The frame sets that each body uses, ascending.
+std::vector<std::set<uint32_t>> findSets(const rt::Program &program) {
+  std::vector<std::set<uint32_t>> sets(program.bodies.size());
+  for (size_t body = 0; body < program.bodies.size(); ++body) {
+    for (const rt::Instruction &instruction : program.bodies[body].instructions) {
+      for (const rt::Operand &operand : instruction.operands) {
+        if (std::optional<uint32_t> set = program.buffers[operand.buffer].frameSet) {
+          sets[body].insert(*set);
         }
       }
-      program.frameSets.push_back({0, 0, giveFrames(group, inFlight)});
+    }
+  }
+  return sets;
+}
+
+/// The frames that the micro-batches of a section need.
+std::vector<Frame> findFrames(const rt::Program &program,
+                              const std::vector<std::set<uint32_t>> &setsOf,
+                              const std::vector<rt::Action> &section) {
+  std::map<uint32_t, Spans> spans;
+  for (size_t number = 0; number < section.size(); ++number) {
+    for (uint32_t set : setsOf[section[number].body]) {
+      cover(spans[set], *section[number].microBatch, number);
+    }
+  }
+  std::vector<Frame> frames;
+  for (const auto &[set, own] : spans) {
+    for (const auto &[microBatch, span] : own) {
+      frames.push_back({set, microBatch, span, program.frameSets[set].bytes});
+    }
+  }
+  return frames;
+}
+
+/// Places the frames of one section.
+class SectionFrames {
+public:
+  SectionFrames(rt::Program &program, const std::vector<std::set<uint32_t>> &setsOf,
+                std::vector<rt::Action> &section)
+      : program(program), setsOf(setsOf), section(section) {}
+
+  void run() {
+    std::vector<Frame> frames = findFrames(program, setsOf, section);
+    placeFrames(frames, program.frameSets.size());
+    std::ranges::sort(frames, {},
+                      [](const Frame &frame) { return std::pair(frame.span, frame.set); });
+    for (const Frame &frame : frames) {
+      numbers[{frame.set, frame.microBatch}] = numberOf(frame);
+    }
+    for (rt::Action &action : section) {
+      action.frames.clear();
+      for (uint32_t set : setsOf[action.body]) {
+        action.frames.push_back({set, numbers.at({set, *action.microBatch})});
+      }
     }
   }
 
 private:
-  using Buffers = std::set<uint32_t>;
-
-  void findUsed(const std::vector<bool> &isOfMicroBatch) {
-    for (const rt::Body &body : program.bodies) {
-      Buffers &own = used.emplace_back();
-      for (const rt::Instruction &instruction : body.instructions) {
-        for (const rt::Operand &operand : instruction.operands) {
-          if (isOfMicroBatch[operand.buffer]) {
-            own.insert(operand.buffer);
-          }
-        }
-      }
+  /// Returns the number of the frame in its set; each place is one.
+  uint32_t numberOf(const Frame &frame) {
+    std::vector<uint64_t> &offsets = program.frameSets[frame.set].offsets;
+    const auto found = std::ranges::find(offsets, frame.offset);
+    const auto number = uint32_t(found - offsets.begin());
+    if (found == offsets.end()) {
+      offsets.push_back(frame.offset);
     }
-  }
-
-  /// Divides the buffers of `spans` into groups, so that no body uses buffers of two. Each chunk of
-  /// a pipeline stage has its own, as its micro-batches are in flight at other times.
-  std::vector<Buffers> groupByBodies(const std::map<uint32_t, Spans> &spans) const {
-    std::vector<Buffers> groups;
-    for (const Buffers &all : used) {
-      Buffers joined;
-      std::ranges::copy_if(all, std::inserter(joined, joined.end()),
-                           [&](uint32_t buffer) { return spans.contains(buffer); });
-      if (joined.empty()) {
-        continue;
-      }
-      std::erase_if(groups, [&](const Buffers &group) {
-        bool isShared =
-            std::ranges::any_of(group, [&](uint32_t buffer) { return all.contains(buffer); });
-        if (isShared) {
-          joined.insert(group.begin(), group.end());
-        }
-        return isShared;
-      });
-      groups.push_back(std::move(joined));
-    }
-    return groups;
-  }
-
-  bool uses(uint32_t body, const Buffers &group) const {
-    return std::ranges::any_of(used[body], [&](uint32_t buffer) { return group.contains(buffer); });
-  }
-
-  /// Gives each micro-batch a frame of the group's set while it is in flight. Returns the number of
-  /// frames.
-  uint32_t giveFrames(const Buffers &group, const Spans &inFlight) {
-    uint32_t count = 0;
-    std::set<uint32_t> free;
-    std::map<int64_t, uint32_t> frames;
-    for (size_t number = 0; number < section.size(); ++number) {
-      rt::Action &action = section[number];
-      auto span = action.microBatch ? inFlight.find(*action.microBatch) : inFlight.end();
-      if (span == inFlight.end()) {
-        continue;
-      }
-      if (span->second.first == number) {
-        if (free.empty()) {
-          free.insert(count++);
-        }
-        frames[span->first] = *free.begin();
-        free.erase(free.begin());
-      }
-      if (uses(action.body, group)) {
-        action.frame = frames.at(span->first);
-      }
-      if (span->second.last == number) {
-        free.insert(frames.at(span->first));
-      }
-    }
-    return count;
+    return number;
   }
 
   rt::Program &program;
+  const std::vector<std::set<uint32_t>> &setsOf;
   std::vector<rt::Action> &section;
-  /// The buffers of micro-batches that each body uses.
-  std::vector<Buffers> used;
+  /// Of the frame of a set and a micro-batch.
+  std::map<std::pair<uint32_t, int64_t>, uint32_t> numbers;
 };
+
+/// Puts the buffers of each frame one after another: all are needed at once.
+void layOutFrames(rt::Program &program) {
+  takeScratchFromFrames(program);
+  const uint64_t alignment = rt::alignmentOf(program);
+  for (rt::FrameSet &set : program.frameSets) {
+    set = {};
+  }
+  for (rt::Buffer &buffer : program.buffers) {
+    if (buffer.frameSet) {
+      rt::FrameSet &set = program.frameSets[*buffer.frameSet];
+      buffer.offset = set.bytes;
+      set.bytes += (buffer.bytes + alignment - 1) / alignment * alignment;
+    }
+  }
+}
 
 } // namespace
 
-void weft::schedule::assignFrames(rt::Program &program, std::vector<rt::Action> &section,
-                                  const std::vector<bool> &isOfMicroBatch) {
-  Assigner(program, section).run(isOfMicroBatch);
+void weft::schedule::makeFrameSets(rt::Program &program, const std::vector<rt::Action> &section,
+                                   const std::vector<bool> &isOfMicroBatch) {
+  std::vector<std::set<uint32_t>> used(program.bodies.size());
+  for (size_t body = 0; body < program.bodies.size(); ++body) {
+    for (const rt::Instruction &instruction : program.bodies[body].instructions) {
+      for (const rt::Operand &operand : instruction.operands) {
+        if (isOfMicroBatch[operand.buffer]) {
+          used[body].insert(operand.buffer);
+        }
+      }
+    }
+  }
+  std::map<uint32_t, Spans> spans;
+  for (size_t number = 0; number < section.size(); ++number) {
+    for (uint32_t buffer : used[section[number].body]) {
+      cover(spans[buffer], *section[number].microBatch, number);
+    }
+  }
+  std::erase_if(spans, [](const auto &each) { return isInOneAction(each.second); });
+  if (std::ranges::none_of(spans, [](const auto &each) { return overlap(each.second); })) {
+    return;
+  }
+  std::map<Spans, uint32_t> sets;
+  for (const auto &[buffer, own] : spans) {
+    auto [set, isNew] = sets.try_emplace(own, uint32_t(program.frameSets.size()));
+    if (isNew) {
+      program.frameSets.emplace_back();
+    }
+    program.buffers[buffer].frameSet = set->second;
+  }
+}
+
+void weft::schedule::packFrames(rt::Program &program) {
+  layOutFrames(program);
+  const std::vector<std::set<uint32_t>> setsOf = findSets(program);
+  for (auto *section : {&program.init, &program.step, &program.evaluate}) {
+    SectionFrames(program, setsOf, *section).run();
+  }
+}
+
+std::array<uint64_t, kFrameRegions> weft::schedule::findMostFrameBytes(const rt::Program &program) {
+  const std::vector<std::set<uint32_t>> setsOf = findSets(program);
+  const std::array sections = {&program.init, &program.step, &program.evaluate};
+  std::array<uint64_t, kFrameRegions> most = {};
+  for (size_t number = 0; number < kFrameRegions; ++number) {
+    std::vector<int64_t> changes(sections[number]->size() + 1, 0);
+    for (const Frame &frame : findFrames(program, setsOf, *sections[number])) {
+      changes[frame.span.first] += int64_t(frame.bytes);
+      changes[frame.span.last + 1] -= int64_t(frame.bytes);
+    }
+    std::partial_sum(changes.begin(), changes.end(), changes.begin());
+    most[number] = uint64_t(*std::ranges::max_element(changes));
+  }
+  return most;
+}
+
+std::vector<size_t> weft::schedule::findSectionsOfSets(const rt::Program &program) {
+  std::vector<size_t> sections(program.frameSets.size(), 1);
+  const std::array all = {&program.init, &program.step, &program.evaluate};
+  for (size_t number = 0; number < kFrameRegions; ++number) {
+    for (const rt::Action &action : *all[number]) {
+      for (const rt::FrameUse &use : action.frames) {
+        sections[use.set] = number;
+      }
+    }
+  }
+  return sections;
+}
+
+std::array<FrameRegion, kFrameRegions>
+weft::schedule::findFrameRegions(const rt::Program &program) {
+  std::array<FrameRegion, kFrameRegions> regions = {};
+  const std::vector<size_t> sections = findSectionsOfSets(program);
+  for (size_t number = 0; number < program.frameSets.size(); ++number) {
+    const rt::FrameSet &set = program.frameSets[number];
+    for (uint64_t offset : set.offsets) {
+      FrameRegion &region = regions[sections[number]];
+      const bool isFirst = region.begin == region.end;
+      region = {isFirst ? offset : std::min(region.begin, offset),
+                std::max(region.end, offset + set.bytes)};
+    }
+  }
+  return regions;
 }

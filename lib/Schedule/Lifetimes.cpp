@@ -7,8 +7,10 @@
 
 #include "weft/Schedule/Lifetimes.h"
 
+#include "report/MemoryReport.h"
 #include "weft-rt/BufferLives.h"
 #include "weft-rt/BufferPlaces.h"
+#include "weft/Schedule/Frames.h"
 
 #include <algorithm>
 #include <optional>
@@ -16,47 +18,31 @@
 using namespace weft;
 using namespace weft::schedule;
 
-ArenaProblem weft::schedule::makePlaceProblem(const rt::Program &program) {
-  ArenaProblem problem;
-  problem.alignment = rt::alignmentOf(program);
-  rt::BufferLives found = rt::findBufferLives(program);
-  rt::BufferPlaces places(program);
-  for (size_t i = 0; i < places.size(); ++i) {
-    problem.buffers.push_back(
-        {places[i].end - places[i].begin, found.lives[i].first, found.lives[i].last});
+std::vector<size_t> weft::schedule::findEntries(const rt::Program &program) {
+  const std::vector<size_t> sections = findSectionsOfSets(program);
+  std::vector<size_t> entries;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    std::optional<uint32_t> set = program.buffers[i].frameSet;
+    entries.push_back(set ? program.buffers.size() + sections[*set] : i);
   }
-  return problem;
-}
-
-ArenaPlan weft::schedule::currentPlan(const rt::Program &program) {
-  ArenaPlan plan;
-  plan.bytes = program.arenaBytes;
-  rt::BufferPlaces places(program);
-  for (size_t i = 0; i < places.size(); ++i) {
-    plan.offsets.push_back(places[i].begin);
-  }
-  return plan;
-}
-
-size_t weft::schedule::entryOf(const rt::Program &program, uint32_t buffer) {
-  std::optional<uint32_t> set = program.buffers[buffer].frameSet;
-  return set ? program.buffers.size() + *set : buffer;
+  return entries;
 }
 
 ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
   ArenaProblem problem;
   problem.alignment = rt::alignmentOf(program);
-  rt::BufferLives found = rt::findBufferLives(program);
-  rt::BufferPlaces places(program);
   for (const rt::Buffer &buffer : program.buffers) {
     problem.buffers.push_back({buffer.bytes});
   }
-  for (const rt::FrameSet &set : program.frameSets) {
-    problem.buffers.push_back({set.count * set.bytes});
+  for (const FrameRegion &region : findFrameRegions(program)) {
+    problem.buffers.push_back({region.end - region.begin});
   }
+  const std::vector<size_t> entries = findEntries(program);
+  const rt::BufferLives found = rt::findBufferLives(program);
+  const rt::BufferPlaces places(program);
   for (size_t i = 0; i < places.size(); ++i) {
     auto [first, last] = found.lives[i];
-    ArenaBuffer &entry = problem.buffers[entryOf(program, places[i].buffer)];
+    ArenaBuffer &entry = problem.buffers[entries[places[i].buffer]];
     if (first <= last) {
       bool isFirst = entry.first > entry.last;
       entry.first = isFirst ? first : std::min(entry.first, first);
@@ -67,36 +53,27 @@ ArenaProblem weft::schedule::makeArenaProblem(const rt::Program &program) {
 }
 
 void weft::schedule::placeBuffers(rt::Program &program, const ArenaPlan &plan) {
+  const std::vector<size_t> sections = findSectionsOfSets(program);
+  const auto regions = findFrameRegions(program);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     if (!program.buffers[i].frameSet) {
       program.buffers[i].offset = plan.offsets[i];
     }
   }
   for (size_t i = 0; i < program.frameSets.size(); ++i) {
-    program.frameSets[i].offset = plan.offsets[program.buffers.size() + i];
+    for (uint64_t &offset : program.frameSets[i].offsets) {
+      offset += plan.offsets[program.buffers.size() + sections[i]] - regions[sections[i]].begin;
+    }
   }
   program.arenaBytes = plan.bytes;
 }
 
-void weft::schedule::layOutFrames(rt::Program &program) {
-  uint64_t alignment = rt::alignmentOf(program);
-  for (rt::FrameSet &set : program.frameSets) {
-    set.bytes = 0;
-  }
-  for (rt::Buffer &buffer : program.buffers) {
-    if (buffer.frameSet) {
-      rt::FrameSet &set = program.frameSets[*buffer.frameSet];
-      buffer.offset = set.bytes;
-      set.bytes += (buffer.bytes + alignment - 1) / alignment * alignment;
-    }
-  }
-}
-
 void weft::schedule::packArena(rt::Program &program) {
-  layOutFrames(program);
+  packFrames(program);
+  placeScratchInFrames(program);
   placeBuffers(program, packArena(makeArenaProblem(program)));
 }
 
 ArenaReport weft::schedule::reportArena(const rt::Program &program) {
-  return {arenaLowerBound(makePlaceProblem(program)), program.arenaBytes};
+  return {rt::memoryPeak(program).use.aligned, program.arenaBytes};
 }

@@ -27,14 +27,13 @@ rt::Expansion weft::schedule::expansionOf(const rt::Program &program, Section se
 
 std::vector<BodyUse> weft::schedule::findBodyUses(const rt::Program &program) {
   std::vector<BodyUse> uses;
-  std::set<std::pair<uint32_t, uint32_t>> seen;
+  std::set<std::pair<uint32_t, std::vector<rt::FrameUse>>> seen;
   for (Section section : kSections) {
     rt::Expansion expansion = expansionOf(program, section);
     for (size_t action = 0; action < expansion.actionCount(); ++action) {
-      uint32_t body = expansion.action(action).body;
-      uint32_t frame = expansion.action(action).frame.value_or(0);
-      if (seen.insert({body, frame}).second) {
-        uses.push_back({section, body, frame, expansion.beginOf(action)});
+      const auto &[body, microBatch, frames] = expansion.action(action);
+      if (seen.insert({body, frames}).second) {
+        uses.push_back({section, body, frames, expansion.beginOf(action)});
       }
     }
   }
@@ -52,7 +51,7 @@ std::string weft::schedule::describeInstruction(const rt::Program &program, Sect
     text += " '" + expansion.label(number) + "'";
   }
   const rt::Action &action = expansion.action(expansion.actionOf(number));
-  return action.frame ? text + " of " + program.bodies[action.body].name : text;
+  return !action.frames.empty() ? text + " of " + program.bodies[action.body].name : text;
 }
 
 std::string weft::schedule::describeCollective(const rt::Program &program,

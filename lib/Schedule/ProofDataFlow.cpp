@@ -8,7 +8,6 @@
 #include "ProofParts.h"
 
 #include "weft-rt/BufferPlaces.h"
-#include "weft/Schedule/Lifetimes.h"
 
 #include <map>
 #include <optional>
@@ -128,7 +127,7 @@ private:
     }
   }
 
-  uint32_t placeOf(uint32_t buffer) const { return places.find(buffer, action->frame); }
+  uint32_t placeOf(uint32_t buffer) const { return places.find(buffer, action->frames); }
 
   void noteWrite(uint32_t buffer) {
     uint32_t place = placeOf(buffer);
@@ -219,11 +218,4 @@ private:
 
 void weft::schedule::checkDataFlow(const rt::Program &program, Diagnostics &diagnostics) {
   DataFlowCheck(program, diagnostics).run();
-}
-
-void weft::schedule::checkPlaces(const rt::Program &program, Diagnostics &diagnostics) {
-  rt::BufferPlaces places(program);
-  for (const ArenaFault &fault : checkArena(makePlaceProblem(program), currentPlan(program))) {
-    diagnostics.add(toText(fault, [&](uint32_t number) { return places.name(number); }));
-  }
 }

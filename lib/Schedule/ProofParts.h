@@ -40,15 +40,16 @@ inline constexpr Section kSections[] = {Section::Init, Section::Step, Section::E
 /// The program must outlive the result.
 rt::Expansion expansionOf(const rt::Program &program, Section section);
 
-/// A body in a frame, and the first action that runs it there: its section, and the number of its
+/// A body with frames, and the first action that runs it there: its section, and the number of its
 /// first instruction.
 struct BodyUse {
   Section section;
-  uint32_t body = 0, frame = 0;
+  uint32_t body = 0;
+  std::span<const rt::FrameUse> frames;
   size_t begin = 0;
 };
-/// Returns one entry for each body and frame in which an action runs it, in the order of the first
-/// actions.
+/// Returns one entry for each body and list of frames with which an action runs it, in the order of
+/// the first actions.
 std::vector<BodyUse> findBodyUses(const rt::Program &program);
 
 /// Returns text such as "step instruction 17 'layers.3/attention.query (contract)'"; in a frame

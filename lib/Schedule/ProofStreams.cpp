@@ -77,9 +77,12 @@ public:
 private:
   using Place = std::map<uint64_t, Stretch>::iterator;
 
+  uint32_t frameOf(uint32_t buffer) const { return program.frameOf(buffer, use.frames); }
+  std::string nameOf(uint32_t buffer) const { return rt::nameOf(program, buffer, frameOf(buffer)); }
+
   /// The first byte of the operand, and the byte after its last.
   std::pair<uint64_t, uint64_t> bytesOf(const rt::Operand &operand) const {
-    uint64_t begin = program.offsetOf(operand.buffer, use.frame);
+    uint64_t begin = program.offsetOf(operand.buffer, frameOf(operand.buffer));
     return {begin, begin + program.buffers[operand.buffer].bytes};
   }
 
@@ -124,11 +127,11 @@ private:
     }
     isReported = true;
     diagnostics.add(describe(number) + (operand.access == rt::Access::Read ? " reads" : " writes") +
-                    " " + rt::nameOf(program, operand.buffer, use.frame) + " on " +
+                    " " + nameOf(operand.buffer) + " on " +
                     rt::nameOf(instructions[number].stream) + " without waiting for " +
                     describe(other.end - 1) + ", which " + (isWrite ? "writes" : "reads") +
-                    " some of its bytes as " + rt::nameOf(program, other.buffer, use.frame) +
-                    " on " + rt::nameOf(instruction.stream));
+                    " some of its bytes as " + nameOf(other.buffer) + " on " +
+                    rt::nameOf(instruction.stream));
   }
 
   std::string describe(size_t number) const {

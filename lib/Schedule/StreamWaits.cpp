@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 using namespace weft;
 using namespace weft::schedule;
@@ -27,16 +28,35 @@ struct Part {
   Clock written = {}, read = {};
 };
 
+/// Lists of frames with which actions run the body; one without frames if no action runs it.
+std::vector<std::vector<rt::FrameUse>> findFrames(const rt::Program &program, uint32_t body) {
+  std::set<std::vector<rt::FrameUse>> found;
+  for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+    for (const rt::Action &action : *section) {
+      if (action.body == body) {
+        found.insert(action.frames);
+      }
+    }
+  }
+  return found.empty() ? std::vector<std::vector<rt::FrameUse>>(1)
+                       : std::vector(found.begin(), found.end());
+}
+
+/// Works as if each list of frames with which actions run the body had an arena of its own: the
+/// waits are the same for all of them.
 class Waits {
 public:
-  Waits(const rt::Program &program, std::vector<rt::Instruction> &body)
-      : places(program), body(body) {
+  Waits(const rt::Program &program, uint32_t number, std::vector<rt::Instruction> &body)
+      : places(program), frames(findFrames(program, number)), body(body) {
+    for (size_t place = 0; place < places.size(); ++place) {
+      arenaBytes = std::max(arenaBytes, places[place].end);
+    }
     for (const rt::Instruction &instruction : body) {
       for (const rt::Operand &operand : instruction.operands) {
-        for (const rt::BufferPlace &place : places.of(operand.buffer)) {
-          ends.push_back(place.begin);
-          ends.push_back(place.end);
-        }
+        forPlaces(operand, [&](uint64_t begin, uint64_t end) {
+          ends.push_back(begin);
+          ends.push_back(end);
+        });
       }
     }
     std::sort(ends.begin(), ends.end());
@@ -53,17 +73,23 @@ public:
   }
 
 private:
-  /// Calls `visit` for each part of the operand: of its places in all frames, since waits are the
-  /// same in each.
+  template <typename Visit> void forPlaces(const rt::Operand &operand, const Visit &visit) const {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const rt::BufferPlace &place = places[places.find(operand.buffer, frames[i])];
+      visit(i * arenaBytes + place.begin, i * arenaBytes + place.end);
+    }
+  }
+
+  /// Calls `visit` for each part of the operand.
   template <typename Visit> void forParts(const rt::Operand &operand, const Visit &visit) const {
     auto find = [&](uint64_t end) {
       return size_t(std::lower_bound(ends.begin(), ends.end(), end) - ends.begin());
     };
-    for (const rt::BufferPlace &place : places.of(operand.buffer)) {
-      for (size_t part = find(place.begin), end = find(place.end); part < end; ++part) {
+    forPlaces(operand, [&](uint64_t begin, uint64_t end) {
+      for (size_t part = find(begin), last = find(end); part < last; ++part) {
         visit(part);
       }
-    }
+    });
   }
 
   /// The instructions of each stream that must have ended before the instruction begins.
@@ -121,7 +147,9 @@ private:
   }
 
   const rt::BufferPlaces places;
+  const std::vector<std::vector<rt::FrameUse>> frames;
   std::vector<rt::Instruction> &body;
+  uint64_t arenaBytes = 0;
   /// The offsets where buffers begin or end, ascending; part i begins at `ends[i]`.
   std::vector<uint64_t> ends;
   std::vector<Part> parts;
@@ -133,6 +161,6 @@ private:
 
 } // namespace
 
-void weft::schedule::setWaits(const rt::Program &program, std::vector<rt::Instruction> &body) {
-  Waits(program, body).run();
+void weft::schedule::setWaits(rt::Program &program, uint32_t body) {
+  Waits(program, body, program.bodies[body].instructions).run();
 }

@@ -7,6 +7,7 @@
 
 #include "weft/Schedule/Streams.h"
 
+#include "weft/Schedule/Frames.h"
 #include "weft/Schedule/Lifetimes.h"
 #include "weft/Schedule/Timeline.h"
 
@@ -31,15 +32,22 @@ static void separateBuffers(rt::Program &program) {
     }
   }
   for (rt::FrameSet &set : program.frameSets) {
-    set.offset = end;
-    end += set.count * set.bytes;
+    std::ranges::fill(set.offsets, end);
+    end += set.bytes;
+  }
+}
+
+static void setAllWaits(rt::Program &program) {
+  for (uint32_t body = 0; body < program.bodies.size(); ++body) {
+    setWaits(program, body);
   }
 }
 
 /// Extends the lifetimes of buffers that collectives beside computation use to the collectives'
 /// predicted ends. `begin` is the instant of the first instruction.
 static void extendLifetimes(const rt::Program &program, std::span<const rt::Instruction> body,
-                            int64_t begin, ArenaProblem &problem) {
+                            int64_t begin, const std::vector<size_t> &entries,
+                            ArenaProblem &problem) {
   std::vector<TimeSpan> times = predictTimes(body);
   for (size_t i = 0; i < body.size(); ++i) {
     if (body[i].stream == rt::Stream::Compute) {
@@ -57,7 +65,7 @@ static void extendLifetimes(const rt::Program &program, std::span<const rt::Inst
     }
     for (const rt::Operand &operand : body[i].operands) {
       if (!program.buffers[operand.buffer].persistent) {
-        int64_t &until = problem.buffers[entryOf(program, operand.buffer)].last;
+        int64_t &until = problem.buffers[entries[operand.buffer]].last;
         until = std::max(until, begin + int64_t(last));
       }
     }
@@ -71,16 +79,24 @@ void weft::schedule::assignStreams(rt::Program &program) {
   if (std::none_of(program.bodies.begin(), program.bodies.end(), usesStreams)) {
     return;
   }
+  packFrames(program);
   ArenaProblem problem = makeArenaProblem(program);
+  const std::vector<size_t> entries = findEntries(program);
+  const std::vector<rt::FrameSet> frameSets = program.frameSets;
   separateBuffers(program);
+  setAllWaits(program);
+  program.frameSets = frameSets;
   int64_t begin = 0;
-  for (rt::Body &body : program.bodies) {
-    setWaits(program, body.instructions);
-    extendLifetimes(program, body.instructions, begin, problem);
+  for (const rt::Body &body : program.bodies) {
+    extendLifetimes(program, body.instructions, begin, entries, problem);
     begin += int64_t(body.instructions.size());
   }
-  placeBuffers(program, packArena(problem));
-  for (rt::Body &body : program.bodies) {
-    setWaits(program, body.instructions);
+  placeScratchInFrames(program);
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    if (program.buffers[i].frameSet) {
+      problem.buffers[i] = {};
+    }
   }
+  placeBuffers(program, packArena(problem));
+  setAllWaits(program);
 }

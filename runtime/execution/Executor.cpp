@@ -62,15 +62,16 @@ std::vector<uint32_t> weft::rt::numberEvents(const std::vector<Instruction> &bod
   return events;
 }
 
-void Executor::reserve(const std::vector<uint32_t> &frames) {
+void Executor::reserve() {
   size_t operands = 0, phases = 0, waited = 0, numbers = 0;
   for (size_t body = 0; body < program.bodies.size(); ++body) {
+    const size_t times = bodies[body].size();
     for (const Instruction &instruction : program.bodies[body].instructions) {
-      operands += frames[body] * instruction.operands.size();
-      numbers += frames[body] * instruction.immediates.size();
-      waited += frames[body] * instruction.waits.size();
+      operands += times * instruction.operands.size();
+      numbers += times * instruction.immediates.size();
+      waited += times * instruction.waits.size();
       if (instruction.opcode == Opcode::Kernel) {
-        phases += frames[body] * size_t(kernels[instruction.target].phaseCount);
+        phases += times * size_t(kernels[instruction.target].phaseCount);
       }
     }
   }
@@ -81,18 +82,17 @@ void Executor::reserve(const std::vector<uint32_t> &frames) {
 }
 
 void Executor::prepareBodies() {
-  std::vector<uint32_t> frames(program.bodies.size(), 1);
+  bodies.resize(program.bodies.size());
   for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
     for (const Action &action : *section) {
-      frames[action.body] = std::max(frames[action.body], action.frame.value_or(0) + 1);
+      bodies[action.body].try_emplace(action.frames);
     }
   }
-  reserve(frames);
+  reserve();
   std::vector<std::vector<bool>> areLate = areSeenLater(program);
-  bodies.resize(program.bodies.size());
   for (uint32_t body = 0; body < program.bodies.size(); ++body) {
-    for (uint32_t frame = 0; frame < frames[body]; ++frame) {
-      bodies[body].push_back(prepareBody(body, frame, areLate[body]));
+    for (auto &[frames, prepared] : bodies[body]) {
+      prepareBody(body, frames, areLate[body], prepared);
     }
   }
 }
@@ -111,9 +111,11 @@ void Executor::appendCuts(const KernelCode &kernel, bool isSmall) {
   }
 }
 
-void Executor::prepareObserve(const Instruction &instruction, Prepared &prepared) const {
+void Executor::prepareObserve(const Instruction &instruction, std::span<const FrameUse> frames,
+                              Prepared &prepared) const {
   const Observation &observed = program.observations[instruction.target];
   prepared.buffer = instruction.operands[0].buffer;
+  prepared.frame = program.frameOf(prepared.buffer, frames);
   prepared.mustBeFinite = decidesRun(observed);
   prepared.hasLimit = observed.limit > 0;
   prepared.isSeen = isSeen(observed);
@@ -189,17 +191,17 @@ bool Executor::recordParts(Section &section) {
   }
 }
 
-Executor::Prepared Executor::prepareInstruction(const Instruction &instruction, uint32_t frame,
+Executor::Prepared Executor::prepareInstruction(const Instruction &instruction,
+                                                std::span<const FrameUse> frames,
                                                 PreparedBody &body) {
   Prepared prepared;
   prepared.opcode = instruction.opcode;
   prepared.target = instruction.target;
   prepared.stream = instruction.stream;
   prepared.instruction = &instruction;
-  prepared.frame = frame;
   prepared.operands = addresses.data() + addresses.size();
   for (const Operand &operand : instruction.operands) {
-    addresses.push_back(address(operand.buffer, frame));
+    addresses.push_back(address(operand.buffer, program.frameOf(operand.buffer, frames)));
   }
   prepared.immediates = immediates.data() + immediates.size();
   for (const Immediate &immediate : instruction.immediates) {
@@ -212,15 +214,15 @@ Executor::Prepared Executor::prepareInstruction(const Instruction &instruction, 
   return prepared;
 }
 
-Executor::PreparedBody Executor::prepareBody(uint32_t number, uint32_t frame,
-                                             const std::vector<bool> &areLate) {
+void Executor::prepareBody(uint32_t number, std::span<const FrameUse> frames,
+                           const std::vector<bool> &areLate, PreparedBody &body) {
   const auto &[name, instructions] = program.bodies[number];
-  PreparedBody body;
+  const PreparedBody &first = bodies[number].begin()->second;
   body.code.reserve(instructions.size());
   std::vector<uint32_t> events = numberEvents(instructions);
   for (uint32_t index = 0; index < instructions.size(); ++index) {
     const Instruction &instruction = instructions[index];
-    Prepared prepared = prepareInstruction(instruction, frame, body);
+    Prepared prepared = prepareInstruction(instruction, frames, body);
     prepared.event = events[index];
     prepared.waits = {waits.data() + waits.size(), instruction.waits.size()};
     for (uint32_t other : instruction.waits) {
@@ -236,20 +238,20 @@ Executor::PreparedBody Executor::prepareBody(uint32_t number, uint32_t frame,
     case Opcode::Agree:
       break;
     case Opcode::Collective:
-      // One call site, whatever the frame.
+      // One call site, whatever the frames.
       prepared.handle =
-          frame > 0 ? bodies[number][0].code[index].handle
-                    : prepareCollective(program.collectives[instruction.target],
-                                        {name.c_str(), index, program.labels[instruction.label]});
+          &body != &first
+              ? first.code[index].handle
+              : prepareCollective(program.collectives[instruction.target],
+                                  {name.c_str(), index, program.labels[instruction.label]});
       break;
     case Opcode::Observe:
-      prepareObserve(instruction, prepared);
+      prepareObserve(instruction, frames, prepared);
       prepared.isLate = looksLate() && areLate[index];
       break;
     }
     body.code.push_back(prepared);
   }
-  return body;
 }
 
 Executor::Section Executor::prepareSection(const char *name, const std::vector<Action> &actions) {

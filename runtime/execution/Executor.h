@@ -43,6 +43,7 @@
 #include "weft-rt/Expansion.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -168,10 +169,9 @@ protected:
     /// The numbers that a kernel gets from the action that runs, in `immediates`.
     const int64_t *immediates = nullptr;
     const Instruction *instruction = nullptr;
-    /// The frame of framed operands.
-    uint32_t frame = 0;
-    /// For Observe: the buffer with the value, and whether the run ends if it is not finite.
-    uint32_t buffer = 0;
+    /// For Observe: the buffer with the value and its frame, and whether the run ends if it is not
+    /// finite.
+    uint32_t buffer = 0, frame = 0;
     bool mustBeFinite = false;
     /// For Observe: whether the value has a limit.
     bool hasLimit = false;
@@ -268,7 +268,7 @@ protected:
   const Program &program;
 
 private:
-  void reserve(const std::vector<uint32_t> &frames);
+  void reserve();
   uint64_t operandBytes(const Instruction &instruction) const;
   void appendCuts(const KernelCode &kernel, bool isSmall);
   /// An immediate that depends on the micro-batch: its place, and what is added to the number.
@@ -309,18 +309,21 @@ private:
   };
 
   void prepareBodies();
-  PreparedBody prepareBody(uint32_t number, uint32_t frame, const std::vector<bool> &areLate);
+  void prepareBody(uint32_t number, std::span<const FrameUse> frames,
+                   const std::vector<bool> &areLate, PreparedBody &body);
   const PreparedBody &bodyOf(const Action &action) const {
-    return bodies[action.body][action.frame.value_or(0)];
+    return bodies[action.body].at(action.frames);
   }
-  Prepared prepareInstruction(const Instruction &instruction, uint32_t frame, PreparedBody &body);
+  Prepared prepareInstruction(const Instruction &instruction, std::span<const FrameUse> frames,
+                              PreparedBody &body);
   Section prepareSection(const char *name, const std::vector<Action> &actions);
   Place placeOf(const Section &section, size_t number) const;
   /// Goes to the next instruction; at the end `prepared` is null.
   void advance(const Section &section, Place &place) const;
   bool beginAction(const Section &section, const Place &place);
   void setMicroBatch(const Action &action);
-  void prepareObserve(const Instruction &instruction, Prepared &prepared) const;
+  void prepareObserve(const Instruction &instruction, std::span<const FrameUse> frames,
+                      Prepared &prepared) const;
   bool record(Section &section);
   bool recordParts(Section &section);
   /// Runs a section. Records the times of its instructions in `times` unless that is null.
@@ -357,8 +360,8 @@ private:
   std::vector<Cut> cuts;
   /// All immediates; never grows either.
   std::vector<int64_t> immediates;
-  /// Of each body of the program, one for each frame up to the last in which an action runs it.
-  std::vector<std::vector<PreparedBody>> bodies;
+  /// Of each body of the program, one for each list of frames with which an action runs it.
+  std::vector<std::map<std::vector<FrameUse>, PreparedBody>> bodies;
   Section initCode, stepCode, evaluateCode;
   /// The number of parts so far, and whether one is being recorded.
   size_t partCount = 0;

@@ -74,10 +74,10 @@ std::optional<Finding> weft::rt::replayStep(const Program &program, Executor &ex
     if (executor.runStepInstruction(index) == Outcome::Stopped) {
       return {};
     }
-    uint32_t frame = step.action(step.actionOf(index)).frame.value_or(0);
+    const std::vector<FrameUse> &frames = step.action(step.actionOf(index)).frames;
     for (const Operand &operand : step[index].operands) {
       if (operand.access != Access::Read) {
-        search.look(int64_t(index), operand.buffer, frame);
+        search.look(int64_t(index), operand.buffer, program.frameOf(operand.buffer, frames));
       }
     }
   }
@@ -102,7 +102,8 @@ std::string weft::rt::describe(const Program &program, const Finding &finding) {
   std::string value = std::isnan(finding.value) ? "nan" : finding.value > 0 ? "inf" : "-inf";
   if (finding.instruction >= 0) {
     Expansion step(program, program.step);
-    uint32_t frame = step.action(step.actionOf(size_t(finding.instruction))).frame.value_or(0);
+    const Action &action = step.action(step.actionOf(size_t(finding.instruction)));
+    const uint32_t frame = program.frameOf(finding.buffer, action.frames);
     return concat("the first value that is not finite is ", value, ", element ", finding.element,
                   " of ", nameOf(program, finding.buffer, frame), ", written by step instruction ",
                   finding.instruction, " (", step.label(size_t(finding.instruction)), ") on rank ",

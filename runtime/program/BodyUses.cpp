@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "program/BodyUses.h"
+#include "weft-rt/BodyUses.h"
 
 #include <algorithm>
 #include <utility>

@@ -7,7 +7,7 @@
 
 #include "weft-rt/BufferLives.h"
 
-#include "program/BodyUses.h"
+#include "weft-rt/BodyUses.h"
 
 #include <algorithm>
 #include <optional>
@@ -58,7 +58,7 @@ private:
     std::vector<Touch> before(places.size());
     for (size_t action = 0; action < section.size(); ++action) {
       for (const BufferUse &use : uses[section[action].body]) {
-        uint32_t place = places.find(use.buffer, section[action].frame);
+        uint32_t place = places.find(use.buffer, section[action].frames);
         const int64_t begin = found.begins[section[action].body];
         cover(place, begin + use.first, begin + use.last);
         if (use.readsBefore && before[place].use) {

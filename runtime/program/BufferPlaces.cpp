@@ -19,7 +19,15 @@ uint64_t Program::offsetOf(uint32_t buffer, uint32_t frame) const {
     return one.offset;
   }
   const FrameSet &set = frameSets[*one.frameSet];
-  return set.offset + frame * set.bytes + one.offset;
+  return set.offsets[frame] + one.offset;
+}
+
+uint32_t Program::frameOf(uint32_t buffer, std::span<const FrameUse> frames) const {
+  if (std::optional<uint32_t> set = buffers[buffer].frameSet) {
+    auto found = std::ranges::find(frames, *set, &FrameUse::set);
+    return found == frames.end() ? 0 : found->frame;
+  }
+  return 0;
 }
 
 std::string weft::rt::nameOf(const Program &program, uint32_t buffer, uint32_t frame) {
@@ -40,7 +48,7 @@ BufferPlaces::BufferPlaces(const Program &program) : program(program) {
   for (uint32_t buffer = 0; buffer < program.buffers.size(); ++buffer) {
     firsts.push_back(uint32_t(places.size()));
     const Buffer &one = program.buffers[buffer];
-    uint32_t frames = one.frameSet ? program.frameSets[*one.frameSet].count : 1;
+    const size_t frames = one.frameSet ? program.frameSets[*one.frameSet].offsets.size() : 1;
     for (uint32_t frame = 0; frame < frames; ++frame) {
       uint64_t begin = program.offsetOf(buffer, frame);
       places.push_back({buffer, frame, begin, begin + one.bytes});

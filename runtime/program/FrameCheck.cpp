@@ -9,22 +9,29 @@
 #include "support/CheckedMath.h"
 #include "support/Text.h"
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
 using namespace weft::rt;
 
 static Status checkSet(const Program &program, size_t number) {
   const FrameSet &set = program.frameSets[number];
   std::string name = concat("frame set ", number);
-  if (set.count == 0 || set.count > uint64_t(program.microBatches)) {
-    return makeError(name, " has ", set.count, " frames, expected at least 1 and at most ",
+  if (set.offsets.empty() || set.offsets.size() > uint64_t(program.microBatches)) {
+    return makeError(name, " has ", set.offsets.size(), " frames, expected at least 1 and at most ",
                      program.microBatches, ", the number of micro-batches");
   }
-  if (set.offset % kAlignment != 0 || set.bytes % kAlignment != 0) {
-    return makeError(name, " lies at offset ", set.offset, " in frames of ", set.bytes,
-                     " bytes, expected multiples of ", kAlignment);
-  }
-  uint64_t end = saturatingAdd(set.offset, saturatingMul(set.count, set.bytes));
-  if (end > program.arenaBytes) {
-    return makeError(name, " ends at byte ", end, ", the arena has ", program.arenaBytes, " bytes");
+  for (size_t frame = 0; frame < set.offsets.size(); ++frame) {
+    const uint64_t offset = set.offsets[frame];
+    if (offset % kAlignment != 0 || set.bytes % kAlignment != 0) {
+      return makeError("frame ", frame, " of set ", number, " lies at offset ", offset, " and has ",
+                       set.bytes, " bytes, expected multiples of ", kAlignment);
+    }
+    if (uint64_t end = saturatingAdd(offset, set.bytes); end > program.arenaBytes) {
+      return makeError("frame ", frame, " of set ", number, " ends at byte ", end,
+                       ", the arena has ", program.arenaBytes, " bytes");
+    }
   }
   return {};
 }
@@ -55,29 +62,36 @@ Status weft::rt::checkFrames(const Program &program) {
 Status weft::rt::checkFrame(const Program &program, const std::string &where,
                             const Action &action) {
   const Body &body = program.bodies[action.body];
-  bool isNeeded = false;
+  std::vector<bool> isNeeded(program.frameSets.size(), false);
   for (size_t i = 0; i < body.instructions.size(); ++i) {
     for (const Operand &operand : body.instructions[i].operands) {
-      const Buffer &buffer = program.buffers[operand.buffer];
-      if (!buffer.frameSet) {
-        continue;
-      }
-      isNeeded = true;
-      std::string user = concat(body.name, " instruction ", i, " uses buffer ", operand.buffer);
-      uint32_t count = program.frameSets[*buffer.frameSet].count;
-      if (!action.microBatch || !action.frame) {
-        return makeError(where, " is for no ", action.microBatch ? "frame" : "micro-batch",
-                         ", but ", user, ", which lies in frames");
-      }
-      if (*action.frame >= count) {
-        return makeError(where, " is for frame ", *action.frame, ", but ", user, ", which lies in ",
-                         count);
+      if (std::optional<uint32_t> set = program.buffers[operand.buffer].frameSet) {
+        isNeeded[*set] = true;
+        const bool hasFrame =
+            std::ranges::find(action.frames, *set, &FrameUse::set) != action.frames.end();
+        if (!action.microBatch || !hasFrame) {
+          return makeError(where, " is for no ",
+                           action.microBatch ? concat("frame of set ", *set) : "micro-batch",
+                           ", but ", body.name, " instruction ", i, " uses buffer ", operand.buffer,
+                           ", which lies in its frames");
+        }
       }
     }
   }
-  if (action.frame && !isNeeded) {
-    return makeError(where, " is for frame ", *action.frame, ", but ", body.name,
-                     " uses no buffer that lies in frames");
+  for (size_t i = 0; i < action.frames.size(); ++i) {
+    auto [set, frame] = action.frames[i];
+    if (set >= program.frameSets.size() || !isNeeded[set]) {
+      return makeError(where, " is for a frame of set ", set, ", but ", body.name,
+                       " uses no buffer that lies in them");
+    }
+    if (frame >= program.frameSets[set].offsets.size()) {
+      return makeError(where, " is for frame ", frame, " of set ", set, ", which has ",
+                       program.frameSets[set].offsets.size());
+    }
+    if (i > 0 && action.frames[i - 1].set >= set) {
+      return makeError(where, " names set ", set, " after set ", action.frames[i - 1].set,
+                       ", expected sets in ascending order");
+    }
   }
   return {};
 }

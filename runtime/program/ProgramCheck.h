@@ -40,8 +40,8 @@ Status checkCollectives(const Program &program);
 
 /// Checks frame sets, and which buffers lie in them. REQUIRES: the arena's size has been checked.
 Status checkFrames(const Program &program);
-/// Checks that an action is for a frame if its body uses frames, and only then. `where` begins the
-/// error. REQUIRES: frames and bodies have been checked, and the action's body exists.
+/// Checks that an action is for a frame of each set that its body uses, and of no other. `where`
+/// begins the error. REQUIRES: frames and bodies have been checked, and the action's body exists.
 Status checkFrame(const Program &program, const std::string &where, const Action &action);
 
 /// Checks that buffer `number` has type `type` and room for `elements` elements. `where` begins the

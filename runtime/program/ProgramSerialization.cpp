@@ -38,7 +38,8 @@ void fields(auto &visit, Is<Axis> auto &x) { visit(x.name, x.size); }
 void fields(auto &visit, Is<Buffer> auto &x) {
   visit(x.bytes, x.offset, x.kind, x.persistent, x.type, x.frameSet);
 }
-void fields(auto &visit, Is<FrameSet> auto &x) { visit(x.offset, x.bytes, x.count); }
+void fields(auto &visit, Is<FrameSet> auto &x) { visit(x.bytes, x.offsets); }
+void fields(auto &visit, Is<FrameUse> auto &x) { visit(x.set, x.frame); }
 void fields(auto &visit, Is<TensorLayout> auto &x) {
   visit(x.type, x.globalShape, x.dimAxes, x.paddedShape);
 }
@@ -70,7 +71,7 @@ void fields(auto &visit, Is<Instruction> auto &x) {
 }
 void fields(auto &visit, Is<Immediate> auto &x) { visit(x.value, x.addsMicroBatch); }
 void fields(auto &visit, Is<Body> auto &x) { visit(x.name, x.instructions); }
-void fields(auto &visit, Is<Action> auto &x) { visit(x.body, x.microBatch, x.frame); }
+void fields(auto &visit, Is<Action> auto &x) { visit(x.body, x.microBatch, x.frames); }
 void fields(auto &visit, Is<DeviceUse> auto &x) { visit(x.part, x.bytes); }
 void fields(auto &visit, Is<Program> auto &x) {
   visit(x.modelName, x.planText, x.planHash, x.rankClass, x.rankClasses, x.mesh);

@@ -155,8 +155,9 @@ void writeActions(std::ostream &out, const Program &program, const char *name,
     if (actions[i].microBatch) {
       out << " for micro-batch " << *actions[i].microBatch;
     }
-    if (actions[i].frame) {
-      out << " in frame " << *actions[i].frame;
+    for (const FrameUse &use : actions[i].frames) {
+      out << (&use == actions[i].frames.data() ? " in " : ", ") << "frame " << use.frame
+          << " of set " << use.set;
     }
     out << ", from instruction " << expansion.beginOf(i) << "\n";
   }
@@ -250,8 +251,11 @@ std::string weft::rt::toText(const Program &program) {
   }
   for (size_t i = 0; i < program.frameSets.size(); ++i) {
     const FrameSet &set = program.frameSets[i];
-    out << "frame set " << i << ": " << set.count << " frames of " << set.bytes << " at "
-        << set.offset << "\n";
+    out << "frame set " << i << ": " << set.offsets.size() << " frames of " << set.bytes << " at";
+    for (uint64_t offset : set.offsets) {
+      out << " " << offset;
+    }
+    out << "\n";
   }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     writeBuffer(out, i, program.buffers[i]);

@@ -7,7 +7,7 @@
 
 #include "report/MemoryCourse.h"
 
-#include "program/BodyUses.h"
+#include "weft-rt/BodyUses.h"
 #include "weft-rt/BufferPlaces.h"
 
 #include <algorithm>
@@ -132,7 +132,7 @@ private:
     std::vector<std::optional<size_t>> touched(places.size());
     for (size_t number = 0; number < section.size(); ++number) {
       for (const BufferUse &use : uses.between(section[number])) {
-        std::optional<size_t> &earlier = touched[places.find(use.buffer, section[number].frame)];
+        std::optional<size_t> &earlier = touched[places.find(use.buffer, section[number].frames)];
         bool isNeeded = use.readsBefore && earlier;
         marks[number].push_back(isNeeded);
         if (isNeeded) {
@@ -150,7 +150,7 @@ private:
     std::vector<bool> isRead(places.size(), false);
     for (size_t number = section.size(); number-- > 0;) {
       for (const BufferUse &use : uses.between(section[number])) {
-        uint32_t place = places.find(use.buffer, section[number].frame);
+        uint32_t place = places.find(use.buffer, section[number].frames);
         marks[number].push_back(isRead[place]);
         isRead[place] = use.readsBefore;
       }
@@ -266,7 +266,7 @@ private:
   }
 
   void visit(const BufferUse &use, size_t number) {
-    uint32_t place = places.find(use.buffer, section[number].frame);
+    uint32_t place = places.find(use.buffer, section[number].frames);
     const ValueLife life = lifeIn(number, use);
     if (use.readsBefore && current[place]) {
       current[place]->last = life.last;

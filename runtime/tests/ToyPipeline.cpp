@@ -90,10 +90,13 @@ private:
     loss = buffer(ElementType::F64, 1, BufferClass::Activation);
     gradient = buffer(ElementType::F64, shard, BufferClass::Gradient);
     norm = buffer(ElementType::F64, 1, BufferClass::Activation);
-    program.frameSets = {{program.arenaBytes, 0, frames}};
+    program.frameSets.resize(1);
     difference = framed(tokens);
     part = framed(1);
-    program.arenaBytes += program.frameSets[0].bytes * frames;
+    for (uint32_t frame = 0; frame < frames; ++frame) {
+      program.frameSets[0].offsets.push_back(program.arenaBytes);
+      program.arenaBytes += program.frameSets[0].bytes;
+    }
 
     const TensorLayout whole = {ElementType::F64, {kToyVocabulary}, {{1}}};
     const TensorLayout batch = {
@@ -160,7 +163,8 @@ private:
   void addActions(const std::string &order) {
     std::istringstream words(order);
     for (std::string word; words >> word;) {
-      program.step.push_back({word[0] == 'F' ? 2u : 3u, word[1] - '0', uint32_t(word[3] - '0')});
+      const auto frame = uint32_t(word[3] - '0');
+      program.step.push_back({word[0] == 'F' ? 2u : 3u, word[1] - '0', {{0, frame}}});
     }
   }
 

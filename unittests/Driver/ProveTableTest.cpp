@@ -271,14 +271,15 @@ TEST_P(ProveTable, FollowsFrames) {
   program.stepBody().resize(half);
   second.erase(second.begin(), second.begin() + ptrdiff_t(half));
   program.bodies.push_back({"second", second});
-  program.step = {{program.step[0].body, 0, 1}, {uint32_t(program.bodies.size() - 1), 0, 1}};
-  program.frameSets = {{0, 64, 2}};
+  program.step = {{program.step[0].body, 0, {{0, 1}}},
+                  {uint32_t(program.bodies.size() - 1), 0, {{0, 1}}}};
+  program.frameSets = {{64, {0, 64}}};
   for (rt::Buffer &buffer : program.buffers) {
     buffer.frameSet = buffer.persistent ? std::nullopt : std::optional<uint32_t>(0);
   }
   EXPECT_TRUE(meaning::proveFunctions(*local, compilation->getModule(), program));
   EXPECT_TRUE(holds(program)) << message;
-  program.step[1].frame = 0;
+  program.step[1].frames[0].frame = 0;
   EXPECT_FALSE(meaning::proveFunctions(*local, compilation->getModule(), program));
   EXPECT_FALSE(holds(program));
 }

@@ -135,7 +135,7 @@ void changeKind(rt::Program &program, Random &random) {
 void moveBuffer(rt::Program &program, Random &random) {
   ArenaProblem problem = makeArenaProblem(program);
   while (true) {
-    size_t a = random() % problem.buffers.size(), b = random() % problem.buffers.size();
+    size_t a = random() % program.buffers.size(), b = random() % program.buffers.size();
     const ArenaBuffer &x = problem.buffers[a], &y = problem.buffers[b];
     if (a != b && x.first <= y.last && y.first <= x.last) {
       program.buffers[a].offset = program.buffers[b].offset;
@@ -163,7 +163,7 @@ void shrinkArena(rt::Program &program, Random &random) {
 void shortenLifetime(rt::Program &program, Random &random) {
   while (true) {
     ArenaProblem problem = makeArenaProblem(program);
-    size_t number = random() % problem.buffers.size();
+    size_t number = random() % program.buffers.size();
     ArenaBuffer &buffer = problem.buffers[number];
     if (program.buffers[number].persistent || buffer.first == buffer.last) {
       continue;
@@ -174,10 +174,7 @@ void shortenLifetime(rt::Program &program, Random &random) {
     if (checkArena(right, plan).empty()) {
       continue; // Nothing was put there.
     }
-    for (size_t i = 0; i < plan.offsets.size(); ++i) {
-      program.buffers[i].offset = plan.offsets[i];
-    }
-    program.arenaBytes = plan.bytes;
+    placeBuffers(program, plan);
     return;
   }
 }

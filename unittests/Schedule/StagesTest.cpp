@@ -155,7 +155,7 @@ TEST(StagesTest, MicroBatchesInFlightHaveFrames) {
   for (int64_t microBatches : {4, 7}) {
     rt::Program all = compile(microBatches, "gpipe")[1];
     ASSERT_EQ(all.frameSets.size(), 1u);
-    EXPECT_EQ(all.frameSets[0].count, microBatches);
+    EXPECT_EQ(all.frameSets[0].offsets.size(), microBatches);
     // One micro-batch after another: its work is one body.
     rt::Program one = compile(microBatches, "1f1b")[1];
     EXPECT_EQ(one.frameSets.size(), 0u);

@@ -300,7 +300,7 @@ TEST(Streams, WaitsSufficeForAnyStreams) {
       }
     }
     EXPECT_NE(refusal(program), "");
-    setWaits(program, program.stepBody());
+    setWaits(program, program.step[0].body);
     EXPECT_EQ(refusal(program), "") << "seed " << seed;
   }
 }

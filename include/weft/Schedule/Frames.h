@@ -6,9 +6,19 @@
 //===----------------------------------------------------------------------===//
 //
 // A buffer that holds what a micro-batch leaves to a later action of it is needed from the first of
-// its actions that uses the buffer to the last. If the buffer is never needed for two micro-batches
-// at a time, one place is enough. Else it lies in frames: a micro-batch has the least frame that no
-// other has while any of its framed buffers is needed, so there are as many as are in flight.
+// its actions that uses the buffer to the last. Where some buffer of a section is needed for two
+// micro-batches at a time, all of them lie in frames.
+//
+//   Sets.    Buffers that each micro-batch needs from the same action to the same action are in one
+//            frame set: what a chunk of a pipeline stage keeps from forward to backward, what it
+//            has yet to send, what it has received.
+//   Places.  All frames of a section lie in one region of the arena. A micro-batch's frame has its
+//            place there from the first action to the last, and others have it at other times, in
+//            frames of other sets too. So the region is as large as the frames that are in use at
+//            one time, whatever the schedule. The largest frames are placed first, each at the
+//            lowest place of its set that is free, else at the lowest of all.
+//   Scratch. What an action needs for itself alone lies in its frames, where these hold nothing at
+//            that time: not yet in forward, not any more in backward.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,16 +27,43 @@
 
 #include "weft-rt/Program.h"
 
+#include <array>
 #include <vector>
 
 namespace weft::schedule {
 
-/// Adds frame sets for the buffers of a section that need one, and gives actions their frames. No
-/// body uses buffers of two sets, so each chunk of a pipeline stage has a set of its own.
-/// `isOfMicroBatch` says of each buffer of the program whether a micro-batch leaves something in it
-/// to a later action. REQUIRES: only actions of micro-batches use such buffers.
-void assignFrames(rt::Program &program, std::vector<rt::Action> &section,
-                  const std::vector<bool> &isOfMicroBatch);
+/// Adds frame sets for the buffers of a section that need frames. `isOfMicroBatch` says of each
+/// buffer of the program whether a micro-batch leaves something in it to a later action. REQUIRES:
+/// only actions of micro-batches use such buffers, and only in this section.
+void makeFrameSets(rt::Program &program, const std::vector<rt::Action> &section,
+                   const std::vector<bool> &isOfMicroBatch);
+
+/// `init`, `step` and `evaluate`, in order.
+inline constexpr size_t kFrameRegions = 3;
+
+/// Lays out the frames of each set, without scratch, gives actions their frames, and frames their
+/// places in regions that begin at 0. REQUIRES: no set is used in two sections.
+void packFrames(rt::Program &program);
+
+/// Puts buffers that only one body uses into the body's frames, as far as there is room for them.
+/// Holds for the present order and streams of instructions. REQUIRES: frames are packed.
+void placeScratchInFrames(rt::Program &program);
+/// Leaves in frames only what several bodies use.
+void takeScratchFromFrames(rt::Program &program);
+
+/// The bytes of the arena from the first frame of a section to the end of its last.
+struct FrameRegion {
+  uint64_t begin = 0, end = 0;
+};
+
+/// Returns the most bytes of frames that are in use at one time, for each section.
+std::array<uint64_t, kFrameRegions> findMostFrameBytes(const rt::Program &program);
+
+/// Returns the region of each section; an empty one at 0 where a section has no frames.
+std::array<FrameRegion, kFrameRegions> findFrameRegions(const rt::Program &program);
+/// Returns the number of the section that uses each frame set. A set that no action uses counts as
+/// one of `step`.
+std::vector<size_t> findSectionsOfSets(const rt::Program &program);
 
 } // namespace weft::schedule
 

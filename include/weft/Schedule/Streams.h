@@ -56,9 +56,9 @@ void assignStreams(rt::Program &program);
 /// streams, without waits. REQUIRES: no two buffers that are needed at one time share bytes.
 void orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &body);
 
-/// The last step of `assignStreams`: sets the waits that the order, the streams and the places of
-/// buffers require, and no others.
-void setWaits(const rt::Program &program, std::vector<rt::Instruction> &body);
+/// The last step of `assignStreams`: sets the waits of a body that the order, the streams and the
+/// places of buffers require, with any frames with which actions run the body, and no others.
+void setWaits(rt::Program &program, uint32_t body);
 
 } // namespace weft::schedule
 

@@ -178,7 +178,7 @@ void SectionWriter::placeInFrames(std::vector<rt::Action> &actions) {
   for (const FlatCarry &carry : section.carries) {
     isOfMicroBatch[bufferOf[carry.before]] = false; // Of all micro-batches.
   }
-  schedule::assignFrames(program, actions, isOfMicroBatch);
+  schedule::makeFrameSets(program, actions, isOfMicroBatch);
 }
 
 LogicalResult SectionWriter::writeBody(StringRef bodyName, int32_t begin, int32_t end) {

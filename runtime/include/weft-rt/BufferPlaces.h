@@ -42,10 +42,10 @@ public:
   size_t size() const { return places.size(); }
   const BufferPlace &operator[](size_t number) const { return places[number]; }
 
-  /// Returns the number of the place to which operands of `buffer` refer in an action of `frame`.
-  /// REQUIRES: the frame exists, if the buffer is framed.
-  uint32_t find(uint32_t buffer, std::optional<uint32_t> frame = {}) const {
-    return firsts[buffer] + (program.buffers[buffer].frameSet ? frame.value_or(0) : 0);
+  /// Returns the number of the place to which operands of `buffer` refer in an action of these
+  /// frames. REQUIRES: the buffer's is one of them, if it is framed.
+  uint32_t find(uint32_t buffer, std::span<const FrameUse> frames = {}) const {
+    return firsts[buffer] + program.frameOf(buffer, frames);
   }
   /// Returns all places of a buffer.
   std::span<const BufferPlace> of(uint32_t buffer) const {

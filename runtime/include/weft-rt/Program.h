@@ -35,6 +35,7 @@
 #include "weft-rt/RankGroup.h"
 #include "weft-rt/Status.h"
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -84,14 +85,20 @@ struct Buffer {
   }
 };
 
-/// Frames of equal size and content, one after another: each holds what actions of one micro-batch
-/// leave to later actions of it, such as `forward` to `backward`. So there are as many as
-/// micro-batches in flight.
+/// Frames of equal size and content: each holds what actions of one micro-batch leave to later
+/// actions of it, such as `forward` to `backward`. Frames of several sets may share bytes, which
+/// micro-batches then use one after another.
 struct FrameSet {
-  /// The first frame's byte offset in the arena, and the size of a frame: multiples of
-  /// `kAlignment`.
-  uint64_t offset = 0, bytes = 0;
-  uint32_t count = 0;
+  /// The size of a frame, a multiple of `kAlignment`.
+  uint64_t bytes = 0;
+  /// The byte offset of each frame in the arena: multiples of `kAlignment`.
+  std::vector<uint64_t> offsets;
+};
+
+/// A frame of a set, by their numbers.
+struct FrameUse {
+  uint32_t set = 0, frame = 0;
+  auto operator<=>(const FrameUse &) const = default;
 };
 
 /// The layout of a named tensor over the ranks' buffers: dimension d of the global tensor is cut
@@ -351,8 +358,9 @@ struct Action {
   uint32_t body = 0;
   /// The number of the micro-batch that the body works on; empty if it works on the whole batch.
   std::optional<int64_t> microBatch = {};
-  /// The frame in which framed operands of the body lie; empty if it has no such operands.
-  std::optional<uint32_t> frame = {};
+  /// The frames in which framed operands of the body lie: one of each of their sets, ascending by
+  /// set.
+  std::vector<FrameUse> frames = {};
   bool operator==(const Action &) const = default;
 };
 
@@ -382,7 +390,7 @@ struct DeviceUse {
 
 struct Program {
   /// The format's version: written first, checked by the loader.
-  static constexpr uint32_t kVersion = 13;
+  static constexpr uint32_t kVersion = 14;
 
   std::string modelName;
   /// The plan as text, and its hash; equal on all ranks.
@@ -460,6 +468,9 @@ struct Program {
   double stepPeakFlopsPerRank() const;
   /// Returns the arena's byte at which a buffer begins, in frame `frame` if it is framed.
   uint64_t offsetOf(uint32_t buffer, uint32_t frame) const;
+  /// Returns the frame in which a buffer lies for an action with these frames; 0 if it is not
+  /// framed or its set is not among them.
+  uint32_t frameOf(uint32_t buffer, std::span<const FrameUse> frames) const;
   /// Returns the predicted bytes of a rank's device memory, arena included.
   uint64_t deviceBytes() const;
   /// Returns the bytes that inputs take besides the arena while they are copied to a device.

@@ -48,7 +48,7 @@ std::vector<std::vector<std::set<uint32_t>>> livePlaces(const Program &program,
       bool isUsed = false, isRead = false;
       for (const Operand &operand :
            program.bodies[section[action].body].instructions[number].operands) {
-        if (places.find(operand.buffer, section[action].frame) == place) {
+        if (places.find(operand.buffer, section[action].frames) == place) {
           isUsed = true;
           isRead |= operand.access != Access::Write;
         }
@@ -117,7 +117,7 @@ TEST(MemoryCourse, OfToysIsRight) {
 /// Returns a section of few bodies, buffers and frames, which use each other's values at random.
 Program makeRandom(std::mt19937_64 &random) {
   Program program;
-  program.frameSets = {{0, 0, 3}};
+  program.frameSets = {{0, {0, 0, 0}}};
   for (int i = 0; i < 8; ++i) {
     Buffer buffer = {8 + random() % 200, 0, BufferClass(random() % kBufferClasses),
                      random() % 8 == 0};
@@ -137,7 +137,7 @@ Program makeRandom(std::mt19937_64 &random) {
     }
   }
   for (size_t i = random() % 12; i > 0; --i) {
-    program.step.push_back({uint32_t(random() % 3), {}, uint32_t(random() % 3)});
+    program.step.push_back({uint32_t(random() % 3), {}, {{0, uint32_t(random() % 3)}}});
   }
   return program;
 }
@@ -216,8 +216,8 @@ TEST(MemoryCourse, ManyMicroBatchesHaveTheProfilesOfFew) {
   const Action end = program.step.back();
   program.step.pop_back();
   for (int64_t number = 4; number < 4000; ++number) {
-    program.step.push_back({2, number, uint32_t(number % 2)});
-    program.step.push_back({3, number, uint32_t(number % 2)});
+    program.step.push_back({2, number, {{0, uint32_t(number % 2)}}});
+    program.step.push_back({3, number, {{0, uint32_t(number % 2)}}});
   }
   program.step.push_back(end);
   MemoryCourse course = findMemoryCourse(program, program.step);

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_RT_PROGRAM_BODYUSES_H
-#define WEFT_RT_PROGRAM_BODYUSES_H
+#ifndef WEFT_RT_BODYUSES_H
+#define WEFT_RT_BODYUSES_H
 
 #include "weft-rt/Program.h"
 
@@ -34,4 +34,4 @@ std::vector<BufferUse> findUses(const Program &program, const Body &body);
 
 } // namespace weft::rt
 
-#endif // WEFT_RT_PROGRAM_BODYUSES_H
+#endif // WEFT_RT_BODYUSES_H
