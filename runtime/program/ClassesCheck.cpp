@@ -7,10 +7,11 @@
 
 #include "program/ProgramCheck.h"
 #include "support/Text.h"
-#include "weft-rt/Expansion.h"
+#include "weft-rt/Program.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 using namespace weft::rt;
 
@@ -27,13 +28,14 @@ private:
   Status checkRun(const Program &program) const;
   Status checkAcross() const;
   Status checkAgreements() const;
+  Status checkReports() const;
 
   std::span<const Program> programs;
 };
 
 Status ClassesChecker::check() {
   for (auto part : {&ClassesChecker::checkNumbers, &ClassesChecker::checkAcross,
-                    &ClassesChecker::checkAgreements}) {
+                    &ClassesChecker::checkAgreements, &ClassesChecker::checkReports}) {
     if (Status status = (this->*part)(); !status) {
       return status;
     }
@@ -122,22 +124,65 @@ Status ClassesChecker::checkAcross() const {
   return {};
 }
 
+using Section = std::vector<Action> Program::*;
+constexpr std::pair<const char *, Section> kSections[] = {
+    {"init", &Program::init}, {"step", &Program::step}, {"evaluate", &Program::evaluate}};
+
 /// Returns how often ranks agree in a section to go on.
 int64_t countAgreements(const Program &program, const std::vector<Action> &section) {
-  Expansion instructions(program, section);
-  return std::count_if(instructions.begin(), instructions.end(),
-                       [](const Instruction &one) { return one.opcode == Opcode::Agree; });
+  std::vector<int64_t> counts;
+  for (const Body &body : program.bodies) {
+    counts.push_back(std::ranges::count(body.instructions, Opcode::Agree, &Instruction::opcode));
+  }
+  int64_t count = 0;
+  for (const Action &action : section) {
+    count += counts[action.body];
+  }
+  return count;
 }
 
 Status ClassesChecker::checkAgreements() const {
-  for (auto [name, section] : {std::pair("init", &Program::init),
-                               {"step", &Program::step},
-                               {"evaluate", &Program::evaluate}}) {
+  for (auto [name, section] : kSections) {
     int64_t expected = countAgreements(programs[0], programs[0].*section);
     for (const Program &program : programs.subspan(1)) {
       if (int64_t count = countAgreements(program, program.*section); count != expected) {
         return makeError("rank class ", program.rankClass, " has ", count,
                          " agreements to go on in ", name, ", class 0 has ", expected);
+      }
+    }
+  }
+  return {};
+}
+
+/// Returns the names of the scalars that a section observes.
+std::set<std::string> scalarsOf(const Program &program, const std::vector<Action> &section) {
+  std::vector<bool> isVisited(program.bodies.size(), false);
+  std::set<std::string> names;
+  for (const Action &action : section) {
+    if (isVisited[action.body]) {
+      continue;
+    }
+    isVisited[action.body] = true;
+    for (const Instruction &instruction : program.bodies[action.body].instructions) {
+      if (instruction.opcode == Opcode::Observe &&
+          program.observations[instruction.target].layout.globalShape.empty()) {
+        names.insert(program.observations[instruction.target].name);
+      }
+    }
+  }
+  return names;
+}
+
+/// Rank 0 reports what its own program observes, so no scalar may be seen by other classes alone.
+Status ClassesChecker::checkReports() const {
+  for (auto [name, section] : kSections) {
+    std::set<std::string> reported = scalarsOf(programs[0], programs[0].*section);
+    for (const Program &program : programs.subspan(1)) {
+      for (const std::string &scalar : scalarsOf(program, program.*section)) {
+        if (!reported.contains(scalar)) {
+          return makeError("rank class ", program.rankClass, " observes '", scalar, "' in ", name,
+                           ", class 0, which reports it, does not");
+        }
       }
     }
   }

@@ -141,7 +141,9 @@ void AbstractMachine::addStep(size_t rank, Step step, std::span<const Step *cons
                    std::ranges::any_of(step.instruction->waits, [&](uint32_t number) {
                      return number < body.size() && body[number] == before;
                    });
-      if (!isOfAction || waits || queues == Queues::One) {
+      // Where ranks agree, the host waits and issues nothing more.
+      bool isAgreement = before->instruction && before->instruction->opcode == rt::Opcode::Agree;
+      if (!isOfAction || waits || isAgreement || queues == Queues::One) {
         step.needs[other] = before->place + 1;
       }
     }
@@ -421,9 +423,23 @@ std::vector<Term> AbstractMachine::observedOn(const State &state, int64_t places
   return {all.begin(), all.end()};
 }
 
+/// If the run ends here, variables are what is left of it.
 void AbstractMachine::agree(State &state) const {
-  std::vector<Term> seen = observedOn(state, programs.front().ranks().count, true);
-  state.agreed = hashOf({state.agreed, test::hashOf(seen)});
+  std::vector<Term> all = observedOn(state, programs.front().ranks().count, true);
+  addVariables(state, all);
+  state.agreed = hashOf({state.agreed, test::hashOf(all)});
+}
+
+void AbstractMachine::addVariables(const State &state, std::vector<Term> &terms) const {
+  for (size_t rank = 0; rank < steps.size(); ++rank) {
+    const rt::Program &program = rt::programOf(programs, int64_t(rank));
+    for (const auto *list : {&program.parameters, &program.optimizerState}) {
+      for (const rt::NamedTensor &tensor : *list) {
+        uint64_t begin = program.buffers[tensor.buffer].offset;
+        terms.push_back(read(state, rank, {begin, begin + program.buffers[tensor.buffer].bytes}));
+      }
+    }
+  }
 }
 
 bool AbstractMachine::performMeeting(State &state, const Meeting &meeting) {
@@ -485,14 +501,8 @@ Term AbstractMachine::endOf(const State &state) const {
     if (program.rankClass == 0) {
       all.insert(all.end(), state.seen[rank].begin(), state.seen[rank].end());
     }
-    for (const auto *list : {&program.parameters, &program.optimizerState}) {
-      for (const rt::NamedTensor &tensor : *list) {
-        uint64_t begin = program.buffers[tensor.buffer].offset;
-        all.push_back(
-            read(state, rank, {begin, begin + program.buffers[tensor.buffer].bytes}));
-      }
-    }
   }
+  addVariables(state, all);
   return test::hashOf(all);
 }
 

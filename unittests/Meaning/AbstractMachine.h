@@ -113,6 +113,7 @@ private:
   void performMatmul(State &state, size_t rank, const Step &step) const;
   void performInputs(State &state, size_t rank, const Step &step) const;
   void agree(State &state) const;
+  void addVariables(const State &state, std::vector<Term> &terms) const;
   bool performMeeting(State &state, const Meeting &meeting);
   std::vector<Term> observedOn(const State &state, int64_t places, bool onlyDeciding) const;
 

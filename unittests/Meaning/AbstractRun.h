@@ -11,7 +11,8 @@
 //   Ranks     have an arena, of which each byte knows the term (KernelTerms.h) of which it
 //             is a part. What nobody has written is a term of its own.
 //   Streams   run their instructions in order, each as soon as what it waits for is done
-//             and the action before has ended. Or a rank has one queue for both.
+//             and the action before has ended. Or a rank has one queue for both. Where ranks
+//             agree to go on, hosts issue no more until all have come.
 //   Sends     and all that ranks do together block until all have come. Partners find each
 //             other by the order in which a rank issues what it does with the same ranks,
 //             as in the runtime: numbers of transfers mean nothing.

@@ -40,7 +40,7 @@ struct PipelineCase {
 
 const PipelineCase kCases[] = {
     {{2, 2, 3}, "1f1b"}, {{2, 2, 3}, "gpipe"}, {{3, 3, 3}, "1f1b"}, {{3, 3, 3}, "gpipe"},
-    {{2, 4, 3}, "1f1b"}, {{2, 4, 2}, "gpipe"}, {{2, 4, 2, true}, "1f1b"},
+    {{2, 4, 3}, "1f1b"}, {{2, 4, 2}, "gpipe"}, {{2, 2, 2, true}, "1f1b"}, {{3, 6, 3}, "1f1b"},
 };
 
 /// The programs of a pipeline with streams, as for devices, and all that is proven of them.
@@ -111,6 +111,7 @@ TEST(PipelineMutants, HarmfulOnesAreRefused) {
       Exploration found = pipeline.explore(pipeline.programs(), queues);
       ASSERT_EQ(found.fate, Fate::Ends) << nameOf(found.fate);
       ends.back() = *found.ends.begin();
+      std::cout << one.schedule << one.shape.stages << one.shape.chunks << one.shape.microBatches << " " << found.states << " states\n";
     }
   }
   std::map<std::string, Counts> counts;
