@@ -205,13 +205,13 @@ void AbstractMachine::meet(size_t rank, Step &step) {
     ranks = step.program->groupOf(int64_t(rank), collective).ranks;
   }
   size_t number = counts[{ranks, int64_t(rank)}]++;
-  auto [found, isNew] = numbers.try_emplace({ranks, number}, meetings.size());
+  auto [found, isNew] = numbers.try_emplace({ranks, number}, allRendezvous.size());
   if (isNew) {
     std::erase(ranks, -1);
-    meetings.push_back({ranks, {}});
+    allRendezvous.push_back({ranks, {}});
   }
-  step.meeting = found->second;
-  meetings[found->second].steps[int64_t(rank)] = &step;
+  step.rendezvous = found->second;
+  allRendezvous[found->second].steps[int64_t(rank)] = &step;
 }
 
 /// Steps of one action on two streams of which none is certainly done when the other begins.
@@ -298,10 +298,10 @@ const Step *AbstractMachine::ready(const State &state, size_t rank, size_t strea
 }
 
 bool AbstractMachine::haveCome(const State &state, const Step &step) const {
-  const Meeting &meeting = meetings[*step.meeting];
-  return std::ranges::all_of(meeting.ranks, [&](int64_t rank) {
-    auto found = meeting.steps.find(rank);
-    return found != meeting.steps.end() &&
+  const Rendezvous &rendezvous = allRendezvous[*step.rendezvous];
+  return std::ranges::all_of(rendezvous.ranks, [&](int64_t rank) {
+    auto found = rendezvous.steps.find(rank);
+    return found != rendezvous.steps.end() &&
            ready(state, size_t(rank), found->second->stream) == found->second;
   });
 }
@@ -346,12 +346,12 @@ void AbstractMachine::write(State &state, size_t rank, const Range &range, Term 
 }
 
 bool AbstractMachine::perform(State &state, size_t rank, const Step &step) {
-  if (step.meeting) {
-    const Meeting &meeting = meetings[*step.meeting];
-    for (const auto &[member, own] : meeting.steps) {
+  if (step.rendezvous) {
+    const Rendezvous &rendezvous = allRendezvous[*step.rendezvous];
+    for (const auto &[member, own] : rendezvous.steps) {
       ++state.done[size_t(member)][own->stream];
     }
-    return performMeeting(state, meeting);
+    return performRendezvous(state, rendezvous);
   }
   ++state.done[rank][step.stream];
   if (!step.instruction) {
@@ -442,16 +442,16 @@ void AbstractMachine::addVariables(const State &state, std::vector<Term> &terms)
   }
 }
 
-bool AbstractMachine::performMeeting(State &state, const Meeting &meeting) {
-  const Step &first = *meeting.steps.begin()->second;
+bool AbstractMachine::performRendezvous(State &state, const Rendezvous &rendezvous) {
+  const Step &first = *rendezvous.steps.begin()->second;
   if (first.instruction->opcode == rt::Opcode::Agree) {
     agree(state);
     return true;
   }
   const rt::Collective &collective = first.program->collectives[first.instruction->target];
   std::vector<Term> operands;
-  for (int64_t rank : meeting.ranks) {
-    const Step &step = *meeting.steps.at(rank);
+  for (int64_t rank : rendezvous.ranks) {
+    const Step &step = *rendezvous.steps.at(rank);
     if (!areAlike(step.program->collectives[step.instruction->target], collective)) {
       return false;
     }
@@ -463,8 +463,8 @@ bool AbstractMachine::performMeeting(State &state, const Meeting &meeting) {
   }
   std::vector<Term> described = operands;
   described.insert(described.end(), {Term(collective.kind), collective.dim, collective.dim2});
-  for (size_t index = 0; index < meeting.ranks.size(); ++index) {
-    const Step &step = *meeting.steps.at(meeting.ranks[index]);
+  for (size_t index = 0; index < rendezvous.ranks.size(); ++index) {
+    const Step &step = *rendezvous.steps.at(rendezvous.ranks[index]);
     bool adds = collective.reduction == rt::ReductionKind::Sum;
     Term result = test::hashOf(described);
     switch (collective.kind) {
@@ -487,7 +487,7 @@ bool AbstractMachine::performMeeting(State &state, const Meeting &meeting) {
       break;
     }
     if (collective.kind != rt::CollectiveKind::Transfer || index == 1) {
-      write(state, size_t(meeting.ranks[index]), step.operands.back(), result);
+      write(state, size_t(rendezvous.ranks[index]), step.operands.back(), result);
     }
   }
   return true;

@@ -44,13 +44,13 @@ struct Step {
   std::vector<Range> operands = {};
   std::vector<bool> isRead = {}, isWritten = {};
   /// The number of what several ranks do together.
-  std::optional<size_t> meeting = {};
+  std::optional<size_t> rendezvous = {};
   /// Set if it might touch bytes at the same time as a step of another stream.
   bool isWatched = false;
 };
 
 /// What several ranks do together; a step for each that comes.
-struct Meeting {
+struct Rendezvous {
   std::vector<int64_t> ranks;
   std::map<int64_t, const Step *> steps;
 };
@@ -85,7 +85,7 @@ public:
   size_t rankCount() const { return steps.size(); }
   /// The next step of a stream if it may begin; else null.
   const Step *ready(const State &state, size_t rank, size_t stream) const;
-  /// Whether all ranks of a step's meeting have come.
+  /// Whether all ranks of a step's rendezvous have come.
   bool haveCome(const State &state, const Step &step) const;
   bool isAtEnd(const State &state) const;
   /// Whether two streams of a rank may touch the same bytes now, and one of them writes.
@@ -114,7 +114,7 @@ private:
   void performInputs(State &state, size_t rank, const Step &step) const;
   void agree(State &state) const;
   void addVariables(const State &state, std::vector<Term> &terms) const;
-  bool performMeeting(State &state, const Meeting &meeting);
+  bool performRendezvous(State &state, const Rendezvous &rendezvous);
   std::vector<Term> observedOn(const State &state, int64_t places, bool onlyDeciding) const;
 
   std::span<const rt::Program> programs;
@@ -128,7 +128,7 @@ private:
   /// How often a rank has met the same ranks.
   std::map<std::pair<std::vector<int64_t>, int64_t>, size_t> counts;
   std::map<std::pair<std::vector<int64_t>, size_t>, size_t> numbers;
-  std::vector<Meeting> meetings;
+  std::vector<Rendezvous> allRendezvous;
   /// The first bytes of cells, by rank class, and the end of the last.
   std::vector<std::vector<uint64_t>> cuts;
   std::vector<std::string> names;

@@ -9,6 +9,7 @@
 
 #include "AbstractMachine.h"
 
+#include <random>
 #include <unordered_set>
 
 namespace weft::test {
@@ -21,26 +22,44 @@ const char *nameOf(Fate fate) {
 
 namespace {
 
+/// An event: a step of a rank that may be done now, and that of its partners.
+struct Event {
+  size_t rank = 0;
+  const Step *step = nullptr;
+};
+
 class Explorer {
 public:
-  Explorer(AbstractMachine &machine, Reduction reduction)
-      : machine(machine), reduction(reduction) {}
+  explicit Explorer(AbstractMachine &machine) : machine(machine) {
+    found.fate = machine.isOutOfBounds() ? Fate::OutOfBounds : Fate::Ends;
+  }
 
-  Exploration run() {
-    if (machine.isOutOfBounds()) {
-      found.fate = Fate::OutOfBounds;
-      return found;
-    }
+  Exploration explore() {
     open.push_back(machine.start());
     while (!open.empty() && found.fate == Fate::Ends) {
       State state = std::move(open.back());
       open.pop_back();
-      visit(state);
+      runOwn(state);
+      if (!seen.insert(state.hash()).second) {
+        continue;
+      }
+      for (const Event &event : visit(state)) {
+        open.push_back(state);
+        perform(open.back(), event);
+      }
     }
-    if (found.fate == Fate::Ends && found.ends.size() > 1) {
-      found.fate = Fate::SeveralEnds;
+    return conclude();
+  }
+
+  Exploration walk(size_t walks) {
+    std::mt19937_64 random(walks); // NOLINT(bugprone-random-generator-seed): the same in each run.
+    for (size_t number = 0; number < walks && found.fate == Fate::Ends; ++number) {
+      State state = machine.start();
+      for (std::vector<Event> events = visit(state); !events.empty(); events = visit(state)) {
+        perform(state, events[random() % events.size()]);
+      }
     }
-    return found;
+    return conclude();
   }
 
 private:
@@ -49,53 +68,58 @@ private:
     for (size_t rank = 0; rank < machine.rankCount(); ++rank) {
       for (size_t stream = 0, idle = 0; idle < rt::kStreams; stream = (stream + 1) % rt::kStreams) {
         const Step *step = machine.ready(state, rank, stream);
-        bool isOwn = step && !step->meeting && !step->isWatched;
+        bool isOwn = step && !step->rendezvous && !step->isWatched;
         idle = isOwn && machine.perform(state, rank, *step) ? 0 : idle + 1;
       }
     }
   }
 
-  void visit(State &state) {
-    if (reduction == Reduction::OwnInstructions) {
-      runOwn(state);
-    }
-    if (!seen.insert(state.hash()).second) {
-      return;
-    }
-    if (++found.states > kMostStates) {
-      found.fate = Fate::Unknown;
-      return;
-    }
-    bool moves = false;
-    std::unordered_set<size_t> met;
-    for (size_t rank = 0; rank < machine.rankCount(); ++rank) {
-      if (machine.hasRace(state, rank)) {
-        found.fate = Fate::Race;
-        return;
-      }
-      for (size_t stream = 0; stream < rt::kStreams; ++stream) {
-        const Step *step = machine.ready(state, rank, stream);
-        if (!step || (step->meeting && (!machine.haveCome(state, *step) ||
-                                        !met.insert(*step->meeting).second))) {
-          continue;
-        }
-        moves = true;
-        open.push_back(state);
-        if (!machine.perform(open.back(), rank, *step)) {
-          found.fate = Fate::Mismatch;
-          return;
-        }
-      }
-    }
-    if (!moves && machine.isAtEnd(state)) {
-      found.ends.insert(machine.endOf(state));
-    } else if (!moves) {
-      found.fate = Fate::Deadlock;
+  void perform(State &state, const Event &event) {
+    if (!machine.perform(state, event.rank, *event.step)) {
+      found.fate = Fate::Mismatch;
     }
   }
 
+  /// Returns what may happen next; nothing at the end, or if that is harmful.
+  std::vector<Event> visit(const State &state) {
+    if (found.fate != Fate::Ends) {
+      return {};
+    }
+    if (++found.states > kMostStates) {
+      found.fate = Fate::Unknown;
+      return {};
+    }
+    std::vector<Event> events;
+    std::set<size_t> met;
+    for (size_t rank = 0; rank < machine.rankCount(); ++rank) {
+      if (machine.hasRace(state, rank)) {
+        found.fate = Fate::Race;
+        return {};
+      }
+      for (size_t stream = 0; stream < rt::kStreams; ++stream) {
+        const Step *step = machine.ready(state, rank, stream);
+        bool waits = step && step->rendezvous && !machine.haveCome(state, *step);
+        if (step && !waits && (!step->rendezvous || met.insert(*step->rendezvous).second)) {
+          events.push_back({rank, step});
+        }
+      }
+    }
+    if (events.empty() && machine.isAtEnd(state)) {
+      found.ends.insert(machine.endOf(state));
+    } else if (events.empty()) {
+      found.fate = Fate::Deadlock;
+    }
+    return events;
+  }
+
+  Exploration conclude() {
+    if (found.fate == Fate::Ends && found.ends.size() > 1) {
+      found.fate = Fate::SeveralEnds;
+    }
+    return found;
+  }
+
   AbstractMachine &machine;
-  const Reduction reduction;
   Exploration found;
   std::vector<State> open;
   std::unordered_set<Term> seen;
@@ -103,10 +127,15 @@ private:
 
 } // namespace
 
-Exploration explore(std::span<const rt::Program> programs, KernelTerms &kernels, Queues queues,
-                    Reduction reduction) {
+Exploration explore(std::span<const rt::Program> programs, KernelTerms &kernels, Queues queues) {
   AbstractMachine machine(programs, kernels, queues);
-  return Explorer(machine, reduction).run();
+  return Explorer(machine).explore();
+}
+
+Exploration walk(std::span<const rt::Program> programs, KernelTerms &kernels, Queues queues,
+                 size_t walks) {
+  AbstractMachine machine(programs, kernels, queues);
+  return Explorer(machine).walk(walks);
 }
 
 } // namespace weft::test

@@ -64,12 +64,14 @@ struct Exploration {
 inline constexpr size_t kMostStates = 1 << 20;
 
 enum class Queues { One, OnePerStream };
-/// Whether instructions that no one else sees run at once.
-enum class Reduction { None, OwnInstructions };
 
 /// Explores all orders. REQUIRES: operands name buffers, and kernels are in `kernels`.
-Exploration explore(std::span<const rt::Program> programs, KernelTerms &kernels, Queues queues,
-                    Reduction reduction = Reduction::OwnInstructions);
+Exploration explore(std::span<const rt::Program> programs, KernelTerms &kernels, Queues queues);
+
+/// Takes `walks` random orders, in which nothing runs at once: none may show what `explore` does
+/// not.
+Exploration walk(std::span<const rt::Program> programs, KernelTerms &kernels, Queues queues,
+                 size_t walks);
 
 } // namespace weft::test
 

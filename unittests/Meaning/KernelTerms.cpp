@@ -71,9 +71,9 @@ std::vector<Term> evaluate(Block &block, Held &held);
 
 std::vector<Term> evaluateMap(MapOp map, const Held &held) {
   Held inner = held;
-  for (auto [argument, input, affine] : llvm::zip_equal(
-           map.getBody().getArguments(), map.getInputs(),
-           map.getMaps().getAsValueRange<AffineMapAttr>())) {
+  for (auto [argument, input, affine] :
+       llvm::zip_equal(map.getBody().getArguments(), map.getInputs(),
+                       map.getMaps().getAsValueRange<AffineMapAttr>())) {
     std::string text;
     llvm::raw_string_ostream(text) << affine;
     Term term = held.lookup(input);
@@ -137,8 +137,8 @@ std::vector<Term> KernelTerms::run(const std::string &kernel, std::span<const in
   size_t nextNumber = 0, nextTensor = 0;
   for (Value argument : function.getArguments()) {
     bool isNumber = argument.getType().isIndex();
-    held[argument] = isNumber ? hashOf(std::vector<Term>{Term(numbers[nextNumber++])})
-                              : tensors[nextTensor++];
+    held[argument] =
+        isNumber ? hashOf(std::vector<Term>{Term(numbers[nextNumber++])}) : tensors[nextTensor++];
   }
   return results = evaluate(function.getBody().front(), held);
 }
@@ -149,17 +149,16 @@ std::vector<int64_t> KernelTerms::tiedOf(const std::string &kernel) const {
   for (int64_t place : function->getAttrOfType<DenseI64ArrayAttr>(kTiedAttrName).asArrayRef()) {
     // Numbers are no tensors.
     auto before = function.getArgumentTypes().take_front(size_t(std::max<int64_t>(place, 0)));
-    tied.push_back(place < 0 ? -1 : place - llvm::count_if(before, [](Type type) {
-      return type.isIndex();
-    }));
+    tied.push_back(
+        place < 0 ? -1 : place - llvm::count_if(before, [](Type type) { return type.isIndex(); }));
   }
   return tied;
 }
 
 size_t KernelTerms::tensorCount(const std::string &kernel) const {
   func::FuncOp function = kernels.at(kernel);
-  return size_t(llvm::count_if(function.getArgumentTypes(),
-                               [](Type type) { return !type.isIndex(); }));
+  return size_t(
+      llvm::count_if(function.getArgumentTypes(), [](Type type) { return !type.isIndex(); }));
 }
 
 } // namespace weft::test

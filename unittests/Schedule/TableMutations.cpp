@@ -7,156 +7,15 @@
 
 #include "TableMutations.h"
 
+#include "TablePlaces.h"
+
 #include "weft/Schedule/Streams.h"
 
 #include <algorithm>
-#include <functional>
-#include <optional>
 
 namespace weft::test {
 
 namespace {
-
-using Instructions = std::vector<rt::Instruction>;
-
-size_t draw(size_t count, Random &random) { return size_t(random() % count); }
-
-template <typename T> T &pick(std::vector<T> &values, Random &random) {
-  return values[draw(values.size(), random)];
-}
-
-/// Two different numbers below `count`, the first one smaller. REQUIRES: there are two.
-std::pair<size_t, size_t> drawTwo(size_t count, Random &random) {
-  size_t a = draw(count, random), b = draw(count - 1, random);
-  b += size_t(b >= a);
-  return {std::min(a, b), std::max(a, b)};
-}
-
-//===----------------------------------------------------------------------===//
-// Places in programs
-//===----------------------------------------------------------------------===//
-
-/// An instruction of a class.
-struct Place {
-  rt::Program *program = nullptr;
-  Instructions *body = nullptr;
-  size_t number = 0;
-
-  rt::Instruction &instruction() const { return (*body)[number]; }
-  rt::Collective &collective() const { return program->collectives[instruction().target]; }
-};
-
-using Predicate = std::function<bool(const rt::Program &, const rt::Instruction &)>;
-
-/// Of any class, in any body but that of `init`.
-std::optional<Place> pickPlace(rt::Programs &programs, Random &random, const Predicate &isOne) {
-  std::vector<Place> places;
-  for (rt::Program &program : programs) {
-    for (rt::Body &body : program.bodies) {
-      for (size_t i = 0; i < body.instructions.size() && body.name != "init"; ++i) {
-        if (isOne(program, body.instructions[i])) {
-          places.push_back({&program, &body.instructions, i});
-        }
-      }
-    }
-  }
-  return places.empty() ? std::nullopt : std::optional(pick(places, random));
-}
-
-bool isAgreement(const rt::Program &, const rt::Instruction &instruction) {
-  return instruction.opcode == rt::Opcode::Agree;
-}
-bool isTransfer(const rt::Program &program, const rt::Instruction &instruction) {
-  return instruction.opcode == rt::Opcode::Collective &&
-         program.collectives[instruction.target].kind == rt::CollectiveKind::Transfer;
-}
-bool isOfGroup(const rt::Program &program, const rt::Instruction &instruction) {
-  return instruction.opcode == rt::Opcode::Collective && !isTransfer(program, instruction);
-}
-bool isCommunication(const rt::Program &, const rt::Instruction &instruction) {
-  return instruction.opcode == rt::Opcode::Collective || instruction.opcode == rt::Opcode::Agree;
-}
-bool hasWaits(const rt::Program &, const rt::Instruction &instruction) {
-  return !instruction.waits.empty();
-}
-bool isAny(const rt::Program &, const rt::Instruction &) { return true; }
-
-/// Makes the body a list of its old instructions; waits go with them, as far as they can.
-void relist(Instructions &body, const std::vector<size_t> &old) {
-  Instructions listed;
-  for (size_t number : old) {
-    rt::Instruction instruction = body[number];
-    std::vector<uint32_t> waits;
-    for (uint32_t other : instruction.waits) {
-      auto end = old.begin() + ptrdiff_t(listed.size());
-      auto found = std::find(old.begin(), end, size_t(other));
-      if (found != end) {
-        waits.push_back(uint32_t(found - old.begin()));
-      }
-    }
-    std::ranges::sort(waits);
-    instruction.waits = waits;
-    listed.push_back(std::move(instruction));
-  }
-  body = std::move(listed);
-}
-
-std::vector<size_t> numbersOf(const Instructions &body) {
-  std::vector<size_t> numbers(body.size());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = i;
-  }
-  return numbers;
-}
-
-bool drop(const std::optional<Place> &place) {
-  if (!place) {
-    return false;
-  }
-  std::vector<size_t> numbers = numbersOf(*place->body);
-  numbers.erase(numbers.begin() + ptrdiff_t(place->number));
-  relist(*place->body, numbers);
-  return true;
-}
-
-bool repeat(const std::optional<Place> &place, Random &random) {
-  if (!place) {
-    return false;
-  }
-  std::vector<size_t> numbers = numbersOf(*place->body);
-  numbers.insert(numbers.begin() + ptrdiff_t(draw(numbers.size() + 1, random)), place->number);
-  relist(*place->body, numbers);
-  return true;
-}
-
-bool move(const std::optional<Place> &place, Random &random) {
-  if (!place || place->body->size() < 2) {
-    return false;
-  }
-  std::vector<size_t> numbers = numbersOf(*place->body);
-  numbers.erase(numbers.begin() + ptrdiff_t(place->number));
-  size_t to = draw(numbers.size(), random);
-  numbers.insert(numbers.begin() + ptrdiff_t(to + size_t(to >= place->number)), place->number);
-  relist(*place->body, numbers);
-  return true;
-}
-
-/// Swaps it with another one of its body for which `isOne` holds.
-bool swapWithin(const std::optional<Place> &place, Random &random, const Predicate &isOne) {
-  std::vector<size_t> others;
-  for (size_t i = 0; place && i < place->body->size(); ++i) {
-    if (i != place->number && isOne(*place->program, (*place->body)[i])) {
-      others.push_back(i);
-    }
-  }
-  if (others.empty()) {
-    return false;
-  }
-  std::vector<size_t> numbers = numbersOf(*place->body);
-  std::swap(numbers[place->number], numbers[pick(others, random)]);
-  relist(*place->body, numbers);
-  return true;
-}
 
 //===----------------------------------------------------------------------===//
 // Actions and frames
@@ -214,7 +73,7 @@ bool moveAction(rt::Programs &programs, Random &random) {
 bool changeMicroBatch(rt::Programs &programs, Random &random) {
   rt::Program &program = pick(programs, random);
   rt::Action &action = pick(program.step, random);
-  if (!action.microBatch) {
+  if (!action.microBatch || program.microBatches == 1) {
     return false;
   }
   int64_t other = int64_t(draw(size_t(program.microBatches - 1), random));
@@ -355,6 +214,9 @@ bool changePeer(rt::Programs &programs, Random &random) {
     return false;
   }
   std::optional<Place> place = pickPlace(programs, random, isTransfer);
+  if (!place) {
+    return false;
+  }
   uint32_t own = place->program->rankClass;
   uint32_t &peer = place->collective().classes[place->collective().classes[0] == own ? 1 : 0];
   for (uint32_t other = 0; other < programs.size(); ++other) {
@@ -394,6 +256,9 @@ bool changeType(rt::Programs &programs, Random &random) {
 
 bool turnTransfer(rt::Programs &programs, Random &random) {
   std::optional<Place> place = pickPlace(programs, random, isTransfer);
+  if (!place) {
+    return false;
+  }
   std::ranges::reverse(place->collective().classes);
   for (rt::Body &body : place->program->bodies) {
     for (rt::Instruction &instruction : body.instructions) {
@@ -457,7 +322,8 @@ bool moveWait(rt::Programs &programs, Random &random) {
   uint32_t wait = place->instruction().waits.front();
   std::vector<size_t> others;
   for (size_t i = 0; i < place->body->size(); ++i) {
-    bool isLater = std::ranges::find((*place->body)[i].waits, wait) == (*place->body)[i].waits.end();
+    bool isLater =
+        std::ranges::find((*place->body)[i].waits, wait) == (*place->body)[i].waits.end();
     if (i > wait && (*place->body)[i].stream == place->instruction().stream && isLater) {
       others.push_back(i);
     }
@@ -478,6 +344,9 @@ bool changeStream(rt::Programs &programs, Random &random) {
       pickPlace(programs, random, [](const rt::Program &, const rt::Instruction &instruction) {
         return instruction.opcode != rt::Opcode::Agree && instruction.opcode != rt::Opcode::Observe;
       });
+  if (!place) {
+    return false;
+  }
   rt::Stream &stream = place->instruction().stream;
   stream = stream == rt::Stream::Compute ? rt::Stream::Communication : rt::Stream::Compute;
   for (rt::Instruction &instruction : *place->body) {
@@ -542,6 +411,9 @@ bool swapAgreement(rt::Programs &programs, Random &random) {
 /// To the end or the begin of another body of the class.
 bool moveAgreementFar(rt::Programs &programs, Random &random) {
   std::optional<Place> place = pickPlace(programs, random, isAgreement);
+  if (!place) {
+    return false;
+  }
   rt::Instruction agreement = place->instruction();
   drop(place);
   rt::Program &program = *place->program;

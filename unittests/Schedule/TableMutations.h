@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef WEFT_UNITTESTS_MEANING_TABLEMUTATIONS_H
-#define WEFT_UNITTESTS_MEANING_TABLEMUTATIONS_H
+#ifndef WEFT_UNITTESTS_SCHEDULE_TABLEMUTATIONS_H
+#define WEFT_UNITTESTS_SCHEDULE_TABLEMUTATIONS_H
 
 #include "weft-rt/Program.h"
 
@@ -29,4 +29,4 @@ std::span<const Mutation> tableMutations();
 
 } // namespace weft::test
 
-#endif // WEFT_UNITTESTS_MEANING_TABLEMUTATIONS_H
+#endif // WEFT_UNITTESTS_SCHEDULE_TABLEMUTATIONS_H
