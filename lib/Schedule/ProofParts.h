@@ -37,6 +37,7 @@ private:
 enum class Section { Init, Step, Evaluate };
 inline constexpr Section kSections[] = {Section::Init, Section::Step, Section::Evaluate};
 
+const std::vector<rt::Action> &actionsOf(const rt::Program &program, Section section);
 /// The program must outlive the result.
 rt::Expansion expansionOf(const rt::Program &program, Section section);
 

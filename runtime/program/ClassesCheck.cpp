@@ -27,15 +27,14 @@ private:
   Status checkNumbers() const;
   Status checkRun(const Program &program) const;
   Status checkAcross() const;
-  Status checkAgreements() const;
-  Status checkReports() const;
+  Status checkTold() const;
 
   std::span<const Program> programs;
 };
 
 Status ClassesChecker::check() {
-  for (auto part : {&ClassesChecker::checkNumbers, &ClassesChecker::checkAcross,
-                    &ClassesChecker::checkAgreements, &ClassesChecker::checkReports}) {
+  for (auto part :
+       {&ClassesChecker::checkNumbers, &ClassesChecker::checkAcross, &ClassesChecker::checkTold}) {
     if (Status status = (this->*part)(); !status) {
       return status;
     }
@@ -124,62 +123,50 @@ Status ClassesChecker::checkAcross() const {
   return {};
 }
 
-using Section = std::vector<Action> Program::*;
-constexpr std::pair<const char *, Section> kSections[] = {
-    {"init", &Program::init}, {"step", &Program::step}, {"evaluate", &Program::evaluate}};
+/// What a class does in a section that concerns the others' agreements and reports.
+struct Told {
+  /// How often ranks agree to go on.
+  int64_t agreements = 0;
+  /// The names of the scalars that are observed.
+  std::set<std::string> scalars;
+};
 
-/// Returns how often ranks agree in a section to go on.
-int64_t countAgreements(const Program &program, const std::vector<Action> &section) {
-  std::vector<int64_t> counts;
-  for (const Body &body : program.bodies) {
-    counts.push_back(std::ranges::count(body.instructions, Opcode::Agree, &Instruction::opcode));
-  }
-  int64_t count = 0;
+Told toldBy(const Program &program, const std::vector<Action> &section) {
+  std::vector<int64_t> runs(program.bodies.size());
   for (const Action &action : section) {
-    count += counts[action.body];
+    ++runs[action.body];
   }
-  return count;
-}
-
-Status ClassesChecker::checkAgreements() const {
-  for (auto [name, section] : kSections) {
-    int64_t expected = countAgreements(programs[0], programs[0].*section);
-    for (const Program &program : programs.subspan(1)) {
-      if (int64_t count = countAgreements(program, program.*section); count != expected) {
-        return makeError("rank class ", program.rankClass, " has ", count,
-                         " agreements to go on in ", name, ", class 0 has ", expected);
-      }
-    }
-  }
-  return {};
-}
-
-/// Returns the names of the scalars that a section observes.
-std::set<std::string> scalarsOf(const Program &program, const std::vector<Action> &section) {
-  std::vector<bool> isVisited(program.bodies.size(), false);
-  std::set<std::string> names;
-  for (const Action &action : section) {
-    if (isVisited[action.body]) {
+  Told told;
+  for (size_t body = 0; body < runs.size(); ++body) {
+    if (runs[body] == 0) {
       continue;
     }
-    isVisited[action.body] = true;
-    for (const Instruction &instruction : program.bodies[action.body].instructions) {
-      if (instruction.opcode == Opcode::Observe &&
-          program.observations[instruction.target].layout.globalShape.empty()) {
-        names.insert(program.observations[instruction.target].name);
+    for (const Instruction &instruction : program.bodies[body].instructions) {
+      if (instruction.opcode == Opcode::Agree) {
+        told.agreements += runs[body];
+      } else if (instruction.opcode == Opcode::Observe &&
+                 program.observations[instruction.target].layout.globalShape.empty()) {
+        told.scalars.insert(program.observations[instruction.target].name);
       }
     }
   }
-  return names;
+  return told;
 }
 
 /// Rank 0 reports what its own program observes, so no scalar may be seen by other classes alone.
-Status ClassesChecker::checkReports() const {
-  for (auto [name, section] : kSections) {
-    std::set<std::string> reported = scalarsOf(programs[0], programs[0].*section);
+Status ClassesChecker::checkTold() const {
+  for (auto [name, section] : {std::pair("init", &Program::init),
+                               {"step", &Program::step},
+                               {"evaluate", &Program::evaluate}}) {
+    const Told first = toldBy(programs[0], programs[0].*section);
     for (const Program &program : programs.subspan(1)) {
-      for (const std::string &scalar : scalarsOf(program, program.*section)) {
-        if (!reported.contains(scalar)) {
+      const Told told = toldBy(program, program.*section);
+      if (told.agreements != first.agreements) {
+        return makeError("rank class ", program.rankClass, " has ", told.agreements,
+                         " agreements to go on in ", name, ", class 0 has ", first.agreements);
+      }
+      for (const std::string &scalar : told.scalars) {
+        if (!first.scalars.contains(scalar)) {
           return makeError("rank class ", program.rankClass, " observes '", scalar, "' in ", name,
                            ", class 0, which reports it, does not");
         }
