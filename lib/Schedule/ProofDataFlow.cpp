@@ -1,4 +1,4 @@
-//===- ProofDataFlow.cpp - reads, writes and places -----------------------===//
+//===- ProofDataFlow.cpp - reads and writes -------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,7 +8,6 @@
 #include "ProofParts.h"
 
 #include "weft-rt/BufferPlaces.h"
-#include "weft/Schedule/Lifetimes.h"
 
 #include <map>
 #include <optional>
@@ -227,11 +226,4 @@ private:
 
 void weft::schedule::checkDataFlow(const rt::Program &program, Diagnostics &diagnostics) {
   DataFlowCheck(program, diagnostics).run();
-}
-
-void weft::schedule::checkPlaces(const rt::Program &program, Diagnostics &diagnostics) {
-  rt::BufferPlaces places(program);
-  for (const ArenaFault &fault : checkArena(makePlaceProblem(program), currentPlan(program))) {
-    diagnostics.add(toText(fault, [&](uint32_t number) { return places.name(number); }));
-  }
 }

@@ -68,7 +68,8 @@ void checkShapes(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks that reads follow writes, in frames those of the same micro-batch, that inputs are never
 /// written, and that operands of one instruction do not alias.
 void checkDataFlow(const rt::Program &program, Diagnostics &diagnostics);
-/// Checks the places of buffers in the arena by `checkArena`.
+/// Checks the places of buffers in the arena: by `checkArena`, and where lives of whole bodies
+/// overlap, by those of values.
 void checkPlaces(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks that streams and waits order all accesses of a body to shared bytes, if one of them
 /// writes.

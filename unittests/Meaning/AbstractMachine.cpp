@@ -50,6 +50,21 @@ bool conflict(const Step &a, const Step &b) {
   return false;
 }
 
+/// Whether it may read bytes after it has written them. A sum over ranks works in place.
+bool conflictsWithItself(const Step &step) {
+  bool isInPlace = step.rendezvous && step.operands.size() == 2 &&
+                   step.operands[0].begin == step.operands[1].begin &&
+                   step.operands[0].end == step.operands[1].end;
+  for (size_t i = 0; i < step.operands.size() && !isInPlace; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if ((step.isWritten[i] || step.isWritten[j]) && step.operands[i].meets(step.operands[j])) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 Term hashOf(std::initializer_list<Term> terms) {
   return test::hashOf(std::span(terms.begin(), terms.size()));
 }
@@ -230,6 +245,9 @@ void AbstractMachine::findWatched(size_t rank) {
       }
     }
   }
+  for (const std::unique_ptr<Step> &step : steps[rank]) {
+    step->isWatched = conflictsWithItself(*step);
+  }
   for (Step *a : streams[rank][0]) {
     for (Step *b : streams[rank][1]) {
       bool areOrdered = before[a][1] > b->place || before[b][0] > a->place;
@@ -318,6 +336,12 @@ bool AbstractMachine::isAtEnd(const State &state) const {
 }
 
 bool AbstractMachine::hasRace(const State &state, size_t rank) const {
+  for (size_t stream = 0; stream < rt::kStreams; ++stream) {
+    const Step *step = ready(state, rank, stream);
+    if (step && step->isWatched && conflictsWithItself(*step)) {
+      return true;
+    }
+  }
   const Step *a = ready(state, rank, 0), *b = ready(state, rank, 1);
   return a && b && a->isWatched && b->isWatched && conflict(*a, *b);
 }

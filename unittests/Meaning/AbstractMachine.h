@@ -45,7 +45,7 @@ struct Step {
   std::vector<bool> isRead = {}, isWritten = {};
   /// The number of what several ranks do together.
   std::optional<size_t> rendezvous = {};
-  /// Set if it might touch bytes at the same time as a step of another stream.
+  /// Set if it might touch bytes at the same time as a step of another stream, or twice.
   bool isWatched = false;
 };
 
@@ -88,7 +88,8 @@ public:
   /// Whether all ranks of a step's rendezvous have come.
   bool haveCome(const State &state, const Step &step) const;
   bool isAtEnd(const State &state) const;
-  /// Whether two streams of a rank may touch the same bytes now, and one of them writes.
+  /// Whether two streams of a rank may touch the same bytes now, and one of them writes; or one
+  /// instruction may, by two operands.
   bool hasRace(const State &state, size_t rank) const;
   /// Returns false if partners do not do the same.
   [[nodiscard]] bool perform(State &state, size_t rank, const Step &step);

@@ -42,7 +42,7 @@ enum class Fate {
   Deadlock,
   /// Ranks come together that do not do the same.
   Mismatch,
-  /// Two streams touch the same bytes at one time, and one of them writes.
+  /// Two streams, or two operands, touch the same bytes at one time, and one of them writes.
   Race,
   /// It ends in several ways.
   SeveralEnds,

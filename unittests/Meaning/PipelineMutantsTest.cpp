@@ -166,7 +166,8 @@ constexpr std::pair<const char *, const char *> kStrictRules[] = {
     {", which holds f64", "both ends name another type of equal size"},
     {"which no instruction has written", "nobody uses what is read"},
     {"has overwritten", "nobody uses what is read"},
-    {"overlap in space and time", "lives of buffers cover whole bodies"},
+    {"overlap in space and time", "nobody uses what is overwritten"},
+    {" without waiting for ", "hosts wait in between, where ranks agree"},
     {"prove-meaning: ", "a sum over ranks of zeros is no zero"},
 };
 

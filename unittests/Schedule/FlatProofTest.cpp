@@ -41,24 +41,6 @@ std::string refusalOfFlat(const rt::Programs &programs) {
   return refusal(flat);
 }
 
-/// Lets a buffer begin where another one does.
-void moveBuffer(rt::Programs &programs, Random &random) {
-  rt::Program &program = pick(programs, random);
-  rt::Buffer &moved = pick(program.buffers, random);
-  const rt::Buffer &other = pick(program.buffers, random);
-  bool fits = other.frameSet == moved.frameSet && !moved.persistent &&
-              (moved.frameSet ? other.bytes >= moved.bytes
-                              : other.offset + moved.bytes <= program.arenaBytes);
-  moved.offset = fits ? other.offset : moved.offset;
-}
-
-void mutate(rt::Programs &programs, Random &random) {
-  if (random() % 4 == 0) {
-    return moveBuffer(programs, random);
-  }
-  tableMutations()[draw(tableMutations().size(), random)].apply(programs, random);
-}
-
 TEST(FlatProof, AcceptsAllThatIsDrawn) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Random random(seed);
@@ -69,12 +51,12 @@ TEST(FlatProof, AcceptsAllThatIsDrawn) {
 }
 
 TEST(FlatProof, SaysTheSameOfRandomPrograms) {
-  size_t compared = 0, accepted = 0, strict = 0;
+  size_t compared = 0, accepted = 0;
   for (uint64_t seed = 0; compared < 1000; ++seed) {
     Random random(seed);
     rt::Programs programs = drawPrograms(random);
     for (size_t changes = draw(3, random); changes > 0; --changes) {
-      mutate(programs, random);
+      tableMutations()[draw(tableMutations().size(), random)].apply(programs, random);
     }
     if (!rt::checkWellFormed(programs)) {
       continue; // It has no expansion.
@@ -82,18 +64,11 @@ TEST(FlatProof, SaysTheSameOfRandomPrograms) {
     ++compared;
     std::string own = refusal(programs), flat = refusalOfFlat(programs);
     accepted += size_t(own.empty());
-    if (own.empty() != flat.empty()) {
-      // A buffer's life is one interval of the list of bodies, in their order.
-      EXPECT_NE(own.find("overlap in space and time"), std::string::npos)
-          << seed << ": " << own << "; flat: " << flat;
-      EXPECT_EQ(flat, "") << seed;
-      ++strict;
-    }
+    EXPECT_EQ(own.empty(), flat.empty()) << seed << ": " << own << "; flat: " << flat;
   }
-  std::cout << accepted << " of " << compared << " accepted, " << strict << " strict\n";
+  std::cout << accepted << " of " << compared << " accepted\n";
   EXPECT_GT(accepted, 300U);
   EXPECT_LT(accepted, 700U);
-  EXPECT_LE(strict, 10U);
 }
 
 } // namespace

@@ -175,6 +175,18 @@ bool moveFrames(rt::Programs &programs, Random &random) {
   return true;
 }
 
+/// A buffer begins where another one does.
+bool moveBuffer(rt::Programs &programs, Random &random) {
+  rt::Program &program = pick(programs, random);
+  rt::Buffer &moved = pick(program.buffers, random);
+  const rt::Buffer &other = pick(program.buffers, random);
+  bool fits = other.frameSet == moved.frameSet && other.offset != moved.offset &&
+              (moved.frameSet ? other.bytes >= moved.bytes
+                              : other.offset + moved.bytes <= program.arenaBytes);
+  moved.offset = fits ? other.offset : moved.offset;
+  return fits;
+}
+
 //===----------------------------------------------------------------------===//
 // Transfers and groups
 //===----------------------------------------------------------------------===//
@@ -455,6 +467,7 @@ std::span<const Mutation> tableMutations() {
       {"frames", "swap", swapFrames},
       {"frames", "rename", renameFrames},
       {"frames", "move", moveFrames},
+      {"frames", "move buffer", moveBuffer},
       {"transfers", "other peer", changePeer},
       {"transfers", "other number", changeNumber},
       {"transfers", "other bytes", changeBytes},
