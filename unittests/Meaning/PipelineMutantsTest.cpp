@@ -26,6 +26,7 @@
 
 #include "gtest/gtest.h"
 
+#include <cstdlib>
 #include <deque>
 #include <iostream>
 #include <map>
@@ -184,8 +185,14 @@ struct Counts {
   size_t refusedHarmful = 0, acceptedHarmless = 0, refusedHarmless = 0;
 };
 
+/// 300, or what WEFT_MUTANTS says.
+size_t mutantCount() {
+  const char *text = std::getenv("WEFT_MUTANTS");
+  return text ? std::strtoul(text, nullptr, 10) : 300;
+}
+
 TEST(PipelineMutants, HarmfulOnesAreRefused) {
-  constexpr size_t kMutants = 300;
+  const size_t count = mutantCount();
   const PipelineCase cases[] = {
       {{2, 2, 3}, "1f1b"}, {{2, 2, 3}, "gpipe"}, {{3, 3, 3}, "1f1b"},       {{3, 3, 3}, "gpipe"},
       {{2, 4, 3}, "1f1b"}, {{2, 4, 2}, "gpipe"}, {{2, 2, 2, true}, "1f1b"}, {{3, 6, 3}, "1f1b"}};
@@ -199,7 +206,7 @@ TEST(PipelineMutants, HarmfulOnesAreRefused) {
   std::map<std::string, Counts> counts;
   std::map<std::string, size_t> reasons, harms;
   Mutants mutants(1);
-  for (size_t made = 0; made < kMutants;) {
+  for (size_t made = 0; made < count;) {
     size_t number = mutants.draw(pipelines.size());
     rt::Programs mutant = pipelines[number].programs();
     const Mutation *mutation = mutants.mutate(mutant);
@@ -239,9 +246,9 @@ TEST(PipelineMutants, HarmfulOnesAreRefused) {
   for (const auto &[reason, count] : reasons) {
     std::cout << "harmless and refused: " << reason << ": " << count << "\n";
   }
-  EXPECT_EQ(all.refusedHarmful + all.acceptedHarmless + all.refusedHarmless, kMutants);
-  EXPECT_GE(all.acceptedHarmless, 30U);
-  EXPECT_LE(all.refusedHarmless, 25U);
+  EXPECT_GE(all.refusedHarmful, count / 2);
+  EXPECT_GE(all.acceptedHarmless, count / 10);
+  EXPECT_LE(all.refusedHarmless, count / 12);
 }
 
 /// Random orders, in which nothing runs at once, end alike, too.
