@@ -15,7 +15,8 @@
 using namespace weft;
 using namespace weft::schedule;
 
-static const std::vector<rt::Action> &actionsOf(const rt::Program &program, Section section) {
+const std::vector<rt::Action> &weft::schedule::actionsOf(const rt::Program &program,
+                                                         Section section) {
   return section == Section::Init   ? program.init
          : section == Section::Step ? program.step
                                     : program.evaluate;

@@ -22,14 +22,21 @@ using namespace weft::schedule;
 
 namespace {
 
-/// The numbers of the instructions of each body at which classes come together.
-std::vector<std::vector<uint32_t>> findRendezvous(const rt::Program &program) {
-  std::vector<std::vector<uint32_t>> places(program.bodies.size());
+/// Where a body's classes come together: the number of the instruction.
+struct Place {
+  uint32_t instruction = 0;
+  Rendezvous rendezvous;
+};
+
+/// Returns those of each body. `all` are the numbers of all classes.
+std::vector<std::vector<Place>> findRendezvous(const rt::Program &program,
+                                               std::span<const uint32_t> all) {
+  std::vector<std::vector<Place>> places(program.bodies.size());
   for (size_t body = 0; body < program.bodies.size(); ++body) {
     const std::vector<rt::Instruction> &list = program.bodies[body].instructions;
     for (uint32_t i = 0; i < list.size(); ++i) {
       if (isRendezvous(program, list[i])) {
-        places[body].push_back(i);
+        places[body].push_back({i, rendezvousAt(program, list[i], all)});
       }
     }
   }
@@ -40,48 +47,53 @@ std::vector<std::vector<uint32_t>> findRendezvous(const rt::Program &program) {
 class Walker {
 public:
   Walker(const rt::Program &program, Section section, std::span<const uint32_t> all)
-      : program(program), section(section), all(all), list(expansionOf(program, section)),
-        places(findRendezvous(program)) {
-    skipEnds();
+      : program(program), section(section), actions(actionsOf(program, section)),
+        places(findRendezvous(program, all)) {
+    enterBody();
   }
 
   /// Returns the rendezvous that it has come to; none at the end.
-  std::optional<Rendezvous> current() const {
-    return isAtEnd() ? std::nullopt : std::optional(rendezvousAt(program, instruction(), all));
-  }
+  const Rendezvous *current() const { return next ? &next->rendezvous : nullptr; }
   void advance() {
-    ++next;
-    skipEnds();
+    if (++next == endOfBody) {
+      ++action;
+      enterBody();
+    }
   }
 
   int64_t rank() const { return program.ranks().first; }
   /// Returns "rank 4 at step instruction 17 '...' issues all-reduce ...".
   std::string describe() const {
+    rt::Expansion list = expansionOf(program, section);
+    const rt::Instruction &instruction = list.bodyOf(action)[next->instruction];
     return "rank " + std::to_string(rank()) + " at " +
-           describeInstruction(program, section, list.beginOf(action) + place()) +
-           (instruction().opcode == rt::Opcode::Agree
+           describeInstruction(program, section, list.beginOf(action) + next->instruction) +
+           (instruction.opcode == rt::Opcode::Agree
                 ? " agrees to go on"
                 : " issues " +
-                      describeCollective(program, program.collectives[instruction().target]));
+                      describeCollective(program, program.collectives[instruction.target]));
   }
 
 private:
-  bool isAtEnd() const { return action == list.actionCount(); }
-  const std::vector<uint32_t> &ofBody() const { return places[list.action(action).body]; }
-  uint32_t place() const { return ofBody()[next]; }
-  const rt::Instruction &instruction() const { return list.bodyOf(action)[place()]; }
-  void skipEnds() {
-    for (; !isAtEnd() && next == ofBody().size(); next = 0) {
-      ++action;
+  /// Goes on to the first action from `action` on that has a rendezvous.
+  void enterBody() {
+    for (next = endOfBody = nullptr; action < actions.size(); ++action) {
+      const std::vector<Place> &own = places[actions[action].body];
+      if (!own.empty()) {
+        next = own.data();
+        endOfBody = next + own.size();
+        return;
+      }
     }
   }
 
   const rt::Program &program;
   Section section;
-  std::span<const uint32_t> all;
-  rt::Expansion list;
-  std::vector<std::vector<uint32_t>> places;
-  size_t action = 0, next = 0;
+  const std::vector<rt::Action> &actions;
+  std::vector<std::vector<Place>> places;
+  size_t action = 0;
+  /// In the body of the action; null at the end.
+  const Place *next = nullptr, *endOfBody = nullptr;
 };
 
 class OrderCheck {
@@ -108,24 +120,25 @@ private:
   /// Follows one who waits to those for whom it waits, until one waits for an earlier one, or has
   /// come to its end.
   void report() {
-    auto stuck = std::ranges::find_if(
-        walkers, [](const Walker &each) { return each.current().has_value(); });
+    auto stuck =
+        std::ranges::find_if(walkers, [](const Walker &each) { return each.current() != nullptr; });
     if (stuck == walkers.end()) {
       return;
     }
     std::vector<uint32_t> chain = {static_cast<uint32_t>(stuck - walkers.begin())};
-    while (walkers[chain.back()].current().has_value() &&
-           std::ranges::count(chain, chain.back()) == 1) {
-      std::optional<Rendezvous> here = walkers[chain.back()].current();
-      chain.push_back(*std::ranges::find_if(
-          here->classes, [&](uint32_t member) { return walkers[member].current() != here; }));
+    while (walkers[chain.back()].current() && std::ranges::count(chain, chain.back()) == 1) {
+      const Rendezvous &here = *walkers[chain.back()].current();
+      chain.push_back(*std::ranges::find_if(here.classes, [&](uint32_t member) {
+        const Rendezvous *there = walkers[member].current();
+        return !there || *there != here;
+      }));
     }
     std::string text;
     for (size_t i = 0; i + 1 < chain.size(); ++i) {
       text += (i == 0 ? "" : "; ") + walkers[chain[i]].describe() + " and waits for rank " +
               std::to_string(walkers[chain[i + 1]].rank());
     }
-    bool isCircle = walkers[chain.back()].current().has_value();
+    bool isCircle = walkers[chain.back()].current() != nullptr;
     diagnostics.add(isCircle ? "deadlock: " + text
                              : text + ", which issues no collective that matches it");
   }

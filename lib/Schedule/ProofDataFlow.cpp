@@ -1,4 +1,4 @@
-//===- ProofDataFlow.cpp - reads, writes and places -----------------------===//
+//===- ProofDataFlow.cpp - reads and writes -------------------------------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -21,31 +21,39 @@ namespace {
 /// their bytes, as another place, ends that.
 class IntactPlaces {
 public:
-  explicit IntactPlaces(const rt::BufferPlaces &places) : places(places) {}
+  explicit IntactPlaces(const rt::BufferPlaces &places)
+      : places(places), isIntact(places.size(), false) {}
 
-  void clear() { byBegin.clear(); }
+  void clear() {
+    byBegin.clear();
+    isIntact.assign(places.size(), false);
+  }
 
   /// Calls `spoil` for each place that does not hold its content any more.
   template <typename Spoil> void write(uint32_t number, const Spoil &spoil) {
+    if (isIntact[number]) {
+      return; // No other one shares its bytes.
+    }
+    isIntact[number] = true;
     const rt::BufferPlace &written = places[number];
     auto next = byBegin.lower_bound(written.begin);
     if (next != byBegin.begin() && places[std::prev(next)->second].end > written.begin) {
       --next;
     }
     while (next != byBegin.end() && next->first < written.end) {
-      if (next->second != number) {
-        spoil(next->second);
-      }
+      isIntact[next->second] = false;
+      spoil(next->second);
       next = byBegin.erase(next);
     }
     if (written.begin < written.end) {
-      byBegin[written.begin] = number;
+      byBegin.emplace_hint(next, written.begin, number);
     }
   }
 
 private:
   const rt::BufferPlaces &places;
-  /// No two share bytes.
+  std::vector<bool> isIntact;
+  /// Those that are intact. No two share bytes.
   std::map<uint64_t, uint32_t> byBegin;
 };
 
@@ -158,19 +166,19 @@ private:
   }
 
   void checkOperand(Section section, const rt::Operand &operand) {
-    std::string name = "buffer " + std::to_string(operand.buffer);
+    auto name = [&] { return "buffer " + std::to_string(operand.buffer); };
     if (operand.access != rt::Access::Write) {
       checkRead(operand.buffer);
     }
     if (operand.access != rt::Access::Read && isInput(operand.buffer)) {
-      problem = "writes " + name + ", an input";
+      problem = "writes " + name() + ", an input";
     }
     if (program.buffers[operand.buffer].persistent) {
       return;
     }
     std::optional<Section> &user = users[operand.buffer];
     if (user && *user != section) {
-      problem = "uses " + name + " of " + (*user == Section::Init ? "init" : "step") +
+      problem = "uses " + name() + " of " + (*user == Section::Init ? "init" : "step") +
                 ", which is not persistent";
     }
     user = user.value_or(section);

@@ -37,6 +37,7 @@ private:
 enum class Section { Init, Step, Evaluate };
 inline constexpr Section kSections[] = {Section::Init, Section::Step, Section::Evaluate};
 
+const std::vector<rt::Action> &actionsOf(const rt::Program &program, Section section);
 /// The program must outlive the result.
 rt::Expansion expansionOf(const rt::Program &program, Section section);
 
@@ -68,7 +69,8 @@ void checkShapes(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks that reads follow writes, in frames those of the same micro-batch, that inputs are never
 /// written, and that operands of one instruction do not alias.
 void checkDataFlow(const rt::Program &program, Diagnostics &diagnostics);
-/// Checks the places of buffers in the arena by `checkArena`.
+/// Checks the places of buffers in the arena: by `checkArena`, and where lives of whole bodies
+/// overlap, by those of values.
 void checkPlaces(const rt::Program &program, Diagnostics &diagnostics);
 /// Checks that streams and waits order all accesses of a body to shared bytes, if one of them
 /// writes.

@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two sweeps over the arena. The first has one instant for each instruction of each body:
-// all that is needed there in any action lies apart. Frames that share bytes count as one
-// there, needed while any of them is. The second follows a section through its actions,
-// and sees that frames that share bytes are in use one after another.
+// Sweeps over the arena. The first has one instant for each instruction of each body: all
+// that is needed there in any action lies apart. Frames that share bytes count as one
+// there, needed while any of them is. If two lives overlap, the actions decide: values are
+// then followed through all instructions, from the one that writes a value to the last that
+// reads it. So are, always, those that lie in frames.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,21 +52,30 @@ public:
       : program(program), diagnostics(diagnostics), places(program) {}
 
   void run() {
-    sweep(listPlaces());
-    if (program.frameSets.empty()) {
-      return;
-    }
     for (const rt::Body &body : program.bodies) {
-      std::vector<rt::BufferUse> &own = uses.emplace_back(rt::findUses(program, body));
-      std::erase_if(own, [&](const auto &use) { return !program.buffers[use.buffer].frameSet; });
+      uses.push_back(rt::findUses(program, body));
+    }
+    std::vector<std::string> messages;
+    const bool areApart = sweep(listPlaces(), messages);
+    if (areApart) {
+      report(messages);
     }
     for (Section section : kSections) {
-      sweep(listValues(expansionOf(program, section)));
+      std::vector<std::string> own;
+      sweep(listValues(expansionOf(program, section), /*hasAll=*/!areApart), own);
+      report(own);
     }
   }
 
 private:
-  void sweep(const std::vector<Entry> &entries) {
+  void report(const std::vector<std::string> &messages) {
+    for (const std::string &message : messages) {
+      diagnostics.add(message);
+    }
+  }
+
+  /// Returns true if nothing overlaps. Adds a message for each fault.
+  bool sweep(const std::vector<Entry> &entries, std::vector<std::string> &messages) const {
     ArenaProblem problem;
     problem.alignment = rt::alignmentOf(program);
     ArenaPlan plan;
@@ -74,12 +84,15 @@ private:
       problem.buffers.push_back({entry.end - entry.begin, entry.first, entry.last});
       plan.offsets.push_back(entry.begin);
     }
+    bool areApart = true;
     for (const ArenaFault &fault : checkArena(problem, plan)) {
-      diagnostics.add(toText(fault, [&](uint32_t number) {
+      areApart &= fault.kind != ArenaFault::Kind::Overlap;
+      messages.push_back(toText(fault, [&](uint32_t number) {
         const bool isOther = number != fault.buffer;
         return nameOf(entries[number], entries[isOther ? fault.buffer : fault.other]);
       }));
     }
+    return areApart;
   }
 
   /// Names a place of the entry, one that shares bytes with the other if there is one.
@@ -122,13 +135,17 @@ private:
     entries = std::move(joined);
   }
 
-  /// One entry for each value that lies in a frame, from its first use to its last.
-  std::vector<Entry> listValues(const rt::Expansion &section) const {
+  /// One entry for each value that lies in a frame, or for all values, from its first use to its
+  /// last.
+  std::vector<Entry> listValues(const rt::Expansion &section, bool hasAll) const {
     std::vector<Entry> entries;
     std::vector<std::optional<size_t>> current(places.size());
     for (size_t action = 0; action < section.actionCount(); ++action) {
       const auto begin = int64_t(section.beginOf(action));
       for (const rt::BufferUse &use : uses[section.action(action).body]) {
+        if (!hasAll && !program.buffers[use.buffer].frameSet) {
+          continue;
+        }
         const uint32_t place = places.find(use.buffer, section.action(action).frames);
         if (use.readsBefore && current[place]) {
           entries[*current[place]].last = begin + use.last;
@@ -139,13 +156,19 @@ private:
             {places[place].begin, places[place].end, begin + use.first, begin + use.last, {place}});
       }
     }
+    for (uint32_t place = 0; hasAll && place < places.size(); ++place) {
+      if (program.buffers[places[place].buffer].persistent) {
+        entries.push_back(
+            {places[place].begin, places[place].end, 0, int64_t(section.size()), {place}});
+      }
+    }
     return entries;
   }
 
   const rt::Program &program;
   Diagnostics &diagnostics;
   const rt::BufferPlaces places;
-  /// Of framed buffers, by each body.
+  /// Of each body.
   std::vector<std::vector<rt::BufferUse>> uses;
 };
 

@@ -61,17 +61,23 @@ inline std::vector<uint32_t> numbersOfClasses(size_t count) {
 }
 
 /// Lets as many rendezvous take place as can. `current(c)` returns the one that class c has come
-/// to, none at its end; `pass(classes)` lets those classes go on to their next one.
+/// to, none at its end, as a pointer or an optional; `pass(classes)` lets those classes go on to
+/// their next one.
 template <typename Current, typename Pass>
 void passRendezvous(size_t classes, const Current &current, const Pass &pass) {
   std::vector<uint32_t> moved = numbersOfClasses(classes);
   while (!moved.empty()) {
-    std::optional<Rendezvous> here = current(moved.back());
+    auto here = current(moved.back());
     moved.pop_back();
-    if (here && std::ranges::all_of(here->classes,
-                                    [&](uint32_t other) { return current(other) == here; })) {
+    auto isThere = [&](uint32_t other) {
+      auto there = current(other);
+      return there && *there == *here;
+    };
+    if (here && std::ranges::all_of(here->classes, isThere)) {
       pass(here->classes);
-      moved.insert(moved.end(), here->classes.begin(), here->classes.end());
+      for (uint32_t other : here->classes) {
+        moved.push_back(other);
+      }
     }
   }
 }

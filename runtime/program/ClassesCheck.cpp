@@ -7,10 +7,11 @@
 
 #include "program/ProgramCheck.h"
 #include "support/Text.h"
-#include "weft-rt/Expansion.h"
+#include "weft-rt/Program.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 using namespace weft::rt;
 
@@ -26,14 +27,14 @@ private:
   Status checkNumbers() const;
   Status checkRun(const Program &program) const;
   Status checkAcross() const;
-  Status checkAgreements() const;
+  Status checkTold() const;
 
   std::span<const Program> programs;
 };
 
 Status ClassesChecker::check() {
-  for (auto part : {&ClassesChecker::checkNumbers, &ClassesChecker::checkAcross,
-                    &ClassesChecker::checkAgreements}) {
+  for (auto part :
+       {&ClassesChecker::checkNumbers, &ClassesChecker::checkAcross, &ClassesChecker::checkTold}) {
     if (Status status = (this->*part)(); !status) {
       return status;
     }
@@ -122,22 +123,53 @@ Status ClassesChecker::checkAcross() const {
   return {};
 }
 
-/// Returns how often ranks agree in a section to go on.
-int64_t countAgreements(const Program &program, const std::vector<Action> &section) {
-  Expansion instructions(program, section);
-  return std::count_if(instructions.begin(), instructions.end(),
-                       [](const Instruction &one) { return one.opcode == Opcode::Agree; });
+/// What a class does in a section that concerns the others' agreements and reports.
+struct Told {
+  /// How often ranks agree to go on.
+  int64_t agreements = 0;
+  /// The names of the scalars that are observed.
+  std::set<std::string> scalars;
+};
+
+Told toldBy(const Program &program, const std::vector<Action> &section) {
+  std::vector<int64_t> runs(program.bodies.size());
+  for (const Action &action : section) {
+    ++runs[action.body];
+  }
+  Told told;
+  for (size_t body = 0; body < runs.size(); ++body) {
+    if (runs[body] == 0) {
+      continue;
+    }
+    for (const Instruction &instruction : program.bodies[body].instructions) {
+      if (instruction.opcode == Opcode::Agree) {
+        told.agreements += runs[body];
+      } else if (instruction.opcode == Opcode::Observe &&
+                 program.observations[instruction.target].layout.globalShape.empty()) {
+        told.scalars.insert(program.observations[instruction.target].name);
+      }
+    }
+  }
+  return told;
 }
 
-Status ClassesChecker::checkAgreements() const {
+/// Rank 0 reports what its own program observes, so no scalar may be seen by other classes alone.
+Status ClassesChecker::checkTold() const {
   for (auto [name, section] : {std::pair("init", &Program::init),
                                {"step", &Program::step},
                                {"evaluate", &Program::evaluate}}) {
-    int64_t expected = countAgreements(programs[0], programs[0].*section);
+    const Told first = toldBy(programs[0], programs[0].*section);
     for (const Program &program : programs.subspan(1)) {
-      if (int64_t count = countAgreements(program, program.*section); count != expected) {
-        return makeError("rank class ", program.rankClass, " has ", count,
-                         " agreements to go on in ", name, ", class 0 has ", expected);
+      const Told told = toldBy(program, program.*section);
+      if (told.agreements != first.agreements) {
+        return makeError("rank class ", program.rankClass, " has ", told.agreements,
+                         " agreements to go on in ", name, ", class 0 has ", first.agreements);
+      }
+      for (const std::string &scalar : told.scalars) {
+        if (!first.scalars.contains(scalar)) {
+          return makeError("rank class ", program.rankClass, " observes '", scalar, "' in ", name,
+                           ", class 0, which reports it, does not");
+        }
       }
     }
   }

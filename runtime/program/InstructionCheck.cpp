@@ -90,15 +90,15 @@ Status InstructionChecker::checkActions(const char *section, const std::vector<A
   uint64_t count = 0;
   for (size_t i = 0; i < actions.size(); ++i) {
     const Action &action = actions[i];
-    std::string where = concat(section, " action ", i);
+    auto where = [&] { return concat(section, " action ", i); };
     if (action.body >= program.bodies.size()) {
-      return makeError(where, " runs body ", action.body, ", the program has ",
+      return makeError(where(), " runs body ", action.body, ", the program has ",
                        program.bodies.size());
     }
     const Body &body = program.bodies[action.body];
     if (action.microBatch &&
         (*action.microBatch < 0 || *action.microBatch >= program.microBatches)) {
-      return makeError(where, " is for micro-batch ", *action.microBatch, ", the program has ",
+      return makeError(where(), " is for micro-batch ", *action.microBatch, ", the program has ",
                        program.microBatches);
     }
     if (observing[action.body] && &actions == &program.init) {
@@ -106,7 +106,7 @@ Status InstructionChecker::checkActions(const char *section, const std::vector<A
                        " observes, which only step and evaluate may do");
     }
     if (needing[action.body] && !action.microBatch) {
-      return makeError(where, " is for no micro-batch, but ", body.name, " instruction ",
+      return makeError(where(), " is for no micro-batch, but ", body.name, " instruction ",
                        *needing[action.body], " needs the number of one");
     }
     count += body.instructions.size();
@@ -115,7 +115,20 @@ Status InstructionChecker::checkActions(const char *section, const std::vector<A
     return makeError(section, " runs ", count, " instructions, expected at most ",
                      kMostInstructions);
   }
+  // Frames fit or not, whatever the number of the micro-batch: a few actions of each body that were
+  // checked stand for most others.
+  static constexpr size_t kMostKept = 64;
+  std::vector<std::vector<Action>> checked(program.bodies.size());
   for (size_t i = 0; i < actions.size(); ++i) {
+    Action alike = actions[i];
+    alike.microBatch = alike.microBatch ? std::optional<int64_t>(0) : std::nullopt;
+    std::vector<Action> &before = checked[alike.body];
+    if (std::find(before.begin(), before.end(), alike) != before.end()) {
+      continue;
+    }
+    if (before.size() < kMostKept) {
+      before.push_back(alike);
+    }
     if (Status status = checkFrame(program, concat(section, " action ", i), actions[i]); !status) {
       return status;
     }

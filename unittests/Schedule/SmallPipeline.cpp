@@ -161,16 +161,18 @@ OwningOpRef<ModuleOp> SmallPipeline::parse(const std::string &text) {
 }
 
 CompiledStages SmallPipeline::compile(const std::string &text, int64_t microBatches,
-                                      const std::string &schedule) {
+                                      const std::string &schedule, int64_t stageCount,
+                                      int64_t samplesOfMicroBatch) {
   CompiledStages stages;
-  for (int64_t stage = 0; stage < 2; ++stage) {
+  for (int64_t stage = 0; stage < stageCount; ++stage) {
     OwningOpRef<ModuleOp> module = parse(text);
     if (!module || failed(take(*module, stage, schedule))) {
       ADD_FAILURE() << "stage " << stage << " cannot be compiled";
       return {};
     }
     ProgramInfo info;
-    info.globalBatch = info.microBatches = microBatches;
+    info.microBatches = microBatches;
+    info.globalBatch = microBatches * samplesOfMicroBatch;
     FailureOr<rt::Program> program = flatten(*module, info);
     if (failed(program)) {
       ADD_FAILURE() << "stage " << stage << " has no table";

@@ -18,13 +18,13 @@
 
 namespace weft::test {
 
-/// The modules after Schedule of both stages, and their programs.
+/// The modules after Schedule of all stages, and their programs.
 struct CompiledStages {
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
   rt::Programs programs;
 };
 
-/// Compiles modules of two stages.
+/// Compiles modules of pipeline stages.
 class SmallPipeline {
 public:
   SmallPipeline();
@@ -35,10 +35,10 @@ public:
   static std::string text(int64_t microBatches);
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);
-  /// Takes both stages of the module, with as many micro-batches. Without a schedule their order is
+  /// Takes all stages of the module, with as many micro-batches. Without a schedule their order is
   /// that of micro-batches. Returns nothing, and fails the test, if that is impossible.
-  CompiledStages compile(const std::string &text, int64_t microBatches,
-                         const std::string &schedule);
+  CompiledStages compile(const std::string &text, int64_t microBatches, const std::string &schedule,
+                         int64_t stageCount = 2, int64_t samplesOfMicroBatch = 1);
 
   mlir::MLIRContext context;
 

@@ -9,6 +9,7 @@
 
 #include "SmallPipeline.h"
 
+#include "weft/Description/StageOrder.h"
 #include "weft/Schedule/Proof.h"
 
 #include "weft-rt/Expansion.h"
@@ -16,6 +17,8 @@
 #include "llvm/ADT/StringRef.h"
 
 #include "gtest/gtest.h"
+
+#include <tuple>
 
 using namespace weft;
 
@@ -163,11 +166,75 @@ TEST(StagesTest, MicroBatchesInFlightHaveFrames) {
   }
 }
 
-/// What is sent when it is made and received when it is needed waits in a circle.
 TEST(StagesTest, OrdersOfTheirOwnDeadlock) {
   rt::Programs mixed = {compile(3, "1f1b")[0], compile(3, "gpipe")[1]};
   EXPECT_NE(refusalOf(mixed).find("deadlock: rank 0 at step instruction"), std::string::npos)
       << refusalOf(mixed);
+}
+
+/// A stage that receives what an action needs just before it, and sends what it made just after.
+rt::Program makeEager(uint32_t stage, const desc::StageSchedule &schedule) {
+  const auto stages = uint32_t(schedule.size());
+  rt::Program program;
+  program.rankClass = stage;
+  program.rankClasses = stages;
+  program.buffers = {{4, 0}, {4, 64}};
+  program.arenaBytes = 128;
+  program.kernels = {{"compute"}};
+  program.labels = {"(transfer)"};
+  auto transfer = [&](uint32_t from, uint32_t to) {
+    rt::Instruction made = {
+        rt::Opcode::Collective, uint32_t(program.collectives.size()), 0, {}, {}};
+    made.operands = {from == stage ? rt::Operand{1, rt::Access::Read}
+                                   : rt::Operand{0, rt::Access::Write}};
+    program.collectives.push_back({.kind = rt::CollectiveKind::Transfer});
+    program.collectives.back().classes = {from, to};
+    program.collectives.back().number = 2 * std::min(from, to) + (from < to ? 1 : 2);
+    return made;
+  };
+  for (auto [name, source, target] : {std::tuple("forward", stage - 1, stage + 1),
+                                      std::tuple("backward", stage + 1, stage - 1)}) {
+    rt::Body body = {name, {}};
+    if (source < stages) {
+      body.instructions.push_back(transfer(source, stage));
+    }
+    body.instructions.push_back({rt::Opcode::Kernel, 0, 0, {{1, rt::Access::Write}}, {}});
+    if (target < stages) {
+      body.instructions.push_back(transfer(stage, target));
+    }
+    program.bodies.push_back(std::move(body));
+  }
+  for (const desc::StageAction &action : schedule[stage]) {
+    bool isBackward = action.direction == desc::StageAction::Direction::Backward;
+    program.step.push_back({uint32_t(isBackward), action.microBatch});
+    program.microBatches = std::max(program.microBatches, action.microBatch + 1);
+  }
+  program.globalBatch = program.microBatches;
+  return program;
+}
+
+rt::Programs makeEager(const desc::StageSchedule &schedule) {
+  rt::Programs programs;
+  for (uint32_t stage = 0; stage < schedule.size(); ++stage) {
+    programs.push_back(makeEager(stage, schedule));
+  }
+  return programs;
+}
+
+/// What is sent when it is made and received when it is needed waits in a circle under 1F1B: stage
+/// 0 sends the next activation while stage 1 sends the first gradient.
+TEST(StagesTest, SendWhenMadeAndReceiveWhenNeededDeadlocks) {
+  EXPECT_EQ(refusalOf(makeEager(desc::makeOneForwardOneBackward(2, 1, 4))),
+            "deadlock: rank 0 at step instruction 3 'micro-batch 1 (transfer)' issues transfer "
+            "f32[] across classes 0 1 and waits for rank 1; rank 1 at step instruction 3 "
+            "'micro-batch 0 (transfer)' issues transfer f32[] across classes 1 0 and waits for "
+            "rank 0\n");
+  for (int64_t stages : {4, 16}) {
+    std::string text = refusalOf(makeEager(desc::makeOneForwardOneBackward(stages, 1, 32)));
+    EXPECT_TRUE(text.starts_with("deadlock: ")) << text;
+  }
+  // Where all go forward first, each stage has sent all before it receives.
+  EXPECT_EQ(refusalOf(makeEager(desc::makeGPipe(4, 1, 32))), "");
 }
 
 } // namespace

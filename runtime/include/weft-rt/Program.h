@@ -525,8 +525,8 @@ Status checkWellFormed(const Program &program);
 Status checkWellFormed(std::span<const Program> programs);
 /// Checks that well-formed programs belong together: classes are numbered in order and have equally
 /// many ranks; what describes the run is the same for all; a collective across classes is the same
-/// in each of its classes; and all classes decide at the same observations, in the same order,
-/// whether the run goes on.
+/// in each of its classes; all classes agree equally often to go on; and the first class, which
+/// reports, observes all scalars that any class does.
 Status checkTogether(std::span<const Program> programs);
 
 /// Returns the bytes that an executable contains: little-endian, with a version, a length and a

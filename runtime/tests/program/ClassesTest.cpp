@@ -115,6 +115,16 @@ TEST(RankClasses, MustAgreeTogether) {
             "rank class 1 has 0 agreements to go on in step, class 0 has 1");
 }
 
+TEST(RankClasses, FirstObservesWhatItReports) {
+  EXPECT_EQ(faultAfter([](Programs &all) {
+              std::erase_if(all[0].stepBody(), [&](const Instruction &one) {
+                return one.opcode == Opcode::Observe &&
+                       all[0].observations[one.target].name == "loss";
+              });
+            }),
+            "rank class 1 observes 'loss' in step, class 0, which reports it, does not");
+}
+
 TEST(CollectivesAcrossClasses, MustBeTheSameInAll) {
   EXPECT_EQ(faultOf([](Collective &one) { one.reduction = ReductionKind::Max; }),
             "rank classes 0 and 1 have different collectives of number 1");
