@@ -81,7 +81,11 @@ static FailureOr<rt::Program> buildProgram(const ProgramInfo &info, const Progra
 FailureOr<rt::Programs> weft::buildPrograms(const ProgramInfo &info, const ProgramContext &context,
                                             TargetKind target) {
   rt::Programs programs;
-  for (ModuleOp stage : stageModulesOf(context.module)) {
+  SmallVector<ModuleOp> stages = stageModulesOf(context.module);
+  if (failed(verifySharedKernels(stages))) {
+    return failure();
+  }
+  for (ModuleOp stage : stages) {
     FailureOr<rt::Program> built =
         buildProgram(info, {stage, context.machine, context.precision}, target);
     if (failed(built)) {
@@ -89,7 +93,7 @@ FailureOr<rt::Programs> weft::buildPrograms(const ProgramInfo &info, const Progr
     }
     programs.push_back(std::move(*built));
   }
-  shareKernels(programs);
+  shareKernelTable(programs);
   if (programs.size() > 1 && failed(provePrograms(context.module, programs))) {
     return failure();
   }
