@@ -60,8 +60,10 @@ public:
   }
 
 private:
+  /// Calls of all micro-batches join their weights with the same arguments: the first stands for
+  /// all.
   void join(Value a, Value b, Operation *by) {
-    if (isa<RankedTensorType>(a.getType())) {
+    if (isa<RankedTensorType>(a.getType()) && joined.insert({a, b}).second) {
       links[a].push_back({b, by});
       links[b].push_back({a, by});
     }
@@ -81,6 +83,7 @@ private:
   }
 
   DenseMap<Value, SmallVector<Link, 2>> links;
+  llvm::DenseSet<std::pair<Value, Value>> joined;
 };
 
 /// Returns true if a layout can satisfy both constraints.
