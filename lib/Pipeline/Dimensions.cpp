@@ -7,6 +7,8 @@
 
 #include "weft/Pipeline/Dimensions.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace weft {
@@ -130,8 +132,12 @@ void Dimensions::joinCall(CallOp call, func::FuncOp callee) {
   if (callee.isExternal()) {
     return;
   }
-  for (auto [operand, argument] : llvm::zip(call->getOperands(), callee.getArguments())) {
-    join(operand, argument);
+  CallOp before = std::exchange(lastCalls[callee], call);
+  for (auto [number, argument] : llvm::enumerate(callee.getArguments())) {
+    // Calls for one micro-batch after the other read the same weights.
+    if (!before || before->getOperand(number) != call->getOperand(number)) {
+      join(call->getOperand(number), argument);
+    }
   }
   Operation *done = callee.getBody().front().getTerminator();
   for (auto [result, returned] : llvm::zip(call->getResults(), done->getOperands())) {

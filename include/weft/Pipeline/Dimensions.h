@@ -82,6 +82,8 @@ private:
 
   mlir::SymbolTable symbols;
   llvm::DenseMap<const void *, uint32_t> numbers;
+  /// The last call of each function that was met.
+  llvm::DenseMap<mlir::Operation *, CallOp> lastCalls;
   /// Union-find: the parent of each dimension, itself for the root of a class.
   std::vector<uint32_t> parents;
   /// The roots of classes with the padding that variables alone have.

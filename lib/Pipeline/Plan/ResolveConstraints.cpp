@@ -20,6 +20,7 @@
 
 #include <deque>
 #include <map>
+#include <utility>
 
 using namespace mlir;
 
@@ -60,10 +61,8 @@ public:
   }
 
 private:
-  /// Calls of all micro-batches join their weights with the same arguments: the first stands for
-  /// all.
   void join(Value a, Value b, Operation *by) {
-    if (isa<RankedTensorType>(a.getType()) && joined.insert({a, b}).second) {
+    if (isa<RankedTensorType>(a.getType())) {
       links[a].push_back({b, by});
       links[b].push_back({a, by});
     }
@@ -73,8 +72,12 @@ private:
     if (callee.isExternal()) {
       return;
     }
-    for (auto [operand, argument] : llvm::zip(call->getOperands(), callee.getArguments())) {
-      join(operand, argument, call);
+    CallOp before = std::exchange(lastCalls[callee], call);
+    for (auto [number, argument] : llvm::enumerate(callee.getArguments())) {
+      // Calls for one micro-batch after the other read the same weights.
+      if (!before || before->getOperand(number) != call->getOperand(number)) {
+        join(call->getOperand(number), argument, call);
+      }
     }
     Operation *done = callee.getBody().front().getTerminator();
     for (auto [result, returned] : llvm::zip(call->getResults(), done->getOperands())) {
@@ -83,7 +86,7 @@ private:
   }
 
   DenseMap<Value, SmallVector<Link, 2>> links;
-  llvm::DenseSet<std::pair<Value, Value>> joined;
+  DenseMap<Operation *, CallOp> lastCalls;
 };
 
 /// Returns true if a layout can satisfy both constraints.
