@@ -7,8 +7,6 @@
 
 #include "Interpreter.h"
 
-#include "mlir/IR/Matchers.h"
-
 using namespace mlir;
 
 namespace weft::meaning {
@@ -21,80 +19,70 @@ static std::string joinLabels(llvm::StringRef outer, llvm::StringRef inner) {
                                  : (outer + " " + inner).str();
 }
 
-/// The calls of a function from `first` on, where the first operand numbers micro-batches and each
-/// call takes the totals of the call before; other operands are the same for all.
-static SmallVector<CallOp> microBatchesFrom(CallOp first) {
-  SmallVector<CallOp> calls;
-  for (auto call : first->getBlock()->getOps<CallOp>()) {
-    if (call.getCallee() != first.getCallee()) {
-      continue;
-    }
-    APInt number;
-    bool isNext = call.getNumOperands() >= call.getNumResults() + 1 &&
-                  matchPattern(call->getOperand(0), m_ConstantInt(&number)) &&
-                  number == uint64_t(calls.size());
-    // First the totals, then what all micro-batches read.
-    size_t totals = call.getNumResults();
-    if (!isNext || (!calls.empty() &&
-                    (!llvm::equal(call.getOperands().slice(1, totals), calls.back().getResults()) ||
-                     call.getOperands().drop_front(1 + totals) !=
-                         first.getOperands().drop_front(1 + totals)))) {
-      return {};
-    }
-    calls.push_back(call);
-  }
-  bool isOnlyCarried =
-      llvm::all_of(ArrayRef(calls).drop_back(calls.empty() ? 0 : 1), [&](CallOp call) {
-        return llvm::all_of(call->getUsers(), [&](Operation *user) {
-          return isa<CallOp>(user) && cast<CallOp>(user).getCallee() == first.getCallee();
-        });
-      });
-  return calls.size() > 1 && calls.front() == first && isOnlyCarried ? calls
-                                                                     : SmallVector<CallOp>();
-}
-
-std::optional<Evaluation::Ids>
-Interpreter::callMicroBatches(ArrayRef<CallOp> calls,
-                              const llvm::DenseMap<mlir::Value, uint32_t> &values,
+bool Interpreter::runTogether(const AlikeMicroBatches &found, Values &outside,
                               llvm::StringRef label) {
-  auto function = symbols.lookup<func::FuncOp>(CallOp(calls[0]).getCallee());
-  if (gives(function)) {
-    return std::nullopt; // Each by itself.
+  ArrayRef<Operation *> ops = found.ops[1];
+  if (llvm::any_of(ops, [&](Operation *op) { return gives(op); })) {
+    return false; // Each by itself.
   }
-  std::unique_ptr<Evaluation> all = evaluation.ofMicroBatches(int64_t(calls.size()));
+  std::unique_ptr<Evaluation> all = evaluation.ofMicroBatches(int64_t(found.ops.size()));
   Interpreter inner(module, *all);
-  Evaluation::Ids arguments = {all->keepNumber(all->getRanks().microBatch())};
-  size_t results = function.getNumResults();
-  for (auto [number, type] : llvm::enumerate(function.getArgumentTypes().slice(1, results))) {
-    arguments.push_back(all->startTotal(unsigned(number), cast<RankedTensorType>(type)));
+  Values values;
+  values[found.number] = all->keepNumber(all->getRanks().microBatch());
+  for (auto [number, total] : llvm::enumerate(found.totals)) {
+    mlir::Value before = found.ops[0][total.op]->getResult(total.result);
+    values[before] = all->startTotal(unsigned(number), cast<RankedTensorType>(before.getType()));
   }
-  for (mlir::Value shared : CallOp(calls[0]).getOperands().drop_front(1 + results)) {
-    arguments.push_back(all->repeat(evaluation, evaluation[values.lookup(shared)]));
+  for (mlir::Value shared : found.shared) {
+    values[shared] = all->repeat(evaluation, evaluation[outside.lookup(shared)]);
   }
-  Evaluation::Ids added = inner.call(function, arguments, label), totals;
-  for (auto [number, value] : llvm::enumerate(added)) {
-    const Value &own = (*all)[value];
-    uint32_t start = values.lookup(CallOp(calls[0])->getOperand(unsigned(number) + 1));
+  for (Operation *op : ops) {
+    inner.run(op, values, label);
+  }
+  for (auto [number, total] : llvm::enumerate(found.totals)) {
+    const Value &own = (*all)[values.lookup(ops[total.op]->getResult(total.result))];
     bool isOwn =
         own.total == number + 1 && own.term != kUnknown && !own.fault && all->isWholeTotal(own);
-    std::optional<uint32_t> total =
-        isOwn ? evaluation.total(*all, start, own) : std::optional<uint32_t>();
-    if (!total) {
-      return std::nullopt;
+    std::optional<uint32_t> sum =
+        isOwn ? evaluation.total(*all, outside.lookup(total.start), own) : std::nullopt;
+    if (!sum) {
+      return false;
     }
-    totals.push_back(*total);
+    outside[found.ops.back()[total.op]->getResult(total.result)] = *sum;
   }
-  return totals;
+  return true;
 }
 
-bool Interpreter::gives(func::FuncOp function) {
+bool Interpreter::runMicroBatches(CallOp first, Values &values, llvm::DenseSet<Operation *> &done,
+                                  llvm::StringRef label) {
+  std::optional<AlikeMicroBatches> found = findMicroBatches(first);
+  if (!found) {
+    return false;
+  }
+  llvm::DenseSet<Operation *> repeated;
+  for (ArrayRef<Operation *> ops : found->ops) {
+    repeated.insert(ops.begin(), ops.end());
+  }
+  // What micro-batches read may stand between the ops of the first.
+  for (Operation *op = first; op != found->ops[0].back(); op = op->getNextNode()) {
+    if (!repeated.contains(op) && done.insert(op).second) {
+      run(op, values, label);
+    }
+  }
+  bool isRun = runTogether(*found, values, label);
+  isRun ? done.insert(repeated.begin(), repeated.end()) : void();
+  return isRun;
+}
+
+bool Interpreter::gives(Operation *op) {
+  auto call = dyn_cast<CallOp>(op);
+  if (!call) {
+    return isa<ObserveOp, AssignOp>(op);
+  }
+  auto function = symbols.lookup<func::FuncOp>(call.getCallee());
   auto [known, isNew] = giving.try_emplace(function, false);
   if (isNew) {
-    bool does = llvm::any_of(function.getOps(), [&](Operation &op) {
-      auto call = dyn_cast<CallOp>(op);
-      return isa<ObserveOp, AssignOp>(op) ||
-             (call && gives(symbols.lookup<func::FuncOp>(call.getCallee())));
-    });
+    bool does = llvm::any_of(function.getOps(), [&](Operation &inner) { return gives(&inner); });
     giving[function] = does;
   }
   return giving[function];
@@ -104,68 +92,67 @@ void Interpreter::give(Operation *op, llvm::StringRef name, uint32_t value, llvm
   given.push_back({op, (name + (label.empty() ? "" : " of ") + label).str(), value});
 }
 
-Evaluation::Ids Interpreter::call(func::FuncOp function, ArrayRef<uint32_t> arguments,
-                                  llvm::StringRef label) {
+Evaluation::Ids Interpreter::call(CallOp op, ArrayRef<uint32_t> arguments, llvm::StringRef label) {
+  auto function = symbols.lookup<func::FuncOp>(op.getCallee());
   Key key(function, arguments.vec());
-  auto found = gives(function) ? known.end() : known.find(key);
+  auto found = gives(op) ? known.end() : known.find(key);
   if (found != known.end()) {
     return found->second;
   }
-  llvm::DenseMap<mlir::Value, uint32_t> values;
+  Values values;
   for (auto [argument, value] : llvm::zip_equal(function.getArguments(), arguments)) {
     values[argument] = value;
   }
-  return known[std::move(key)] = run(function, values, label);
+  return known[std::move(key)] = run(function, values, joinLabels(label, op.getLabel()));
 }
 
-Evaluation::Ids Interpreter::run(func::FuncOp function,
-                                 llvm::DenseMap<mlir::Value, uint32_t> &values,
-                                 llvm::StringRef label) {
-  Evaluation::Ids operands;
+/// The values of `operands`.
+static Evaluation::Ids lookup(const llvm::DenseMap<mlir::Value, uint32_t> &values,
+                              OperandRange operands) {
+  Evaluation::Ids ids;
+  for (mlir::Value operand : operands) {
+    ids.push_back(values.lookup(operand));
+  }
+  return ids;
+}
+
+void Interpreter::run(Operation *op, Values &values, llvm::StringRef label) {
+  Evaluation::Ids operands = lookup(values, op->getOperands());
+  if (auto observe = dyn_cast<ObserveOp>(op)) {
+    return give(op, observe.getName(), operands[0], label);
+  }
+  if (auto assign = dyn_cast<AssignOp>(op)) {
+    return give(op, ("@" + assign.getVariable()).str(), operands[0], "");
+  }
+  auto own = dyn_cast<CallOp>(op);
+  Evaluation::Ids results =
+      own ? call(own, operands, label) : evaluation.evaluate(op, operands, label);
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
+    values[result] = value;
+  }
+}
+
+Evaluation::Ids Interpreter::run(func::FuncOp function, Values &values, llvm::StringRef label) {
   llvm::DenseSet<Operation *> done;
   llvm::DenseSet<Attribute> called;
-  for (Operation &op : function.getOps()) {
+  for (Operation &op : function.getBody().front().without_terminator()) {
     if (done.contains(&op)) {
       continue;
     }
     auto first = dyn_cast<CallOp>(op);
-    if (first && called.insert(first.getCalleeAttr()).second) {
-      SmallVector<CallOp> calls = microBatchesFrom(first);
-      auto results = calls.empty() ? std::nullopt : callMicroBatches(calls, values, label);
-      if (results) {
-        done.insert(calls.begin(), calls.end());
-        for (auto [result, value] : llvm::zip_equal(calls.back().getResults(), *results)) {
-          values[result] = value;
-        }
-        continue;
-      }
+    bool isFirst = first && called.insert(first.getCalleeAttr()).second;
+    if (isFirst && runMicroBatches(first, values, done, label)) {
+      continue;
     }
-    operands.clear();
-    for (mlir::Value operand : op.getOperands()) {
-      operands.push_back(values.lookup(operand));
-    }
-    if (auto observe = dyn_cast<ObserveOp>(op)) {
-      give(&op, observe.getName(), operands[0], label);
-    } else if (auto assign = dyn_cast<AssignOp>(op)) {
-      give(&op, ("@" + assign.getVariable()).str(), operands[0], "");
-    } else if (isa<func::ReturnOp>(op)) {
-      break;
-    } else {
-      auto own = dyn_cast<CallOp>(op);
-      Evaluation::Ids results = own ? call(symbols.lookup<func::FuncOp>(own.getCallee()), operands,
-                                           joinLabels(label, own.getLabel()))
-                                    : evaluation.evaluate(&op, operands, label);
-      for (auto [result, value] : llvm::zip_equal(op.getResults(), results)) {
-        values[result] = value;
-      }
-    }
+    run(&op, values, label);
   }
-  return operands;
+  return lookup(values, function.getBody().front().getTerminator()->getOperands());
 }
 
 std::vector<Given> Interpreter::run(func::FuncOp root) {
   given.clear();
-  call(root, {}, "");
+  Values values;
+  run(root, values, "");
   return std::move(given);
 }
 

@@ -8,7 +8,10 @@
 #ifndef WEFT_LIB_MEANING_INTERPRETER_H
 #define WEFT_LIB_MEANING_INTERPRETER_H
 
+#include "AlikeMicroBatches.h"
 #include "Evaluation.h"
+
+#include "llvm/ADT/DenseSet.h"
 
 namespace weft::meaning {
 
@@ -31,16 +34,20 @@ public:
   std::vector<Given> run(mlir::func::FuncOp root);
 
 private:
-  Evaluation::Ids call(mlir::func::FuncOp function, llvm::ArrayRef<uint32_t> arguments,
+  using Values = llvm::DenseMap<mlir::Value, uint32_t>;
+
+  Evaluation::Ids call(CallOp op, llvm::ArrayRef<uint32_t> arguments, llvm::StringRef label);
+  /// Evaluates the ops of micro-batches that begin with `first`, and adds them to `done`. Returns
+  /// false if they must be evaluated one by one.
+  bool runMicroBatches(CallOp first, Values &values, llvm::DenseSet<mlir::Operation *> &done,
                        llvm::StringRef label);
-  /// The results of the last of `calls`, if they are calls of a function for one micro-batch after
-  /// the other, each of which adds to the totals of the one before. None if it must be evaluated
-  /// call by call.
-  std::optional<Evaluation::Ids>
-  callMicroBatches(llvm::ArrayRef<CallOp> calls,
-                   const llvm::DenseMap<mlir::Value, uint32_t> &values, llvm::StringRef label);
-  Evaluation::Ids run(mlir::func::FuncOp function, llvm::DenseMap<mlir::Value, uint32_t> &values,
-                      llvm::StringRef label);
+  /// Evaluates all micro-batches at once, each of which adds to the totals of the one before, and
+  /// adds the last totals to `values`. Returns false if that is not all that they do.
+  bool runTogether(const AlikeMicroBatches &found, Values &values, llvm::StringRef label);
+  /// Adds the results of `op` to `values`.
+  void run(mlir::Operation *op, Values &values, llvm::StringRef label);
+  /// Returns what `function` returns. `values` has its arguments.
+  Evaluation::Ids run(mlir::func::FuncOp function, Values &values, llvm::StringRef label);
   void give(mlir::Operation *op, llvm::StringRef name, uint32_t value, llvm::StringRef label);
 
   using Key = std::pair<mlir::Operation *, std::vector<uint32_t>>;
@@ -52,7 +59,7 @@ private:
   std::map<Key, Evaluation::Ids> known;
   /// Functions that give something, or call such functions.
   llvm::DenseMap<mlir::Operation *, bool> giving;
-  bool gives(mlir::func::FuncOp function);
+  bool gives(mlir::Operation *op);
 };
 
 } // namespace weft::meaning

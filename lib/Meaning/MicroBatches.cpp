@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The function of a micro-batch takes running totals and adds to each. It is evaluated once, for
+// The ops of a micro-batch take running totals and add to each. They are evaluated once, for
 // all micro-batches at once, with totals of which nothing is known; then what each rank adds in all
 // micro-batches is joined.
 //

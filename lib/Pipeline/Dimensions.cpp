@@ -7,6 +7,8 @@
 
 #include "weft/Pipeline/Dimensions.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace weft {
@@ -27,7 +29,7 @@ Dimensions::Dimensions(ModuleOp module) : symbols(module) {
   });
   for (auto variable : module.getOps<VariableOp>()) {
     for (auto [dim, name] : llvm::enumerate(variable.getDimensions().getAsRange<StringAttr>())) {
-      auto &known = names[classOf(numberOf(variable.getOperation(), int64_t(dim)))];
+      auto &known = names[classOf(variable, int64_t(dim))];
       if (!llvm::is_contained(known, name.getValue())) {
         known.push_back(name.getValue());
       }
@@ -43,7 +45,7 @@ void Dimensions::nameWithoutPadding(ModuleOp module) {
     ArrayRef<int64_t> shape = variable.getTensorType().getShape();
     for (auto [dim, size] : llvm::enumerate(variable.getUnpadded().value_or(shape))) {
       if (size != shape[dim]) {
-        unpadded[classOf(numberOf(variable.getOperation(), int64_t(dim)))] = size;
+        unpadded[classOf(variable, int64_t(dim))] = size;
       }
     }
   }
@@ -73,10 +75,10 @@ void Dimensions::nameWithoutPadding(ModuleOp module) {
   });
 }
 
-uint32_t Dimensions::numberOf(const void *owner, int64_t dim) {
-  auto [entry, isNew] = numbers.try_emplace({owner, dim}, uint32_t(parents.size()));
-  if (isNew) {
-    parents.push_back(entry->second);
+uint32_t Dimensions::numberOf(const void *owner, RankedTensorType type) {
+  auto [entry, isNew] = numbers.try_emplace(owner, uint32_t(parents.size()));
+  for (int64_t dim = 0; isNew && dim < type.getRank(); ++dim) {
+    parents.push_back(uint32_t(parents.size()));
   }
   return entry->second;
 }
@@ -92,15 +94,17 @@ void Dimensions::join(uint32_t a, uint32_t b) { parents[classOf(a)] = classOf(b)
 
 void Dimensions::join(Value a, Value b) {
   if (auto type = dyn_cast<RankedTensorType>(a.getType())) {
-    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-      join(numberOf(a, dim), numberOf(b, dim));
+    uint32_t first = numberOf(a), other = numberOf(b);
+    for (uint32_t dim = 0; dim < type.getRank(); ++dim) {
+      join(first + dim, other + dim);
     }
   }
 }
 
 void Dimensions::joinVariable(VariableOp variable, Value value) {
-  for (int64_t dim = 0; dim < variable.getTensorType().getRank(); ++dim) {
-    join(numberOf(variable.getOperation(), dim), numberOf(value, dim));
+  uint32_t first = numberOf(variable), other = numberOf(value);
+  for (uint32_t dim = 0; dim < variable.getTensorType().getRank(); ++dim) {
+    join(first + dim, other + dim);
   }
 }
 
@@ -111,7 +115,7 @@ void Dimensions::joinFactors(ShardableOpInterface op) {
     for (auto [dim, factor] : llvm::enumerate(dims)) {
       // The operand and result of a reshape may have different meanings.
       if (rule.factors[factor].hasOneLength) {
-        uint32_t number = numberOf(value, int64_t(dim));
+        uint32_t number = numberOf(value) + uint32_t(dim);
         join(number, first.try_emplace(factor, number).first->second);
       }
     }
@@ -128,8 +132,12 @@ void Dimensions::joinCall(CallOp call, func::FuncOp callee) {
   if (callee.isExternal()) {
     return;
   }
-  for (auto [operand, argument] : llvm::zip(call->getOperands(), callee.getArguments())) {
-    join(operand, argument);
+  CallOp before = std::exchange(lastCalls[callee], call);
+  for (auto [number, argument] : llvm::enumerate(callee.getArguments())) {
+    // Calls for one micro-batch after the other read the same weights.
+    if (!before || before->getOperand(number) != call->getOperand(number)) {
+      join(call->getOperand(number), argument);
+    }
   }
   Operation *done = callee.getBody().front().getTerminator();
   for (auto [result, returned] : llvm::zip(call->getResults(), done->getOperands())) {

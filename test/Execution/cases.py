@@ -97,8 +97,9 @@ def sizes_of(mesh):
 
 
 def ranks_of(mesh):
-    """The number of ranks."""
-    return math.prod(sizes_of(mesh))
+    """The number of ranks, those of all pipeline stages."""
+    pins = dict(pin.split("=") for pin in mesh.split(","))
+    return int(pins.get("pp", "1")) * math.prod(sizes_of(mesh))
 
 
 @dataclass(frozen=True)

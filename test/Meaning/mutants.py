@@ -44,7 +44,7 @@ TRIALS = 10
 
 
 def bases():
-    """Cases and meshes that together have every collective, ring, order, padding and buffer."""
+    """Cases and meshes that have every collective, ring, order, padding and buffer, and stages."""
     gpt2, _, llama, _, qwen, experts = cases.default_cases()[:6]
     bounded, deepseek = cases.default_cases()[8:10]
     fp8 = next(case for case in cases.fp8_cases() if case.delayed)
@@ -53,7 +53,8 @@ def bases():
             (gpt2, "dp=2,cp=2:ring"), (qwen, "cp=2:gather,tp=2"), (experts, "dp=2,ep=2,zero=3"),
             (bounded, "ep=2,tp=2"), (deepseek, "cp=2:ring"), (gpt2, "dp=2,cp=2:all-to-all"),
             (llama, "dp=2,fsdp=2,tp=2"), (fp8, "dp=2,tp=2"),
-            (narrow, "dp=2,zero=1,accumulation=2"), (Images(), "dp=2,tp=2")]
+            (narrow, "dp=2,zero=1,accumulation=2"), (Images(), "dp=2,tp=2"),
+            (llama, "pp=2,dp=2,zero=1,accumulation=2")]
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ LogicalResult runSteps(rt::Program &program, ModuleOp module, const ProgramOptio
       return failure();
     }
   }
-  return success();
+  return provePrograms(module, {&program, 1});
 }
 
 /// A line for each instruction of each body: "step 3: 1.250 us".

@@ -109,7 +109,7 @@ TEST_F(ProveStages, AcceptsWhatTheCompilerMakes) {
 }
 
 TEST_F(ProveStages, AcceptsProgramsThatShareKernels) {
-  shareKernels(stages.programs);
+  shareKernelTable(stages.programs);
   EXPECT_TRUE(holdsByFunctions(stages.programs));
   EXPECT_TRUE(holds(stages.programs)) << message;
 }

@@ -11,6 +11,7 @@
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Flatten.h"
 #include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/Schedule/ShareKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -170,6 +171,10 @@ CompiledStages SmallPipeline::compile(const std::string &text, int64_t microBatc
       ADD_FAILURE() << "stage " << stage << " cannot be compiled";
       return {};
     }
+    stages.modules.push_back(std::move(module));
+  }
+  shareKernels(llvm::map_to_vector(stages.modules, [](auto &module) { return *module; }));
+  for (auto [stage, module] : llvm::enumerate(stages.modules)) {
     ProgramInfo info;
     info.microBatches = microBatches;
     info.globalBatch = microBatches * samplesOfMicroBatch;
@@ -178,7 +183,6 @@ CompiledStages SmallPipeline::compile(const std::string &text, int64_t microBatc
       ADD_FAILURE() << "stage " << stage << " has no table";
       return {};
     }
-    stages.modules.push_back(std::move(module));
     stages.programs.push_back(std::move(*program));
   }
   return stages;

@@ -28,7 +28,7 @@ rt::Programs compile(int64_t microBatches, const std::string &schedule) {
   test::SmallPipeline pipeline;
   rt::Programs programs =
       pipeline.compile(test::SmallPipeline::text(microBatches), microBatches, schedule).programs;
-  shareKernels(programs);
+  shareKernelTable(programs);
   return programs;
 }
 
@@ -63,22 +63,53 @@ TEST(StagesTest, AreProvenTogether) {
 }
 
 TEST(StagesTest, ShareOneTableOfKernels) {
-  rt::Programs programs = compile(2, "1f1b");
+  test::SmallPipeline pipeline;
+  rt::Programs programs = pipeline.compile(test::SmallPipeline::text(2), 2, "1f1b").programs;
   ASSERT_EQ(programs.size(), 2u);
-  std::vector<std::string> names[2];
-  for (const rt::Program &program : programs) {
+  auto namesOf = [](const rt::Program &program) {
+    std::vector<std::string> names;
     for (const rt::Instruction &instruction : rt::Expansion(program, program.step)) {
       if (instruction.opcode == rt::Opcode::Kernel) {
-        names[program.rankClass].push_back(program.kernels[instruction.target].name);
+        names.push_back(program.kernels[instruction.target].name);
       }
     }
-  }
+    return names;
+  };
+  std::vector<std::string> before[2] = {namesOf(programs[0]), namesOf(programs[1])};
+  const size_t kernels = programs[0].kernels.size() + programs[1].kernels.size();
+  shareKernelTable(programs);
   for (size_t stage : {0, 1}) {
-    EXPECT_FALSE(names[stage].empty());
-    for (const std::string &name : names[stage]) {
-      EXPECT_TRUE(llvm::StringRef(name).ends_with("_stage_" + std::to_string(stage))) << name;
+    EXPECT_EQ(namesOf(programs[stage]), before[stage]);
+  }
+  // Both fill with zeros and add vectors.
+  EXPECT_LE(programs[0].kernels.size() + 2, kernels);
+  std::set<std::string> names;
+  for (const rt::Kernel &kernel : programs[0].kernels) {
+    EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name;
+  }
+}
+
+TEST(StagesTest, DifferentKernelsOfOneNameAreRefused) {
+  test::SmallPipeline pipeline;
+  test::CompiledStages stages = pipeline.compile(test::SmallPipeline::text(2), 2, "1f1b");
+  auto modules =
+      llvm::map_to_vector(stages.modules, [](auto &module) -> mlir::ModuleOp { return *module; });
+  EXPECT_TRUE(mlir::succeeded(verifySharedKernels(modules)));
+  std::string name = stages.programs[0].kernels.front().name;
+  for (const rt::Kernel &kernel : stages.programs[1].kernels) {
+    if (kernel.name != name) { // Shared names are those of equal kernels.
+      mlir::SymbolTable::setSymbolName(modules[1].lookupSymbol(kernel.name), name);
+      break;
     }
   }
+  std::string message;
+  mlir::ScopedDiagnosticHandler handler(&pipeline.context, [&](mlir::Diagnostic &diagnostic) {
+    message = diagnostic.str();
+    return mlir::success();
+  });
+  EXPECT_TRUE(mlir::failed(verifySharedKernels(modules)));
+  EXPECT_EQ(message,
+            "kernel '" + name + "' differs from that of an earlier stage; run share-kernels first");
 }
 
 TEST(StagesTest, SendAndReceiveInTheOrderOfTheSchedule) {
@@ -138,7 +169,7 @@ TEST(StagesTest, WhatStandsBetweenIsInBodiesToo) {
     std::string text = sliced(test::SmallPipeline::text(microBatches), microBatches);
     test::SmallPipeline pipeline;
     made.push_back(pipeline.compile(text, microBatches, "1f1b").programs);
-    shareKernels(made.back());
+    shareKernelTable(made.back());
     ASSERT_EQ(made.back().size(), 2u);
     EXPECT_EQ(refusalOf(made.back()), "");
   }

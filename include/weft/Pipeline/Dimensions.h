@@ -53,17 +53,24 @@ public:
   llvm::StringRef nameOf(mlir::Value value, int64_t dim);
 
   /// Returns the number of the class of dimension `dim` of a value or a variable.
-  uint32_t classOf(mlir::Value value, int64_t dim) { return classOf(numberOf(value, dim)); }
+  uint32_t classOf(mlir::Value value, int64_t dim) {
+    return classOf(numberOf(value) + uint32_t(dim));
+  }
   uint32_t classOf(VariableOp variable, int64_t dim) {
-    return classOf(numberOf(variable.getOperation(), dim));
+    return classOf(numberOf(variable) + uint32_t(dim));
   }
 
 private:
   llvm::SmallVector<llvm::StringRef> collectNames(ShardableOpInterface op, const FactorRule &rule,
                                                   unsigned factor, bool withPaddedAlone);
-  uint32_t numberOf(const void *owner, int64_t dim);
-  uint32_t numberOf(mlir::Value value, int64_t dim) {
-    return numberOf(value.getAsOpaquePointer(), dim);
+  /// Returns the number of the first dimension of a value or a variable; the others follow.
+  uint32_t numberOf(const void *owner, mlir::RankedTensorType type);
+  uint32_t numberOf(mlir::Value value) {
+    return numberOf(value.getAsOpaquePointer(),
+                    mlir::cast<mlir::RankedTensorType>(value.getType()));
+  }
+  uint32_t numberOf(VariableOp variable) {
+    return numberOf(variable.getOperation(), variable.getTensorType());
   }
   uint32_t classOf(uint32_t number);
   void join(uint32_t a, uint32_t b);
@@ -74,7 +81,9 @@ private:
   void nameWithoutPadding(mlir::ModuleOp module);
 
   mlir::SymbolTable symbols;
-  llvm::DenseMap<std::pair<const void *, int64_t>, uint32_t> numbers;
+  llvm::DenseMap<const void *, uint32_t> numbers;
+  /// The last call of each function that was met.
+  llvm::DenseMap<mlir::Operation *, CallOp> lastCalls;
   /// Union-find: the parent of each dimension, itself for the root of a class.
   std::vector<uint32_t> parents;
   /// The roots of classes with the padding that variables alone have.

@@ -27,17 +27,11 @@ template <typename Range> auto operandsAmong(Range &&arguments) {
   return drop_end(drop_begin(arguments), kPartArguments);
 }
 
-/// Returns `name` without an end such as "_12" or, with the prefix "_stage", "_stage_1".
-StringRef withoutNumber(StringRef name, StringRef prefix = "") {
+/// Returns "kernel_norm" for "kernel_norm_12": numbers tell the kernels of one executable apart.
+StringRef stemOf(StringRef name) {
   StringRef stem = name.rtrim("0123456789");
-  bool isNumbered =
-      stem.size() < name.size() && stem.consume_back("_") && stem.consume_back(prefix);
-  return isNumbered ? stem : name;
+  return stem.size() < name.size() && stem.consume_back("_") ? stem : name;
 }
-
-/// Returns "kernel_norm" for "kernel_norm_12" and "kernel_norm_12_stage_1": numbers tell the
-/// kernels of one executable apart.
-StringRef stemOf(StringRef name) { return withoutNumber(withoutNumber(name, "_stage")); }
 
 /// Returns `kernel` and the symbols that it refers to, directly or indirectly.
 SetVector<mlir::Operation *> referencedSymbols(mlir::Operation *kernel,

@@ -9,6 +9,8 @@
 #include "weft/Pipeline/Lower/HostLowering.h"
 #include "weft/Pipeline/Lower/Passes.h"
 
+#include "llvm/ADT/DenseSet.h"
+
 namespace weft {
 
 #define GEN_PASS_DEF_KEEPKERNELSPASS
@@ -19,9 +21,10 @@ namespace {
 struct KeepKernelsPass : impl::KeepKernelsPassBase<KeepKernelsPass> {
   void runOnOperation() override {
     mlir::ModuleOp module = getOperation();
+    llvm::DenseSet<mlir::StringAttr> names;
     for (auto stage : module.getOps<mlir::ModuleOp>()) {
       for (auto kernel : llvm::make_early_inc_range(stage.getOps<mlir::func::FuncOp>())) {
-        if (kernel->hasAttr(kTiedAttrName)) {
+        if (kernel->hasAttr(kTiedAttrName) && names.insert(kernel.getSymNameAttr()).second) {
           kernel->moveBefore(module.getBody(), module.getBody()->end());
         }
       }

@@ -29,12 +29,14 @@ struct LowerSlice : HostModel<LowerSlice, SliceOp> {
       from = whole.view({outer, whole.getSize(dim) * inner});
       to = shard.view({outer, length * inner});
       start = start * inner;
-      code.elements({outer, length * inner},
-                    [&](ArrayRef<Num> at) { to.store(from(at[0], start + at[1]), at); });
+      code.elements({outer, length * inner}, [&](ArrayRef<Num> at) {
+        to.storeStored(from.loadStored({at[0], start + at[1]}), at);
+      });
       return;
     }
-    code.parallelNest({outer, length, inner},
-                      [&](ArrayRef<Num> at) { to.store(from(at[0], start + at[1], at[2]), at); });
+    code.parallelNest({outer, length, inner}, [&](ArrayRef<Num> at) {
+      to.storeStored(from.loadStored({at[0], start + at[1], at[2]}), at);
+    });
   }
 };
 

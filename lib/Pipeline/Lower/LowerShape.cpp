@@ -40,7 +40,7 @@ struct LowerConcat : HostModel<LowerConcat, ConcatOp> {
       int64_t row = part.getSize(dim) * inner, offset = done * inner;
       Buffer from = part.view({outer, row});
       code.elements({outer, row}, [&](ArrayRef<Num> place) {
-        to.store(from.load(place), place[0], place[1] + offset);
+        to.storeStored(from.loadStored(place), {place[0], place[1] + offset});
       });
       done += part.getSize(dim);
     }
@@ -56,7 +56,7 @@ struct LowerSplit : HostModel<LowerSplit, SplitOp> {
       SmallVector<int64_t> offsets(to.getShape().size(), 0), strides(offsets.size(), 1);
       offsets[dim] = done;
       code.elements(to.getShape(), [&](ArrayRef<Num> place) {
-        to.store(whole.load(placesAt(place, offsets, strides)), place);
+        to.storeStored(whole.loadStored(placesAt(place, offsets, strides)), place);
       });
       done += to.getSize(dim);
     }
@@ -67,7 +67,7 @@ struct LowerExtract : HostModel<LowerExtract, ExtractOp> {
   static void lower(Code &code, ExtractOp op, ExtractOp::Adaptor operands, ValueRange results) {
     Buffer from = code.buffer(operands.getInput()), to = code.buffer(results[0]);
     code.elements(to.getShape(), [&](ArrayRef<Num> place) {
-      to.store(from.load(placesAt(place, op.getOffsets(), op.getStrides())), place);
+      to.storeStored(from.loadStored(placesAt(place, op.getOffsets(), op.getStrides())), place);
     });
   }
 };
@@ -81,7 +81,7 @@ struct LowerPad : HostModel<LowerPad, PadOp> {
     }
     code.fillParallel(to, op.getValue().convertToDouble());
     code.elements(from.getShape(), [&](ArrayRef<Num> place) {
-      to.store(from.load(place), placesAt(place, op.getLow(), strides));
+      to.storeStored(from.loadStored(place), placesAt(place, op.getLow(), strides));
     });
   }
 };
@@ -93,7 +93,7 @@ struct LowerSelect : HostModel<LowerSelect, SelectOp> {
     code.elements(to.getShape(), [&](ArrayRef<Num> place) {
       Nums whole = {index};
       llvm::append_range(whole, place);
-      to.store(from.load(whole), place);
+      to.storeStored(from.loadStored(whole), place);
     });
   }
 };

@@ -25,7 +25,15 @@ class Walk {
 public:
   explicit Walk(const ShardingProblem &shardings, const SymbolTable &symbols)
       : shardings(shardings), symbols(symbols),
-        places(shardings.problem.nodes.size(), uint32_t(shardings.problem.nodes.size())) {}
+        places(shardings.problem.nodes.size(), uint32_t(shardings.problem.nodes.size())) {
+    for (const auto &[value, route] : shardings.routes) {
+      for (const SharedUses *group : {&route.early, &route.late}) {
+        for (const auto &[use, end] : group->uses) {
+          uses[use] = {group->shared, end};
+        }
+      }
+    }
+  }
 
   void visit(func::FuncOp function) {
     if (!visited.insert(function).second) {
@@ -63,22 +71,17 @@ private:
   }
 
   void meetUse(OpOperand &operand) {
-    auto route = shardings.routes.find(operand.get());
-    if (route == shardings.routes.end()) {
-      return;
-    }
-    for (const SharedUses *group : {&route->second.early, &route->second.late}) {
-      for (auto &[use, end] : group->uses) {
-        if (use == &operand) {
-          meet(group->shared);
-          meet(end);
-        }
-      }
+    auto use = uses.find(&operand);
+    if (use != uses.end()) {
+      meet(use->second.first);
+      meet(use->second.second);
     }
   }
 
   const ShardingProblem &shardings;
   const SymbolTable &symbols;
+  /// Of each use the end that it shares with others, and its own.
+  DenseMap<OpOperand *, std::pair<const ShardingEnd *, const ShardingEnd *>> uses;
   /// The place of each node; the number of nodes for an unused one.
   std::vector<uint32_t> places;
   uint32_t met = 0;

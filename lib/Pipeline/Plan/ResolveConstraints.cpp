@@ -20,6 +20,7 @@
 
 #include <deque>
 #include <map>
+#include <utility>
 
 using namespace mlir;
 
@@ -71,8 +72,12 @@ private:
     if (callee.isExternal()) {
       return;
     }
-    for (auto [operand, argument] : llvm::zip(call->getOperands(), callee.getArguments())) {
-      join(operand, argument, call);
+    CallOp before = std::exchange(lastCalls[callee], call);
+    for (auto [number, argument] : llvm::enumerate(callee.getArguments())) {
+      // Calls for one micro-batch after the other read the same weights.
+      if (!before || before->getOperand(number) != call->getOperand(number)) {
+        join(call->getOperand(number), argument, call);
+      }
     }
     Operation *done = callee.getBody().front().getTerminator();
     for (auto [result, returned] : llvm::zip(call->getResults(), done->getOperands())) {
@@ -81,6 +86,7 @@ private:
   }
 
   DenseMap<Value, SmallVector<Link, 2>> links;
+  DenseMap<Operation *, CallOp> lastCalls;
 };
 
 /// Returns true if a layout can satisfy both constraints.

@@ -98,8 +98,10 @@ struct AccumulateInMatmulsPass : impl::AccumulateInMatmulsPassBase<AccumulateInM
     for (ContractOp contract : matmuls) {
       inlineAddition(contract, symbols);
     }
+    llvm::DenseSet<StringAttr> called;
+    getOperation().walk([&](CallOp call) { called.insert(call.getCalleeAttr().getAttr()); });
     for (func::FuncOp function : sums) {
-      if (function.isPrivate() && SymbolTable::symbolKnownUseEmpty(function, getOperation())) {
+      if (function.isPrivate() && !called.contains(function.getSymNameAttr())) {
         symbols.erase(function);
       }
     }

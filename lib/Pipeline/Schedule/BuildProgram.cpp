@@ -43,9 +43,9 @@ LogicalResult predictMemory(rt::Program &program, const ProgramContext &context)
   return success();
 }
 
-LogicalResult useStreams(rt::Program &program, const ProgramContext &context) {
+LogicalResult useStreams(rt::Program &program, const ProgramContext &) {
   schedule::assignStreams(program);
-  return provePrograms(context.module, {&program, 1});
+  return success();
 }
 
 constexpr ProgramStep kSteps[] = {
@@ -81,7 +81,11 @@ static FailureOr<rt::Program> buildProgram(const ProgramInfo &info, const Progra
 FailureOr<rt::Programs> weft::buildPrograms(const ProgramInfo &info, const ProgramContext &context,
                                             TargetKind target) {
   rt::Programs programs;
-  for (ModuleOp stage : stageModulesOf(context.module)) {
+  SmallVector<ModuleOp> stages = stageModulesOf(context.module);
+  if (failed(verifySharedKernels(stages))) {
+    return failure();
+  }
+  for (ModuleOp stage : stages) {
     FailureOr<rt::Program> built =
         buildProgram(info, {stage, context.machine, context.precision}, target);
     if (failed(built)) {
@@ -89,8 +93,10 @@ FailureOr<rt::Programs> weft::buildPrograms(const ProgramInfo &info, const Progr
     }
     programs.push_back(std::move(*built));
   }
-  shareKernels(programs);
-  if (programs.size() > 1 && failed(provePrograms(context.module, programs))) {
+  shareKernelTable(programs);
+  // All at once, which is also a proof of each. No step has changed a single program of the host.
+  bool isProven = programs.size() == 1 && target != TargetKind::Cuda;
+  if (!isProven && failed(provePrograms(context.module, programs))) {
     return failure();
   }
   return programs;

@@ -8,7 +8,6 @@
 #include "KernelWork.h"
 #include "Linearize.h"
 #include "OpKinds.h"
-#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Lower/HostLowering.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 
@@ -39,6 +38,8 @@ struct FuseLaunchesPass : impl::FuseLaunchesPassBase<FuseLaunchesPass> {
     }
     ModuleSymbols all(getOperation());
     symbols = &all;
+    calls.clear(); // Of another stage's module.
+    fusedKernels.clear();
     getOperation().walk([&](CallOp call) {
       calls[symbols->functions.lookup(call.getCalleeAttr().getAttr())].push_back(call);
     });
@@ -192,9 +193,7 @@ func::FuncOp FuseLaunchesPass::findOrMakeKernel(Pair pair, ArrayRef<Value> opera
   auto type = builder.getFunctionType(TypeRange(ValueRange(operands)), results);
   Block &first = kernelOf(pair.first).front(), &second = kernelOf(pair.second).front();
   StringRef kind = findMainWork(kernelOf(main(pair)))->getName().stripDialect();
-  std::string name = ("kernel_fused_" + kind + "_" + Twine(fusedKernels.size() - 1) +
-                      kernelSuffixOf(getOperation()))
-                         .str();
+  std::string name = ("kernel_fused_" + kind + "_" + Twine(fusedKernels.size() - 1)).str();
   kernel = func::FuncOp::create(builder, pair.second.getLoc(), name, type);
   kernel.setPrivate();
   kernel->setAttr(kTiedAttrName, builder.getDenseI64ArrayAttr(tied));

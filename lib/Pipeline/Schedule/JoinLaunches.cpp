@@ -9,7 +9,6 @@
 #include "KernelWork.h"
 #include "OpKinds.h"
 #include "Placement.h"
-#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -167,6 +166,7 @@ struct JoinLaunchesPass : impl::JoinLaunchesPassBase<JoinLaunchesPass> {
     inlineSingleLaunches();
     ModuleSymbols all(getOperation());
     symbols = &all;
+    joinedKernels.clear(); // Of another stage's module.
     FailureOr<SmallVector<FlatSection, 3>> sections = linearizeSections(getOperation(), all);
     if (failed(sections)) {
       return signalPassFailure();
@@ -325,9 +325,7 @@ func::FuncOp JoinLaunchesPass::findOrMakeKernel(ArrayRef<LaunchOp> group,
   }
   OpBuilder builder = OpBuilder::atBlockEnd(getOperation().getBody());
   StringRef kind = findWork(kernelOf(group.front())).front()->getName().stripDialect();
-  std::string name = ("kernel_joined_" + kind + "_" + Twine(joinedKernels.size() - 1) +
-                      kernelSuffixOf(getOperation()))
-                         .str();
+  std::string name = ("kernel_joined_" + kind + "_" + Twine(joinedKernels.size() - 1)).str();
   SmallVector<Value> all = operands.all();
   auto type = builder.getFunctionType(TypeRange(ValueRange(all)), results);
   kernel = func::FuncOp::create(builder, group.front()->getLoc(), name, type);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EqualKernels.h"
 #include "OpKinds.h"
 #include "Placement.h"
-#include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -56,8 +56,7 @@ void collectArithmetic(Value value, KernelInputs &inputs) {
 class KernelTable {
 public:
   KernelTable(ModuleOp module)
-      : symbols(module), builder(OpBuilder::atBlockEnd(module.getBody())),
-        suffix(kernelSuffixOf(module)) {}
+      : symbols(module), builder(OpBuilder::atBlockEnd(module.getBody())) {}
 
   /// Replaces `op` by a launch of its kernel. `tied` has one entry for each result: the number of
   /// an operand of `op`, or -1.
@@ -69,47 +68,20 @@ private:
 
   SymbolTable symbols;
   OpBuilder builder;
-  const std::string suffix;
-  /// Kernels by their hash.
-  llvm::DenseMap<size_t, SmallVector<func::FuncOp>> kernels;
+  EqualKernels kernels;
   unsigned count = 0;
   llvm::StringMap<unsigned> countOf;
 };
 
-/// Returns a hash that is equal for equal kernels; ignores operands.
-llvm::hash_code hashKernel(func::FuncOp kernel) {
-  llvm::hash_code hash =
-      llvm::hash_combine(kernel.getFunctionType(), kernel->getAttr(kTiedAttrName));
-  kernel.getBody().walk([&](Operation *op) {
-    hash = llvm::hash_combine(
-        hash, OperationEquivalence::computeHash(op, OperationEquivalence::ignoreHashValue,
-                                                OperationEquivalence::ignoreHashValue,
-                                                OperationEquivalence::IgnoreLocations));
-  });
-  return hash;
-}
-
-/// Returns true if two kernels differ at most in their names and in locations.
-bool areEqual(func::FuncOp a, func::FuncOp b) {
-  return a.getFunctionType() == b.getFunctionType() &&
-         a->getAttr(kTiedAttrName) == b->getAttr(kTiedAttrName) &&
-         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
-                                                    OperationEquivalence::IgnoreLocations);
-}
-
 func::FuncOp KernelTable::findOrInsert(func::FuncOp kernel, StringRef mnemonic) {
-  SmallVector<func::FuncOp> &candidates = kernels[hashKernel(kernel)];
-  for (func::FuncOp candidate : candidates) {
-    if (areEqual(candidate, kernel)) {
-      kernel->erase();
-      return candidate;
-    }
+  if (func::FuncOp equal = kernels.findOrInsert(kernel); equal != kernel) {
+    kernel->erase();
+    return equal;
   }
-  candidates.push_back(kernel);
   ++count;
   std::string name;
   do {
-    name = ("kernel_" + mnemonic + "_" + Twine(countOf[mnemonic]++) + suffix).str();
+    name = ("kernel_" + mnemonic + "_" + Twine(countOf[mnemonic]++)).str();
   } while (symbols.lookup(name));
   kernel.setSymName(name);
   symbols.insert(kernel);

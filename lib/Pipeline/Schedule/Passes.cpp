@@ -70,4 +70,6 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   // The rest sees one stage at a time: no pass moves anything from one to another any more.
   manager.addPass(createSeparateStagesPass());
   buildKernelPipeline(manager.nest<ModuleOp>(), options);
+  // When all stages have their kernels: most are the same, and are compiled once.
+  manager.addPass(createShareKernelsPass());
 }

@@ -21,19 +21,14 @@ namespace {
 struct SeparateStagesPass : impl::SeparateStagesPassBase<SeparateStagesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    const int64_t stages = countStages(module);
-    if (stages == 1 || stageModulesOf(module).front() != module) {
+    if (countStages(module) == 1 || stageModulesOf(module).front() != module) {
       return; // There is nothing to separate any more.
     }
-    SmallVector<ModuleOp> taken;
-    for (int64_t stage = 0; stage < stages; ++stage) {
-      ModuleOp own = taken.emplace_back(module.clone());
-      takeStage(own, stage);
-      own.setSymName("stage_" + std::to_string(stage));
-    }
+    std::vector<OwningOpRef<ModuleOp>> taken = takeStages(module);
     module.getBody()->clear();
-    for (ModuleOp own : taken) {
-      module.push_back(own);
+    for (auto [stage, own] : llvm::enumerate(taken)) {
+      own->setSymName("stage_" + std::to_string(stage));
+      module.push_back(own.release());
     }
   }
 };

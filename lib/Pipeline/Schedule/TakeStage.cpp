@@ -11,6 +11,7 @@
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -61,87 +62,79 @@ llvm::DenseMap<Operation *, int64_t> numberTransfers(ModuleOp module) {
   return numbers;
 }
 
+/// Makes the modules of stages from that of all.
 class StageTaker {
 public:
-  explicit StageTaker(int64_t stage) : stage(stage) {}
+  explicit StageTaker(ModuleOp whole)
+      : whole(whole), stages(countStages(whole)), numbers(numberTransfers(whole)), symbols(whole) {}
 
-  void run(ModuleOp module) const {
-    const int64_t stages = countStages(module);
-    llvm::DenseMap<Operation *, int64_t> numbers = numberTransfers(module);
-    for (auto root : module.getOps<func::FuncOp>()) {
+  OwningOpRef<ModuleOp> take(int64_t stage) {
+    OwningOpRef<ModuleOp> own(cast<ModuleOp>(whole->cloneWithoutRegions()));
+    Block &body = own->getBodyRegion().emplaceBlock();
+    llvm::DenseMap<Operation *, Operation *> roots;
+    for (auto root : whole.getOps<func::FuncOp>()) {
       if (!root.isPrivate()) {
-        takeFrom(root, numbers);
+        roots[root] = takeFrom(root, stage);
       }
     }
-    eraseOthers(module);
-    OpBuilder builder(module);
-    markStage(module, stage);
-    module->setAttr(kStagesAttrName, builder.getI64IntegerAttr(stages));
+    const llvm::DenseSet<Operation *> used = findUsed(llvm::make_second_range(roots));
+    for (Operation &op : *whole.getBody()) {
+      if (Operation *root = roots.lookup(&op)) {
+        body.push_back(root);
+      } else if (used.contains(&op) || !isa<func::FuncOp, VariableOp>(op)) {
+        Operation *copy = op.clone();
+        body.push_back(copy);
+        copy->removeAttr(kStageAttrName);
+        copy->removeAttr(kChunkAttrName);
+      }
+    }
+    markStage(*own, stage);
+    (*own)->setAttr(kStagesAttrName, OpBuilder(whole).getI64IntegerAttr(stages));
+    return own;
   }
 
 private:
-  void takeFrom(func::FuncOp root, const llvm::DenseMap<Operation *, int64_t> &numbers) const {
-    Block &body = root.getBody().front();
-    for (Operation &op : llvm::make_early_inc_range(body)) {
+  /// Returns a function with the ops of `root` that the stage does. It is in no module.
+  func::FuncOp takeFrom(func::FuncOp root, int64_t stage) const {
+    auto own = cast<func::FuncOp>(root->cloneWithoutRegions());
+    auto builder = OpBuilder::atBlockEnd(own.addEntryBlock());
+    IRMapping mapping;
+    for (Operation &op : root.getBody().front()) {
       if (auto transfer = dyn_cast<TransferOp>(op)) {
-        take(transfer, numbers.at(&op));
+        takeHalf(transfer, stage, builder, mapping);
+      } else if (markedStageOf(&op).value_or(stage) == stage) {
+        builder.clone(op, mapping);
       }
     }
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
-      bool isOther = markedStageOf(&op).value_or(stage) != stage || isa<TransferOp>(op);
-      if (isOther || isOpTriviallyDead(&op) ||
-          (isa<CallOp>(op) && op.use_empty() && !markedStageOf(&op))) {
+    // Without what only other stages use.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(own.getBody().front()))) {
+      if (isOpTriviallyDead(&op) || (isa<CallOp>(op) && op.use_empty() && !markedStageOf(&op))) {
         op.erase();
       } else {
         op.removeAttr(kStageAttrName);
       }
     }
+    return own;
   }
 
-  /// Makes a half of a transfer where it stands. The transfer itself is erased with the ops of
-  /// other stages.
-  void take(TransferOp transfer, int64_t number) const {
-    OpBuilder builder(transfer);
+  void takeHalf(TransferOp transfer, int64_t stage, OpBuilder &builder, IRMapping &mapping) const {
+    const int64_t number = numbers.at(transfer);
     auto from = static_cast<int64_t>(transfer.getFrom()),
          to = static_cast<int64_t>(transfer.getTo());
     if (from == stage) {
-      SendOp::create(builder, transfer.getLoc(), transfer.getInput(), to, number);
+      SendOp::create(builder, transfer.getLoc(), mapping.lookup(transfer.getInput()), to, number);
     } else if (to == stage) {
-      Value received = ReceiveOp::create(builder, transfer.getLoc(), transfer.getOutput().getType(),
-                                         from, number)
-                           .getOutput();
-      transfer.getOutput().replaceAllUsesWith(received);
+      Type type = transfer.getOutput().getType();
+      auto received = ReceiveOp::create(builder, transfer.getLoc(), type, from, number);
+      mapping.map(transfer.getOutput(), received.getOutput());
     }
   }
 
-  /// Erases variables and functions that no root uses.
-  void eraseOthers(ModuleOp module) const {
-    const llvm::DenseSet<Operation *> used = findUsed(module);
-    for (Operation &op : llvm::make_early_inc_range(*module.getBody())) {
-      auto function = dyn_cast<func::FuncOp>(op);
-      if (function ? !function.isPrivate() : !isa<VariableOp>(op)) {
-        continue;
-      }
-      if (used.contains(&op)) {
-        op.removeAttr(kStageAttrName);
-        op.removeAttr(kChunkAttrName);
-      } else {
-        op.erase();
-      }
-    }
-  }
-
-  /// Returns the ops of the module whose symbols roots use, by functions that they call, too.
-  static llvm::DenseSet<Operation *> findUsed(ModuleOp module) {
-    SymbolTable symbols(module);
+  /// Returns the ops of the whole module whose symbols the roots use, by functions that they call,
+  /// too.
+  template <typename Range> llvm::DenseSet<Operation *> findUsed(Range &&roots) const {
     llvm::DenseSet<Operation *> used;
-    SmallVector<Operation *> open;
-    for (Operation &op : *module.getBody()) {
-      auto function = dyn_cast<func::FuncOp>(op);
-      if (function && !function.isPrivate()) {
-        open.push_back(function);
-      }
-    }
+    SmallVector<Operation *> open(roots);
     while (!open.empty()) {
       std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(open.pop_back_val());
       for (const SymbolTable::SymbolUse &use : *uses) {
@@ -154,7 +147,10 @@ private:
     return used;
   }
 
-  const int64_t stage;
+  ModuleOp whole;
+  const int64_t stages;
+  const llvm::DenseMap<Operation *, int64_t> numbers;
+  SymbolTable symbols;
 };
 
 struct TakeStagePass : impl::TakeStagePassBase<TakeStagePass> {
@@ -169,13 +165,24 @@ struct TakeStagePass : impl::TakeStagePassBase<TakeStagePass> {
       return signalPassFailure();
     }
     if (stages > 1) {
-      takeStage(module, stage);
+      OwningOpRef<ModuleOp> own = StageTaker(module).take(stage);
+      module.getBody()->clear();
+      module.getBody()->getOperations().splice(module.getBody()->end(),
+                                               own->getBody()->getOperations());
+      module->setAttrs(own->getOperation()->getAttrDictionary());
     }
   }
 };
 
 } // namespace
 
-void takeStage(ModuleOp module, int64_t stage) { StageTaker(stage).run(module); }
+std::vector<OwningOpRef<ModuleOp>> takeStages(ModuleOp module) {
+  StageTaker taker(module);
+  std::vector<OwningOpRef<ModuleOp>> taken;
+  for (int64_t stage = 0; stage < countStages(module); ++stage) {
+    taken.push_back(taker.take(stage));
+  }
+  return taken;
+}
 
 } // namespace weft

@@ -15,7 +15,8 @@ def KeepKernelsPass : Pass<"keep-kernels", "::mlir::ModuleOp"> {
   let description = [{
     Before: the instruction table has been made from the module. Kernel functions are those with
     the attribute `weft.tied`. After: the module holds only kernel functions, also those of the
-    modules of pipeline stages that it held, whose names differ.
+    modules of pipeline stages that it held, each name once: those of one name are equal (see
+    share-kernels).
 
     ```mlir
     weft.variable parameter @w ["hidden"] : tensor<4xf32>

@@ -10,12 +10,21 @@
 
 #include "weft-rt/Program.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 namespace weft {
 
+/// Gives equal kernels in the modules of stages one name, and different ones different names. See
+/// share-kernels.
+void shareKernels(llvm::ArrayRef<mlir::ModuleOp> stages);
+
+/// Fails with an error on a kernel that differs from one of the same name in an earlier stage.
+mlir::LogicalResult verifySharedKernels(llvm::ArrayRef<mlir::ModuleOp> stages);
+
 /// Makes the programs of pipeline stages those of one executable, which has one table of kernels:
-/// each program gets the kernels of all, in the order of stages. Their names differ, see
-/// outline-kernels. A single program stays as it is.
-void shareKernels(rt::Programs &programs);
+/// each program gets those of all, each name once, in the order of stages. REQUIRES: the programs
+/// are of modules that verifySharedKernels accepts.
+void shareKernelTable(rt::Programs &programs);
 
 } // namespace weft
 

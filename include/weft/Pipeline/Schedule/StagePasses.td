@@ -133,4 +133,34 @@ def SeparateStagesPass : Pass<"separate-stages", "::mlir::ModuleOp"> {
   }];
 }
 
+def ShareKernelsPass : Pass<"share-kernels", "::mlir::ModuleOp"> {
+  let summary = "gives equal kernels of all pipeline stages one name";
+  let description = [{
+    Before: kernels of the modules of stages have names of their own in each. After: two kernels have
+    the same name just if they are equal, up to locations, so that an executable has each once. A
+    kernel that differs from all before it keeps its name, or gets the next number if it is taken.
+    Launches follow.
+
+    ```mlir
+    module @stage_0 attributes {weft.stage = 0 : i64, weft.stages = 2 : i64} {
+      func.func private @kernel_map_0(…  // adds
+    …
+    module @stage_1 attributes {weft.stage = 1 : i64, weft.stages = 2 : i64} {
+      func.func private @kernel_map_0(…  // multiplies
+      func.func private @kernel_map_1(…  // adds
+    ```
+
+    becomes
+
+    ```mlir
+    module @stage_0 attributes {weft.stage = 0 : i64, weft.stages = 2 : i64} {
+      func.func private @kernel_map_0(…  // adds
+    …
+    module @stage_1 attributes {weft.stage = 1 : i64, weft.stages = 2 : i64} {
+      func.func private @kernel_map_1(…  // multiplies
+      func.func private @kernel_map_0(…  // adds
+    ```
+  }];
+}
+
 #endif // WEFT_SCHEDULE_STAGEPASSES_TD

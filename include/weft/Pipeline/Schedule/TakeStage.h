@@ -9,12 +9,15 @@
 #define WEFT_PIPELINE_SCHEDULE_TAKESTAGE_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <vector>
 
 namespace weft {
 
-/// Does what the pass take-stage says. REQUIRES: the module has several stages, and `stage` is one
-/// of them.
-void takeStage(mlir::ModuleOp module, int64_t stage);
+/// Returns a module for each stage, which take-stage says the contents of. REQUIRES: `module` has
+/// several stages.
+std::vector<mlir::OwningOpRef<mlir::ModuleOp>> takeStages(mlir::ModuleOp module);
 
 } // namespace weft
 

@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 
 namespace weft {
 
@@ -65,14 +64,6 @@ inline int64_t countStages(mlir::ModuleOp module) {
     count = std::max(count, markedStageOf(function).value_or(0) + 1);
   }
   return count;
-}
-
-/// Returns the end of names of kernels in the module of a stage, "_stage_2", by which they differ
-/// from those of other stages; "" for a module without stages.
-inline std::string kernelSuffixOf(mlir::ModuleOp module) {
-  return module->hasAttr(kStagesAttrName)
-             ? "_stage_" + std::to_string(markedStageOf(module).value_or(0))
-             : "";
 }
 
 } // namespace weft
