@@ -13,7 +13,8 @@
 // line of the second step until the line of the last but one. Ranks agree at the end of each step,
 // so all are in steps in that time; processes share the counts and the borders by the file that
 // the environment variable ALLOCATIONS names. Each call that counts appends its stack to the file
-// that ALLOCATIONS_LOG names.
+// that ALLOCATIONS_LOG names. If ALLOCATIONS_EXCEPT is set, calls do not count while a function of
+// a file whose name begins so is on the stack.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,7 @@ struct Counts {
 };
 
 static struct Counts *counts;
+static const char *except;
 static int logFile = -1;
 /// True while this thread is in a function of this file, whose own allocations do not count.
 static _Thread_local int isInside;
@@ -63,6 +66,7 @@ __attribute__((constructor)) static void begin(void) {
     return;
   }
   isInside = 1;
+  except = getenv("ALLOCATIONS_EXCEPT");
   void *frames[1];
   backtrace(frames, 1); // Loads what it needs.
   int file = open(path, O_RDWR | O_CLOEXEC);
@@ -77,7 +81,13 @@ __attribute__((constructor)) static void begin(void) {
   isInside = 0;
 }
 
-/// Appends a line to the log: the call, and the stack as files and the offsets in them.
+static const char *fileOf(const Dl_info *info) {
+  const char *slash = info->dli_fname ? strrchr(info->dli_fname, '/') : NULL;
+  return slash ? slash + 1 : info->dli_fname ? info->dli_fname : "";
+}
+
+/// Counts a call in steps. Appends a line to the log: the call, and the stack as files and the
+/// offsets in them.
 static void note(const char *function, size_t bytes) {
   void *frames[kMostFrames];
   char line[4096];
@@ -86,14 +96,19 @@ static void note(const char *function, size_t bytes) {
   // Without this function and the two that call it.
   for (int i = 3; i < depth && length + 256 < sizeof line; ++i) {
     Dl_info info = {0};
-    if (dladdr(frames[i], &info) && info.dli_fname) {
-      const char *slash = strrchr(info.dli_fname, '/');
-      length += (size_t)snprintf(line + length, 256, " %s+%#zx", slash ? slash + 1 : info.dli_fname,
-                                 (size_t)((char *)frames[i] - (char *)info.dli_fbase));
+    if (!dladdr(frames[i], &info)) {
+      continue;
     }
+    if (except && strncmp(fileOf(&info), except, strlen(except)) == 0) {
+      return;
+    }
+    length += (size_t)snprintf(line + length, 256, " %s+%#zx", fileOf(&info),
+                               (size_t)((char *)frames[i] - (char *)info.dli_fbase));
   }
   line[length++] = '\n';
-  if (write(logFile, line, length) != (ssize_t)length) { // In one piece, as threads share the file.
+  bool isLogged = atomic_fetch_add(&counts->inSteps, 1) < kMostLogged;
+  // In one call, as threads share the file.
+  if (isLogged && write(logFile, line, length) != (ssize_t)length) {
     abort();
   }
 }
@@ -107,9 +122,7 @@ static void count(const char *function, size_t bytes) {
     return;
   }
   isInside = 1;
-  if (atomic_fetch_add(&counts->inSteps, 1) < kMostLogged) {
-    note(function, bytes);
-  }
+  note(function, bytes);
   isInside = 0;
 }
 

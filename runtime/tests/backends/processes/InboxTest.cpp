@@ -107,8 +107,8 @@ TEST(InboxTest, KeptMessagesMoveTogetherWhereTheEndHasNoRoom) {
   inbox.expect({{1, 7, moreTarget.size()}, moreTarget.data(), 13});
   inbox.expect({{1, 6, otherTarget.size()}, otherTarget.data(), 12});
   EXPECT_THAT(arrivalsOf(inbox),
-              ElementsAre(Arrived(11, third.size()), Arrived(14, 4),
-                          Arrived(13, moreTarget.size()), Arrived(12, other.size())));
+              ElementsAre(Arrived(11, third.size()), Arrived(14, 4), Arrived(13, moreTarget.size()),
+                          Arrived(12, other.size())));
   EXPECT_EQ(target, third);
   EXPECT_EQ(otherTarget, other);
   EXPECT_EQ(moreTarget, more + "end");

@@ -38,7 +38,8 @@ void Inbox::refuseLength(const Head &label) {
 }
 
 /// Begins to keep the message of the present head. Its bytes come behind those of the last kept
-/// message; where these leave no room at the end, gaps that forgotten messages have left are closed.
+/// message; where these leave no room at the end, gaps that forgotten messages have left are
+/// closed.
 void Inbox::keep() {
   if (!keptRoom) {
     reserve();
