@@ -94,11 +94,11 @@ llvm::Error addKernels(const Descriptions &descriptions, const KernelRequest &re
   if (!text) {
     return makeError("cannot read '" + profile.getPath() + "': " + text.getError().message());
   }
-  auto report = readProfile((*text)->getBuffer(), profile.getPath());
-  if (!report) {
-    return report.takeError();
+  auto reports = readProfile((*text)->getBuffer(), profile.getPath());
+  if (!reports) {
+    return reports.takeError();
   }
-  for (const KernelRow &row : report->rows) {
+  for (const KernelRow &row : reports->front().rows) { // The models have no stages.
     if (llvm::StringRef(row.name).starts_with("kernel_") && row.kind != "optimizer") {
       kinds[row.kind].flops += row.flops;
       kinds[row.kind].seconds += row.median * double(row.calls);

@@ -102,30 +102,39 @@ std::string milliseconds(double seconds) {
 
 } // namespace
 
-llvm::Expected<KernelReport> weft::readProfile(llvm::StringRef text, llvm::StringRef path) {
-  KernelReport report;
+llvm::Expected<KernelReports> weft::readProfile(llvm::StringRef text, llvm::StringRef path) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
   if (!value) {
     return makeError("'" + path + "' is no profile: " + llvm::toString(value.takeError()));
   }
-  const llvm::json::Object *object = value->getAsObject();
-  std::optional<int64_t> version = object ? object->getInteger("version") : std::nullopt;
-  if (version && *version != rt::Profile::kVersion) {
-    return makeError("'" + path + "' is a profile of version " + llvm::Twine(*version) +
-                     ", expected version " + llvm::Twine(rt::Profile::kVersion) +
-                     ", as a program of this compiler writes by --profile");
+  // A list if there are several classes.
+  const llvm::json::Array *list = value->getAsArray();
+  KernelReports reports;
+  for (const llvm::json::Value &each :
+       list ? llvm::ArrayRef(list->data(), list->size()) : llvm::ArrayRef(*value)) {
+    const llvm::json::Object *object = each.getAsObject();
+    std::optional<int64_t> version = object ? object->getInteger("version") : std::nullopt;
+    if (version && *version != rt::Profile::kVersion) {
+      return makeError("'" + path + "' is a profile of version " + llvm::Twine(*version) +
+                       ", expected version " + llvm::Twine(rt::Profile::kVersion) +
+                       ", as a program of this compiler writes by --profile");
+    }
+    if (!version || !readReport(*object, reports.emplace_back())) {
+      reports.clear();
+      break;
+    }
+    llvm::sort(reports.back().rows, [](const KernelRow &a, const KernelRow &b) {
+      return std::tie(b.measured, a.name) < std::tie(a.measured, b.name);
+    });
   }
-  if (!version || !readReport(*object, report)) {
+  if (reports.empty()) {
     return makeError("'" + path +
                      "' is no profile, expected a file that a program wrote by --profile");
   }
-  llvm::sort(report.rows, [](const KernelRow &a, const KernelRow &b) {
-    return std::tie(b.measured, a.name) < std::tie(a.measured, b.name);
-  });
-  return report;
+  return reports;
 }
 
-void weft::printTable(llvm::raw_ostream &os, const KernelReport &report) {
+static void printTable(llvm::raw_ostream &os, const KernelReport &report) {
   os << "times of a step of one rank, mean of " << report.steps << " steps on " << report.ranks
      << " ranks of " << report.threads << " threads\n"
      << "      ms  % step  calls    GFLOP       MB  % peak of   predicted ms  kernel\n";
@@ -150,8 +159,16 @@ void weft::printTable(llvm::raw_ostream &os, const KernelReport &report) {
                      milliseconds(report.predictedSeconds).c_str());
 }
 
-void weft::printJson(llvm::raw_ostream &os, const KernelReport &report) {
-  llvm::json::OStream json(os, /*IndentSize=*/2);
+void weft::printTable(llvm::raw_ostream &os, const KernelReports &reports) {
+  for (size_t number = 0; number < reports.size(); ++number) {
+    if (reports.size() > 1) {
+      os << "rank class " << number << ": ";
+    }
+    ::printTable(os, reports[number]);
+  }
+}
+
+static void printObject(llvm::json::OStream &json, const KernelReport &report) {
   json.object([&] {
     json.attribute("plan", report.planHash);
     json.attribute("ranks", report.ranks);
@@ -185,5 +202,18 @@ void weft::printJson(llvm::raw_ostream &os, const KernelReport &report) {
       }
     });
   });
+}
+
+void weft::printJson(llvm::raw_ostream &os, const KernelReports &reports) {
+  llvm::json::OStream json(os, /*IndentSize=*/2);
+  if (reports.size() == 1) {
+    printObject(json, reports.front());
+  } else {
+    json.array([&] {
+      for (const KernelReport &report : reports) {
+        printObject(json, report);
+      }
+    });
+  }
   os << '\n';
 }

@@ -54,22 +54,27 @@ llvm::Error weft::profileProgram(llvm::StringRef path, const rt::Program &progra
 }
 
 /// The profile in the file `profile`, which a run of `program` at `path` has written.
-static llvm::Expected<KernelReport> readReport(llvm::StringRef path, const rt::Program &program,
-                                               llvm::StringRef profile) {
+static llvm::Expected<KernelReports> readReports(llvm::StringRef path, const rt::Program &program,
+                                                 llvm::StringRef profile) {
   auto file = llvm::MemoryBuffer::getFile(profile);
   if (!file) {
     return makeError("cannot read '" + profile + "': " + file.getError().message());
   }
-  auto report = readProfile((*file)->getBuffer(), profile);
-  if (report && report->planHash != program.planHash) {
-    return makeError("'" + profile + "' is a profile of plan " + report->planHash + ", but '" +
-                     path + "' follows plan " + program.planHash);
+  auto reports = readProfile((*file)->getBuffer(), profile);
+  if (!reports) {
+    return reports.takeError();
   }
-  return report;
+  for (const KernelReport &report : *reports) {
+    if (report.planHash != program.planHash) {
+      return makeError("'" + profile + "' is a profile of plan " + report.planHash + ", but '" +
+                       path + "' follows plan " + program.planHash);
+    }
+  }
+  return reports;
 }
 
-llvm::Expected<KernelReport> weft::reportKernels(llvm::StringRef path, int64_t steps,
-                                                 const std::string &threads) {
+llvm::Expected<KernelReports> weft::reportKernels(llvm::StringRef path, int64_t steps,
+                                                  const std::string &threads) {
   auto programs = readProgramsOf(path);
   if (!programs) {
     return programs.takeError();
@@ -82,10 +87,11 @@ llvm::Expected<KernelReport> weft::reportKernels(llvm::StringRef path, int64_t s
           profileProgram(path, programs->front(), steps, threads, profile.getPath())) {
     return error;
   }
-  return readReport(path, programs->front(), profile.getPath());
+  return readReports(path, programs->front(), profile.getPath());
 }
 
-llvm::Expected<KernelReport> weft::readKernelReport(llvm::StringRef path, llvm::StringRef profile) {
+llvm::Expected<KernelReports> weft::readKernelReports(llvm::StringRef path,
+                                                      llvm::StringRef profile) {
   auto programs = readProgramsOf(path);
-  return programs ? readReport(path, programs->front(), profile) : programs.takeError();
+  return programs ? readReports(path, programs->front(), profile) : programs.takeError();
 }

@@ -8,6 +8,7 @@
 #include "checkpoint/Checkpoint.h"
 
 #include "checkpoint/FiniteTensors.h"
+#include "checkpoint/MappedTensors.h"
 #include "checkpoint/OptimizerState.h"
 #include "execution/CollectedBytes.h"
 #include "program/OwnedTensors.h"
@@ -26,27 +27,41 @@
 
 using namespace weft::rt;
 
+/// Calls `visit` with the slabs of a whole tensor until it returns false; returns what it returned
+/// last.
+static bool forEachSlabOf(std::span<const int64_t> shape, ElementType type,
+                          const std::function<bool(const Region &)> &visit) {
+  Region whole = {std::vector<int64_t>(shape.size()), {shape.begin(), shape.end()}};
+  bool goesOn = true;
+  forEachSlab(whole, sizeOf(type),
+              [&](const Region &slab, size_t) { goesOn = goesOn && visit(slab); });
+  return goesOn;
+}
+
 Result<bool> weft::rt::saveTensors(const std::string &path,
                                    const std::vector<TensorHeader> &tensors,
                                    const std::map<std::string, std::string> &metadata,
-                                   const std::function<bool(size_t, std::span<char>)> &read) {
+                                   const ReadSlab &read) {
   OutputFile file;
   if (Status status = file.open(path); !status) {
     return status.error();
   }
-  if (Status status = file.write(safetensorsHeader(tensors, metadata)); !status) {
-    return status.error();
-  }
+  Status written = file.write(safetensorsHeader(tensors, metadata));
+  bool isRead = true;
   std::vector<char> bytes;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    TensorLayout whole = {tensors[i].type, tensors[i].shape, {}};
-    bytes.resize(globalBytes(whole));
-    if (!read(i, bytes)) {
-      return false;
-    }
-    if (Status status = file.write(bytes); !status) {
-      return status.error();
-    }
+  for (size_t i = 0; i < tensors.size() && isRead && written; ++i) {
+    forEachSlabOf(tensors[i].shape, tensors[i].type, [&](const Region &slab) {
+      bytes.resize(elementCount(slab.shape) * sizeOf(tensors[i].type));
+      isRead = read(i, slab, bytes);
+      written = isRead ? file.write(bytes) : Status();
+      return isRead && written;
+    });
+  }
+  if (!isRead) {
+    return false;
+  }
+  if (!written) {
+    return written.error();
   }
   if (Status status = file.commit(); !status) {
     return status.error();
@@ -54,45 +69,81 @@ Result<bool> weft::rt::saveTensors(const std::string &path,
   return true;
 }
 
-/// Assembles the parts of a tensor in `whole`, on rank 0. `own` is empty if another rank sends the
-/// same part.
-static bool collectTensor(const TensorInParts &tensor, Communicator &link,
-                          std::span<const char> own, std::span<char> whole) {
+namespace {
+
+/// The rows of a rank's part of a tensor that lie in a slab: their region, and their place in the
+/// part.
+struct PartOfSlab {
+  Region region;
+  uint64_t begin = 0, count = 0;
+};
+
+PartOfSlab partOfSlab(const TensorInParts &tensor, int64_t rank, const Region &slab) {
   const TensorLayout &layout = *tensor.layout;
-  const Program &program = *tensor.owner;
-  size_t partBytes = elementCount(localShape(layout, program.mesh)) * sizeOf(layout.type);
-  return link.collect(own, [&](int64_t rank, std::span<const char> bytes) {
-    if (!bytes.empty() && program.ranks().has(rank) && hasSize(link, rank, bytes, partBytes)) {
-      gatherShard(layout, program.mesh, program.coordinatesOf(rank), bytes.data(), whole.data());
+  PartOfSlab part = {localRegion(layout, tensor.owner->mesh, tensor.owner->coordinatesOf(rank))};
+  Region &region = part.region;
+  uint64_t bytes = elementCount(region.shape) * sizeOf(layout.type);
+  if (region.shape.empty() || bytes == 0) {
+    part.count = bytes;
+    return part;
+  }
+  uint64_t rowBytes = bytes / uint64_t(region.shape[0]);
+  int64_t first = region.offset[0];
+  int64_t end = std::min(first + region.shape[0], slab.offset[0] + slab.shape[0]);
+  region.offset[0] = std::max(first, slab.offset[0]);
+  region.shape[0] = std::max(end - region.offset[0], int64_t(0));
+  part.begin = region.shape[0] > 0 ? uint64_t(region.offset[0] - first) * rowBytes : 0;
+  part.count = uint64_t(region.shape[0]) * rowBytes;
+  return part;
+}
+
+/// Assembles the parts of a slab in `bytes`, on rank 0. `own` is empty if another rank sends the
+/// same part.
+bool collectSlab(const TensorInParts &tensor, Communicator &link, const Region &slab,
+                 std::span<const char> own, std::span<char> bytes) {
+  return link.collect(own, [&](int64_t rank, std::span<const char> given) {
+    if (given.empty() || !tensor.owner->ranks().has(rank)) {
+      return;
+    }
+    PartOfSlab part = partOfSlab(tensor, rank, slab);
+    if (hasSize(link, rank, given, part.count)) {
+      copyOverlap(part.region, given.data(), slab, bytes.data(), sizeOf(tensor.layout->type));
     }
   });
 }
 
+} // namespace
+
 bool weft::rt::saveParts(const std::string &path, const Executor &executor,
                          const std::vector<TensorInParts> &tensors,
-                         const std::function<BufferView(size_t)> &part, int64_t step) {
-  auto collect = [&](size_t i, std::span<char> whole) {
-    const TensorLayout &layout = *tensors[i].layout;
+                         const std::function<BufferView(size_t, uint64_t, uint64_t)> &part,
+                         int64_t step) {
+  auto collect = [&](size_t i, const Region &slab, std::span<char> bytes) {
+    const TensorInParts &tensor = tensors[i];
     std::optional<BufferView> own;
-    if (tensors[i].owner->ranks().has(executor.rank()) &&
-        holdsFirstCopy(layout, executor.coordinates())) {
-      own.emplace(part(i));
+    if (tensor.owner->ranks().has(executor.rank()) &&
+        holdsFirstCopy(*tensor.layout, executor.coordinates())) {
+      PartOfSlab mine = partOfSlab(tensor, executor.rank(), slab);
+      if (mine.count > 0) {
+        own.emplace(part(i, mine.begin, mine.count));
+      }
     }
-    if (!collectTensor(tensors[i], executor.communicator(),
-                       own ? own->bytes() : std::span<const char>(), whole)) {
+    if (!collectSlab(tensor, executor.communicator(), slab,
+                     own ? own->bytes() : std::span<const char>(), bytes)) {
       return false;
     }
-    if (!tensors[i].mustBeFinite) {
+    if (!tensor.mustBeFinite || executor.rank() != 0) {
       return true;
     }
-    Region region = {std::vector<int64_t>(layout.globalShape.size()), layout.globalShape};
-    auto reason = notFiniteText(tensors[i].name, layout.type, region, whole, 0, step);
+    auto reason = notFiniteText(tensor.name, tensor.layout->type, slab, bytes, 0, step);
     return !reason ||
            executor.communicator().fail(*reason + ": nothing of it is saved", ExitCode::NotFinite);
   };
   if (executor.rank() != 0) {
     for (size_t i = 0; i < tensors.size(); ++i) {
-      if (!collect(i, {})) {
+      const TensorLayout &layout = *tensors[i].layout;
+      if (!forEachSlabOf(layout.globalShape, layout.type,
+                         [&](const Region &slab) { return collect(i, slab, {}); })) {
         return false;
       }
     }
@@ -117,7 +168,9 @@ bool weft::rt::saveCheckpoint(const std::string &path, std::span<const Program> 
     tensors.push_back({tensor->name, &tensor->layout, owner, true});
     buffers.push_back(tensor->buffer);
   }
-  auto part = [&](size_t i) { return executor.view(buffers[i]); };
+  auto part = [&](size_t i, uint64_t begin, uint64_t count) {
+    return executor.view(buffers[i], begin, count);
+  };
   return saveParts(path, executor, tensors, part, step);
 }
 
@@ -175,7 +228,12 @@ Status Checkpoint::checkTensor(const NamedTensor &tensor) {
   }
   if (*type == ElementType::F64 && tensor.layout.type == ElementType::F32) {
     ++rounded;
-    if (auto number = firstTooLarge(found.data.data(), found.data.size() / sizeof(double))) {
+    std::optional<double> number;
+    file.mapped().readInParts(found.data, [&](std::span<const char> part) {
+      number = firstTooLarge(part.data(), part.size() / sizeof(double));
+      return !number;
+    });
+    if (number) {
       return makeError("'", tensor.name, "' in '", path, "' has ", *number,
                        ", expected numbers that fit into F32, the type of the program");
     }
@@ -260,24 +318,29 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
   const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
   const TensorLayout &layout = tensor.layout;
   BufferDraft part = executor.draft(tensor.buffer);
-  if (found.dtype == safetensorsName(layout.type)) {
-    scatterShard(layout, program.mesh, executor.coordinates(), found.data.data(), part.data());
-    return;
-  }
-  // Copies the part as the file stores it, then converts each element.
-  ElementType type = *floatTypeOf(found.dtype);
-  Region whole = {std::vector<int64_t>(found.shape.size(), 0), found.shape};
+  MappedTensor stored = {&file, &found, {std::vector<int64_t>(found.shape.size()), found.shape}};
   Region own = localRegion(layout, program.mesh, executor.coordinates());
-  auto count = static_cast<int64_t>(elementCount(own.shape));
-  std::vector<char> stored(size_t(count) * sizeOf(type)); // Padding is zero in every type.
-  copyOverlap(whole, found.data.data(), own, stored.data(), sizeOf(type));
-  if (layout.type == ElementType::F32) {
-    decode(type, stored.data(), 1, count, static_cast<float *>(part.data()));
-    return;
+  if (!layout.paddedShape.empty()) {
+    std::memset(part.data(), 0, part.bytes().size());
   }
-  std::vector<float> values(size_t(count), 0.0F); // Has all bits of what is not F64.
-  decode(type, stored.data(), 1, count, values.data());
-  std::copy(values.begin(), values.end(), static_cast<double *>(part.data()));
+  if (found.dtype == safetensorsName(layout.type)) {
+    return stored.copy(own, part.data(), sizeOf(layout.type));
+  }
+  // Converts each element of what the file stores. Padding is zero in every type.
+  ElementType type = *floatTypeOf(found.dtype);
+  int64_t done = 0;
+  std::vector<float> values;
+  stored.copyInSlabs(own, sizeOf(type), [&](std::span<const char> bytes) {
+    auto count = int64_t(bytes.size() / sizeOf(type));
+    if (layout.type == ElementType::F32) {
+      decode(type, bytes.data(), 1, count, static_cast<float *>(part.data()) + done);
+    } else {
+      values.resize(size_t(count)); // Have all bits of what is not F64.
+      decode(type, bytes.data(), 1, count, values.data());
+      std::copy(values.begin(), values.end(), static_cast<double *>(part.data()) + done);
+    }
+    done += count;
+  });
 }
 
 void Checkpoint::load(const Program &program, Executor &executor) const {

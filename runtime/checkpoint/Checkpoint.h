@@ -16,18 +16,21 @@
 #define WEFT_RT_CHECKPOINT_CHECKPOINT_H
 
 #include "execution/Executor.h"
+#include "program/Shards.h"
 #include "support/Safetensors.h"
 
 #include <functional>
 
 namespace weft::rt {
 
-/// Writes tensors to a safetensors file, completely or not at all. `read(i, bytes)` fills `bytes`
-/// with tensor i; only one tensor at a time is in memory. If it returns false, no file is written,
-/// and this function returns false, too.
+/// Fills `bytes` with a slab of tensor `number`; returns false if it cannot.
+using ReadSlab = std::function<bool(size_t number, const Region &slab, std::span<char> bytes)>;
+
+/// Writes tensors to a safetensors file, completely or not at all. Only one slab of a tensor at a
+/// time is in memory (Shards.h). If `read` returns false, no file is written, and this function
+/// returns false, too.
 Result<bool> saveTensors(const std::string &path, const std::vector<TensorHeader> &tensors,
-                         const std::map<std::string, std::string> &metadata,
-                         const std::function<bool(size_t, std::span<char>)> &read);
+                         const std::map<std::string, std::string> &metadata, const ReadSlab &read);
 
 /// A tensor of which each rank has a part.
 struct TensorInParts {
@@ -40,12 +43,12 @@ struct TensorInParts {
 };
 
 /// Writes whole tensors to a file, with the metadata "format", "step" and "plan". All ranks must
-/// call it at the same point with the same tensors; rank 0 writes. `part(i)` returns the rank's
-/// part of tensor i; it is called once for each tensor of which the rank owns the first copy. On
-/// failure tells the communicator and returns false.
+/// call it at the same point with the same tensors; rank 0 writes. `part(i, begin, count)` returns
+/// bytes of the rank's part of tensor i; it is called for tensors of which the rank owns the first
+/// copy. On failure tells the communicator and returns false.
 bool saveParts(const std::string &path, const Executor &executor,
                const std::vector<TensorInParts> &tensors,
-               const std::function<BufferView(size_t)> &part, int64_t step);
+               const std::function<BufferView(size_t, uint64_t, uint64_t)> &part, int64_t step);
 
 /// Saves parameters and optimizer state with `saveParts`. A value that is not finite is a failure,
 /// of exit status NotFinite.

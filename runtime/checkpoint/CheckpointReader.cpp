@@ -8,6 +8,7 @@
 #include "checkpoint/CheckpointReader.h"
 
 #include "checkpoint/FiniteTensors.h"
+#include "checkpoint/MappedTensors.h"
 #include "program/OwnedTensors.h"
 #include "support/Elements.h"
 #include "support/Text.h"
@@ -52,8 +53,15 @@ Status CheckpointReader::checkFinite() const {
     std::optional<ElementType> type = floatTypeOf(tensor.type);
     for (const auto &[region, shard] : tensor.parts) {
       std::span<const char> bytes = files[shard]->tensors.at(tensor.name).data;
-      auto fault =
-          type ? notFiniteText(tensor.name, *type, region, bytes, 0, content.step) : std::nullopt;
+      std::optional<std::string> fault;
+      auto check = [&](std::span<const char> some) {
+        uint64_t first = uint64_t(some.data() - bytes.data()) / sizeOf(*type);
+        fault = notFiniteText(tensor.name, *type, region, some, first, content.step);
+        return !fault;
+      };
+      if (type) {
+        files[shard]->mapped().readInParts(bytes, check);
+      }
       if (fault) {
         return makeError("'", path, "' is not good: ", *fault);
       }
@@ -162,8 +170,9 @@ void CheckpointReader::load(const Program &program, Executor &executor) const {
       }
       Region wanted = localRegion(tensor.layout, program.mesh, executor.coordinates());
       for (const auto &[region, shard] : content.tensors[numbers.at(tensor.name)].parts) {
-        copyOverlap(region, files[shard]->tensors.at(tensor.name).data.data(), wanted, own.data(),
-                    sizeOf(tensor.layout.type));
+        const SafetensorsFile &file = *files[shard];
+        MappedTensor{&file, &file.tensors.at(tensor.name), region}.copy(wanted, own.data(),
+                                                                        sizeOf(tensor.layout.type));
       }
     }
   }

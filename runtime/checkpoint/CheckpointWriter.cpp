@@ -31,8 +31,7 @@ CheckpointWriter::CheckpointWriter(std::span<const Program> programs, const RunI
       uint64_t size = elementCount(part->shape) * sizeOf(layout.type);
       bytes += size;
       if (rank == executor.rank()) {
-        contents.push_back(
-            {saved.tensor, size, std::vector<char>(layout.paddedShape.empty() ? 0 : size)});
+        contents.push_back({saved.tensor, size});
       }
     }
     longest = std::max(longest, bytes);
@@ -68,26 +67,12 @@ std::optional<Region> CheckpointWriter::partOf(const OwnedTensor &saved, int64_t
   return holdsFirstCopy(layout, coordinates) && !isPadding ? std::optional(part) : std::nullopt;
 }
 
-void CheckpointWriter::pack() {
-  for (Content &content : contents) {
-    if (content.packed.empty()) {
-      continue;
-    }
-    const TensorLayout &layout = content.tensor->layout;
-    BufferView whole = executor.view(content.tensor->buffer);
-    copyOverlap(localRegion(layout, program.mesh, executor.coordinates()), whole.data(),
-                dataRegion(layout, program.mesh, executor.coordinates()), content.packed.data(),
-                sizeOf(layout.type));
-  }
-}
-
 bool CheckpointWriter::meet() { return link.run(barrier, &nothing, &nothing); }
 
 Status CheckpointWriter::writeShard(int64_t step) {
   receipt = {};
   notFinite.reset();
   checksum = Checksum();
-  pack();
   if (!contents.empty()) {
     std::string path = folder.writingPath(step) + "/" + shardFile(executor.rank());
     if (Status status = file.open(path, 0); !status) {
@@ -151,11 +136,41 @@ Status CheckpointWriter::writePortion(int64_t step, uint64_t begin, uint64_t end
 Status CheckpointWriter::putPart(int64_t step, const Content &content, uint64_t begin,
                                  uint64_t end) {
   const auto &[name, layout, buffer] = *content.tensor;
-  std::optional<BufferView> view;
-  if (content.packed.empty()) {
-    view.emplace(executor.view(buffer, begin, end - begin));
+  if (layout.paddedShape.empty()) {
+    BufferView view = executor.view(buffer, begin, end - begin);
+    return putElements(step, content, view.bytes(), begin);
   }
-  auto bytes = view ? view->bytes() : std::span(content.packed).subspan(begin, end - begin);
+  Status status;
+  Region data = dataRegion(layout, program.mesh, executor.coordinates());
+  forEachSlab(data, sizeOf(layout.type), [&](const Region &slab, uint64_t first) {
+    uint64_t last = first + elementCount(slab.shape) * sizeOf(layout.type);
+    uint64_t from = std::max(begin, first), to = std::min(end, last);
+    if (status && from < to) {
+      pack(content, slab);
+      auto bytes = std::span(packed).subspan(from - first, to - from);
+      status = putElements(step, content, bytes, from);
+    }
+  });
+  return status;
+}
+
+void CheckpointWriter::pack(const Content &content, const Region &slab) {
+  const auto &[name, layout, buffer] = *content.tensor;
+  Region rows = localRegion(layout, program.mesh, executor.coordinates());
+  size_t elementBytes = sizeOf(layout.type);
+  uint64_t rowBytes = elementCount(rows.shape) * elementBytes / uint64_t(rows.shape[0]);
+  uint64_t begin = uint64_t(slab.offset[0] - rows.offset[0]) * rowBytes;
+  rows.offset[0] = slab.offset[0];
+  rows.shape[0] = slab.shape[0];
+  BufferView view = executor.view(buffer, begin, uint64_t(slab.shape[0]) * rowBytes);
+  packed.resize(elementCount(slab.shape) * elementBytes);
+  copyOverlap(rows, view.data(), slab, packed.data(), elementBytes);
+}
+
+/// Writes elements of a tensor, from byte `begin` of its part on.
+Status CheckpointWriter::putElements(int64_t step, const Content &content,
+                                     std::span<const char> bytes, uint64_t begin) {
+  const auto &[name, layout, buffer] = *content.tensor;
   if (!notFinite) {
     notFinite =
         notFiniteText(name, layout.type, dataRegion(layout, program.mesh, executor.coordinates()),

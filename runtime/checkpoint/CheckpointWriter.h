@@ -49,8 +49,6 @@ private:
     const NamedTensor *tensor = nullptr;
     /// Without padding.
     uint64_t bytes = 0;
-    /// A copy without padding if the tensor is padded; else empty.
-    std::vector<char> packed;
   };
 
   /// A rank's report on its file: its bytes, its checksum in two halves, and 1 if it has a value
@@ -60,11 +58,13 @@ private:
   bool meet();
   /// Returns the part of a tensor that `rank` writes; none if another rank writes the same part.
   static std::optional<Region> partOf(const OwnedTensor &saved, int64_t rank);
-  /// Updates the unpadded copies of padded tensors.
-  void pack();
+  /// Copies a slab of a padded tensor, without padding, to `packed`.
+  void pack(const Content &content, const Region &slab);
   Status writeShard(int64_t step);
   Status writePortion(int64_t step, uint64_t begin, uint64_t end);
   Status putPart(int64_t step, const Content &content, uint64_t begin, uint64_t end);
+  Status putElements(int64_t step, const Content &content, std::span<const char> bytes,
+                     uint64_t begin);
   Status put(std::span<const char> bytes);
   std::string header(int64_t step) const;
   bool areAllFinite();
@@ -91,6 +91,7 @@ private:
   /// The operand of the barrier, which carries no data.
   int32_t nothing = 0;
   StreamFile file;
+  std::vector<char> packed;
   Checksum checksum;
   Receipt receipt = {};
   /// The receipts of all ranks.

@@ -51,8 +51,10 @@ bool ObservedTensors::save(const std::string &path, std::span<const Program> pro
       }
     }
   }
-  auto part = [&](size_t i) {
-    return BufferView(values.empty() ? std::span<const char>() : values[numbers[i]]);
+  auto part = [&](size_t i, uint64_t begin, uint64_t count) {
+    auto whole =
+        values.empty() ? std::span<const char>() : std::span<const char>(values[numbers[i]]);
+    return BufferView(whole.empty() ? whole : whole.subspan(begin, count));
   };
   return saveParts(path, executor, tensors, part, step);
 }

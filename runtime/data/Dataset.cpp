@@ -62,6 +62,7 @@ Status Dataset::checkAll() const {
       return status;
     }
   }
+  tokens->release(0, tokens->tokenCount());
   return {};
 }
 
@@ -112,6 +113,12 @@ uint64_t Sampler::sampleAt(uint64_t index) const {
 }
 
 Status Dataset::readRow(uint64_t sample, const InputShard &shard, char *out) const {
+  Status status = readField(sample, shard, out);
+  tokens->release(sample * uint64_t(sequenceLength), uint64_t(sequenceLength) + 1);
+  return status;
+}
+
+Status Dataset::readField(uint64_t sample, const InputShard &shard, char *out) const {
   auto *ids = reinterpret_cast<int32_t *>(out);
   if (shard.field == DataField::DocumentStarts) {
     std::span<int32_t> row(ids, size_t(shard.shape[1]));

@@ -61,6 +61,7 @@ public:
   Status readRow(uint64_t sample, const InputShard &shard, char *out) const override;
 
 private:
+  Status readField(uint64_t sample, const InputShard &shard, char *out) const;
   Status check(uint64_t first, std::span<const int64_t> tokens) const;
   Status checkAll() const;
 

@@ -75,6 +75,7 @@ Status ImageFile::checkLabels(int64_t classes) {
                        ", the model's classes are 0 to ", classes - 1);
     }
   }
+  file.mapped().release(labels->data);
   return {};
 }
 
@@ -113,10 +114,14 @@ Status ImageFile::readRow(uint64_t sample, const InputShard &shard, char *out) c
   if (shard.field == DataField::Labels) {
     auto label = int32_t(labelAt(sample));
     std::memcpy(out, &label, sizeof(label));
-  } else if (shard.type == ElementType::F64) {
+    return {};
+  }
+  if (shard.type == ElementType::F64) {
     copyImage<double>(*images, sample * elements, elements, out);
   } else {
     copyImage<float>(*images, sample * elements, elements, out);
   }
+  size_t bytes = images->data.size() / samples; // Otherwise all images would be in memory at last.
+  file.mapped().release(images->data.subspan(sample * bytes, bytes));
   return {};
 }

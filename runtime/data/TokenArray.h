@@ -38,6 +38,10 @@ public:
     }
   }
 
+  void release(uint64_t first, uint64_t count) const override {
+    file->release(numbers.subspan(size_t(first * sizeof(T)), size_t(count * sizeof(T))));
+  }
+
 private:
   DataFormat kind;
   std::unique_ptr<MappedFile> file;

@@ -49,6 +49,10 @@ public:
   /// Copies the tokens from number `first` on until `out` is full, without checking them against a
   /// vocabulary. REQUIRES: `tokenCount` is not exceeded. Allocates nothing.
   virtual void read(uint64_t first, std::span<int64_t> out) const = 0;
+
+  /// Takes tokens that were read out of this process's memory, as otherwise all of a large file
+  /// would be in it in the end. Allocates nothing.
+  virtual void release(uint64_t first, uint64_t count) const = 0;
 };
 
 /// Opens a file in `format`, or in the format that its name and first bytes show. Fails if the file

@@ -29,7 +29,7 @@ bool HostExecutor::allocateArena() {
 }
 
 bool HostExecutor::prepareDevice() {
-  team.emplace(threads);
+  size_t scratch = 0;
   for (const Matmul &matmul : program.matmuls) {
     auto &prepared = matmuls.emplace_back();
     for (const MatmulPart &part : cutMatmul(matmul, program.threadsPerRank)) {
@@ -38,8 +38,10 @@ bool HostExecutor::prepareDevice() {
         return communicator().fail(made.error().message);
       }
       prepared.push_back(std::move(*made));
+      scratch = std::max(scratch, prepared.back()->scratchBytes());
     }
   }
+  team.emplace(threads, [scratch] { PreparedMatmul::prepareThread(scratch); });
   return true;
 }
 

@@ -15,6 +15,10 @@ namespace {
 
 /// Parts with fewer multiplications are not worth a thread.
 constexpr int64_t kSmallestPart = 1 << 21;
+/// The most rows and columns of a part, and elements of a narrow C: oneDNN's GEMM packs rows and
+/// columns, and keeps the sums of a narrow C in float32. A thread so needs at most a few megabytes.
+constexpr int64_t kLongest = 2048;
+constexpr int64_t kMostSums = 1 << 20;
 /// Parts begin at multiples of this many rows or columns, as the blocks of libraries do.
 constexpr int64_t kBlock = 64;
 
@@ -22,6 +26,9 @@ constexpr int64_t kBlock = 64;
 int64_t cutAt(int64_t size, int64_t i, int64_t count) {
   return i == count ? size : size * i / count / kBlock * kBlock;
 }
+
+/// Returns the number of parts of `length` that a dimension of `size` takes.
+int64_t countOf(int64_t size, int64_t length) { return (size + length - 1) / length; }
 
 struct Grid {
   int64_t rows = 1, columns = 1;
@@ -63,6 +70,12 @@ std::vector<MatmulPart> weft::rt::cutMatmul(const Matmul &matmul, int64_t cores)
     return cut;
   }
   Grid grid = squarest(matmul.m, matmul.n, parts);
+  grid.rows = std::max(grid.rows, countOf(matmul.m, kLongest));
+  grid.columns = std::max(grid.columns, countOf(matmul.n, kLongest));
+  if (isNarrow(matmul.resultType())) {
+    int64_t rows = countOf(matmul.m, grid.rows);
+    grid.columns = std::max(grid.columns, countOf(matmul.n, kMostSums / rows));
+  }
   for (int64_t i = 0; i < grid.rows; ++i) {
     for (int64_t j = 0; j < grid.columns; ++j) {
       int64_t row = cutAt(matmul.m, i, grid.rows), rowEnd = cutAt(matmul.m, i + 1, grid.rows);

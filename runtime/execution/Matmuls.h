@@ -24,8 +24,9 @@ struct MatmulPart {
 /// Cuts a matmul into parts for a device of `cores` cores; together they write each element of C
 /// once. The parts form a grid over rows and columns and are as square as possible, because each
 /// part packs the operands that it reads. The sum over k stays whole, so no part waits for another.
-/// A small matmul stays whole. The last bits of a sum depend on the cut, because libraries group
-/// its terms by the number of rows and columns.
+/// A small matmul stays whole, and any on one core, where oneDNN needs no large scratch memory. The
+/// last bits of a sum depend on the cut, because libraries group its terms by the number of rows
+/// and columns.
 std::vector<MatmulPart> cutMatmul(const Matmul &matmul, int64_t cores);
 
 } // namespace weft::rt

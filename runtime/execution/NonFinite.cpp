@@ -81,13 +81,25 @@ std::optional<Finding> weft::rt::replayStep(const Program &program, Executor &ex
       }
     }
   }
-  return search.first();
+  std::optional<Finding> found = search.first();
+  if (found && found->instruction >= 0) {
+    const Instruction &one = step[size_t(found->instruction)];
+    found->isReceived =
+        one.opcode == Opcode::Collective && program.collectives[one.target].isAcrossClasses();
+  }
+  return found;
+}
+
+/// Returns " on rank 3 of class 1".
+static std::string placeOf(const Program &program, const Finding &finding) {
+  return concat(" on rank ", finding.rank,
+                program.rankClasses > 1 ? concat(" of class ", program.rankClass) : "");
 }
 
 std::optional<Finding> weft::rt::earliest(std::span<const std::optional<Finding>> findings) {
   auto key = [](const Finding &finding) {
     bool isMask = std::isinf(finding.value) && finding.value < 0;
-    return std::tuple(isMask, finding.instruction, finding.rank);
+    return std::tuple(isMask, finding.isReceived, finding.instruction, finding.rank);
   };
   std::optional<Finding> best;
   for (const std::optional<Finding> &finding : findings) {
@@ -106,14 +118,14 @@ std::string weft::rt::describe(const Program &program, const Finding &finding) {
     const uint32_t frame = program.frameOf(finding.buffer, action.frames);
     return concat("the first value that is not finite is ", value, ", element ", finding.element,
                   " of ", nameOf(program, finding.buffer, frame), ", written by step instruction ",
-                  finding.instruction, " (", step.label(size_t(finding.instruction)), ") on rank ",
-                  finding.rank);
+                  finding.instruction, " (", step.label(size_t(finding.instruction)), ")",
+                  placeOf(program, finding));
   }
   for (const auto *tensors : {&program.parameters, &program.optimizerState}) {
     for (const NamedTensor &tensor : *tensors) {
       if (tensor.buffer == finding.buffer) {
         return concat("'", tensor.name, "' held ", value, " already before the step, in element ",
-                      finding.element, " of its shard on rank ", finding.rank);
+                      finding.element, " of its shard", placeOf(program, finding));
       }
     }
   }

@@ -34,6 +34,8 @@ struct Finding {
   /// The element's index in the rank's buffer.
   uint64_t element = 0;
   double value = 0;
+  /// True if it is the result of a collective across rank classes: it may come from another class.
+  bool isReceived = false;
 };
 
 /// Runs the step again up to and including the instruction at which it stopped, and returns the
@@ -41,7 +43,8 @@ struct Finding {
 /// meanwhile.
 std::optional<Finding> replayStep(const Program &program, Executor &executor);
 
-/// Returns the first of all ranks' findings in the order of the step.
+/// Returns the first of all ranks' findings in the order of the step. Classes have orders of their
+/// own, so one that was received comes after all others.
 std::optional<Finding> earliest(std::span<const std::optional<Finding>> findings);
 
 /// Returns a sentence with the value, its place, the instruction and the rank.

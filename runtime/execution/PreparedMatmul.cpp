@@ -9,15 +9,17 @@
 
 #include "support/BFloat16.h"
 #include "support/Float16.h"
+#include "support/LibraryCall.h"
 #include "support/Text.h"
 
-#include <atomic>
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <dnnl.hpp>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
+#include <span>
 
 // Declared here for the OpenMP that oneDNN is built with; the compiler's header may
 // be that of another one.
@@ -43,21 +45,21 @@ memory::desc describe(const Matmul &matmul, int64_t rows, int64_t columns, int64
   return {shape, element, strides};
 }
 
-/// The most scratch memory that the library needs for one run of any matmul made so far.
-std::atomic<size_t> mostScratch = 0;
-
-/// Returns scratch memory for one run by the calling thread. Each thread has one block for all
-/// matmuls, as it runs one at a time.
-char *scratchOfThread() {
+/// Returns at least `needed` bytes of scratch memory for a run by the calling thread. Each thread
+/// has one block for all matmuls, as it runs one at a time.
+char *scratchOfThread(size_t needed) {
   thread_local std::unique_ptr<char[]> memory;
   thread_local size_t bytes = 0;
-  if (size_t needed = mostScratch; !memory || bytes < needed) {
+  if (!memory || bytes < needed) {
     memory.reset();
     memory = std::make_unique_for_overwrite<char[]>(needed + kAlignment);
     bytes = needed;
   }
   return memory.get() + kAlignment - reinterpret_cast<uintptr_t>(memory.get()) % kAlignment;
 }
+
+/// Rounds a number of bytes up to whole cache lines.
+size_t wholeLines(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 class LibraryMatmul : public PreparedMatmul {
 public:
@@ -84,6 +86,8 @@ public:
     }
   }
 
+  size_t scratchBytes() const override { return needed; }
+
   Status run(const void *dataA, const void *dataB, void *dataC) override try {
     omp_set_num_threads(1);
     const Matmul &p = part.matmul;
@@ -105,7 +109,7 @@ private:
   struct Code {
     dnnl::matmul matmul;
     memory scratch;
-    std::unordered_map<int, memory> arguments;
+    std::array<dnnl_exec_arg_t, 4> arguments;
   };
 
   static void *at(void *data, int64_t offset, ElementType type) {
@@ -125,26 +129,29 @@ private:
     static std::mutex one;
     std::lock_guard lock(one);
     dnnl::matmul::primitive_desc code(form, attributes, engine);
-    size_t needed = code.scratchpad_desc().get_size();
-    for (size_t most = mostScratch; most < needed;) {
-      mostScratch.compare_exchange_weak(most, needed);
-    }
+    needed = std::max(needed, code.scratchpad_desc().get_size());
     memory scratch(code.scratchpad_desc(), engine, nullptr);
     return {dnnl::matmul(code),
             scratch,
-            {{DNNL_ARG_SRC, a},
-             {DNNL_ARG_WEIGHTS, b},
-             {DNNL_ARG_DST, c},
-             {DNNL_ARG_SCRATCHPAD, scratch}}};
+            {{{DNNL_ARG_SRC, a.get()},
+              {DNNL_ARG_WEIGHTS, b.get()},
+              {DNNL_ARG_DST, c.get()},
+              {DNNL_ARG_SCRATCHPAD, scratch.get()}}}};
   }
 
   void execute(Code &code) {
-    code.scratch.set_data_handle(scratchOfThread());
-    code.matmul.execute(stream, code.arguments);
+    code.scratch.set_data_handle(scratchOfThread(needed));
+    // The C++ interface would copy the arguments into a vector.
+    LibraryCall call;
+    dnnl::error::wrap_c_api(dnnl_primitive_execute(code.matmul.get(), stream.get(),
+                                                   int(code.arguments.size()),
+                                                   code.arguments.data()),
+                            "could not execute a matmul");
   }
 
   const MatmulPart part;
   int64_t rounds = 1;
+  size_t needed = 0;
   dnnl::engine engine;
   dnnl::stream stream;
   memory a, b, c;
@@ -156,6 +163,8 @@ private:
 class EmptyMatmul : public PreparedMatmul {
 public:
   explicit EmptyMatmul(const MatmulPart &given) : part(given) {}
+
+  size_t scratchBytes() const override { return 0; }
 
   Status run(const void *, const void *, void *data) override {
     const Matmul &p = part.matmul;
@@ -183,21 +192,35 @@ float roundToTF32(float value) {
   return (bits & kExponent) == kExponent ? value : std::bit_cast<float>((bits + 0x1000) & ~0x1fffu);
 }
 
-/// Multiplies one matrix at a time on float32 copies: widened, or rounded to tf32.
+/// Multiplies one matrix at a time on float32 copies: widened, or rounded to tf32. The copies are
+/// scratch memory, behind that of the library.
 class CopyingMatmul : public PreparedMatmul {
 public:
   /// Throws the library's exceptions.
   explicit CopyingMatmul(const MatmulPart &given)
       : part(given), matmul(part.matmul), wide(widened(matmul)) {
     const Matmul &p = matmul;
-    a.resize(p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda));
-    b.resize(p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb));
-    if (p.resultType() != ElementType::F32 || p.isSum()) {
-      c.resize(extentOf(p.m, p.n, p.ldc));
-    }
+    countA = p.transposeA ? extentOf(p.k, p.m, p.lda) : extentOf(p.m, p.k, p.lda);
+    countB = p.transposeB ? extentOf(p.n, p.k, p.ldb) : extentOf(p.k, p.n, p.ldb);
+    countC = p.resultType() != ElementType::F32 || p.isSum() ? extentOf(p.m, p.n, p.ldc) : 0;
   }
 
-  Status run(const void *dataA, const void *dataB, void *dataC) override {
+  size_t scratchBytes() const override {
+    size_t bytes = wholeLines(wide.scratchBytes());
+    for (size_t count : {countA, countB, countC}) {
+      bytes += wholeLines(count * sizeof(float));
+    }
+    return bytes;
+  }
+
+  Status run(const void *dataA, const void *dataB, void *dataC) override try {
+    char *memory = scratchOfThread(scratchBytes()) + wholeLines(wide.scratchBytes());
+    auto take = [&](size_t count) {
+      std::span<float> taken(reinterpret_cast<float *>(memory), count);
+      memory += wholeLines(taken.size_bytes());
+      return taken;
+    };
+    std::span<float> a = take(countA), b = take(countB), c = take(countC);
     for (int64_t i = 0; i < matmul.batch; ++i) {
       takeCopy(dataA, part.offsetA + i * matmul.strideA, a);
       takeCopy(dataB, part.offsetB + i * matmul.strideB, b);
@@ -210,14 +233,17 @@ public:
         return status;
       }
       if (adds) {
-        add(given);
+        add(c, given);
       }
       if (!isWide) {
-        matmul.type == ElementType::BF16 ? round(static_cast<BFloat16 *>(dataC) + atC)
-                                         : round(static_cast<Float16 *>(dataC) + atC);
+        matmul.type == ElementType::BF16 ? round(c, static_cast<BFloat16 *>(dataC) + atC)
+                                         : round(c, static_cast<Float16 *>(dataC) + atC);
       }
     }
     return {};
+  } catch (const std::bad_alloc &) {
+    return makeError("no memory for copies of the operands of a matmul, ",
+                     bytesText(scratchBytes()));
   }
 
 private:
@@ -229,7 +255,7 @@ private:
     return {matmul, 0, 0, 0};
   }
 
-  void takeCopy(const void *data, int64_t offset, std::vector<float> &to) const {
+  void takeCopy(const void *data, int64_t offset, std::span<float> to) const {
     if (matmul.isTF32) {
       return copy<float>(data, offset, to, roundToTF32);
     }
@@ -238,7 +264,7 @@ private:
                                             : copy<Float16>(data, offset, to, widen);
   }
   template <typename From, typename Convert>
-  static void copy(const void *data, int64_t offset, std::vector<float> &to, Convert convert) {
+  static void copy(const void *data, int64_t offset, std::span<float> to, Convert convert) {
     const From *from = static_cast<const From *>(data) + offset;
     for (size_t i = 0; i < to.size(); ++i) {
       to[i] = convert(from[i]);
@@ -246,11 +272,11 @@ private:
   }
 
   /// Leaves the elements between rows unchanged.
-  template <typename To> void round(To *to) const {
-    forEachOfC([&](size_t at) { to[at] = To(c[at]); });
+  template <typename To> void round(std::span<const float> from, To *to) const {
+    forEachOfC([&](size_t at) { to[at] = To(from[at]); });
   }
-  void add(float *to) const {
-    forEachOfC([&](size_t at) { to[at] += c[at]; });
+  void add(std::span<const float> from, float *to) const {
+    forEachOfC([&](size_t at) { to[at] += from[at]; });
   }
   template <typename Code> void forEachOfC(Code code) const {
     for (int64_t row = 0; row < matmul.m; ++row) {
@@ -263,7 +289,8 @@ private:
   const MatmulPart part;
   const Matmul &matmul;
   LibraryMatmul wide;
-  std::vector<float> a, b, c;
+  /// The elements of the copies; no C if the library writes the result itself.
+  size_t countA = 0, countB = 0, countC = 0;
 };
 
 /// Throws the library's exceptions.
@@ -286,6 +313,13 @@ std::unique_ptr<PreparedMatmul> makeOnHost(const MatmulPart &part) {
 }
 
 } // namespace
+
+void PreparedMatmul::prepareThread(size_t scratchBytes) try {
+  scratchOfThread(scratchBytes);
+  omp_set_num_threads(1);
+} catch (const std::bad_alloc &) {
+  // The first run that needs the memory reports it.
+}
 
 Result<std::unique_ptr<PreparedMatmul>> PreparedMatmul::make(const MatmulPart &part) {
   const Matmul &p = part.matmul;

@@ -11,9 +11,12 @@
 // float32, at the speed of float32. TF32 operands are rounded first. All matmuls
 // sum in float32.
 //
-// Each thread that runs matmuls keeps one block of memory for the library,
-// allocated at its first run. Any thread may run a PreparedMatmul, one thread at a
-// time; the matmul uses only that thread, as teams provide the parallelism.
+// Each thread that runs matmuls keeps one block of scratch memory for all of them, for
+// the library and for copies of operands. `prepareThread` allocates it; otherwise the
+// first run that needs more does. A run allocates nothing else from the heap, unless
+// oneDNN does: on processors without AVX-512 it allocates buffers for packed operands.
+// Any thread may run a PreparedMatmul, one thread at a time; the matmul uses only that
+// thread, as teams provide the parallelism.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +36,11 @@ public:
   /// to a well-formed program.
   static Result<std::unique_ptr<PreparedMatmul>> make(const MatmulPart &part);
   virtual ~PreparedMatmul() = default;
+
+  /// Returns the bytes of scratch memory that a run needs.
+  virtual size_t scratchBytes() const = 0;
+  /// Allocates what the calling thread needs for runs, with `scratchBytes` of scratch memory.
+  static void prepareThread(size_t scratchBytes);
 
   /// Overwrites the part's elements of C without reading them. `a`, `b` and `c` are the operands of
   /// the whole matmul. Fails only if the library fails or memory is short.

@@ -25,11 +25,15 @@ void relax() {
 
 } // namespace
 
-Team::Team(int64_t threads) {
+Team::Team(int64_t threads, const std::function<void()> &start) {
   helpers.reserve(size_t(std::max<int64_t>(threads, 1) - 1));
   while (int64_t(helpers.size()) + 1 < threads) {
-    helpers.emplace_back([this] { help(); });
+    helpers.emplace_back([this, start] {
+      start();
+      help();
+    });
   }
+  start();
 }
 
 Team::~Team() {

@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -28,9 +29,10 @@ namespace weft::rt {
 
 class Team {
 public:
-  /// `threads` counts the caller: 1 means no helpers. If the system refuses another thread, the
-  /// process ends, as it does for ranks.
-  explicit Team(int64_t threads);
+  /// `threads` counts the caller: 1 means no helpers. Each helper first calls `start`, and so does
+  /// the caller before the constructor returns. If the system refuses another thread, the process
+  /// ends, as it does for ranks.
+  explicit Team(int64_t threads, const std::function<void()> &start = [] {});
   ~Team();
   Team(const Team &) = delete;
   Team &operator=(const Team &) = delete;

@@ -15,29 +15,6 @@
 
 using namespace weft::rt;
 
-uint64_t weft::rt::globalBytes(const TensorLayout &layout) {
-  return saturatingMul(elementCount(layout.globalShape), sizeOf(layout.type));
-}
-
-static Region wholeRegion(const TensorLayout &layout) {
-  return {std::vector<int64_t>(layout.globalShape.size(), 0), layout.globalShape};
-}
-
-void weft::rt::gatherShard(const TensorLayout &layout, std::span<const Axis> mesh,
-                           std::span<const int64_t> coordinates, const void *local, void *global) {
-  copyOverlap(localRegion(layout, mesh, coordinates), local, wholeRegion(layout), global,
-              sizeOf(layout.type));
-}
-
-void weft::rt::scatterShard(const TensorLayout &layout, std::span<const Axis> mesh,
-                            std::span<const int64_t> coordinates, const void *global, void *local) {
-  Region own = localRegion(layout, mesh, coordinates);
-  if (!layout.paddedShape.empty()) {
-    std::memset(local, 0, elementCount(own.shape) * sizeOf(layout.type));
-  }
-  copyOverlap(wholeRegion(layout), global, own, local, sizeOf(layout.type));
-}
-
 Region weft::rt::localRegion(const TensorLayout &layout, std::span<const Axis> mesh,
                              std::span<const int64_t> coordinates) {
   return {localOffset(layout, mesh, coordinates), localShape(layout, mesh)};
@@ -72,6 +49,24 @@ void weft::rt::copyOverlap(const Region &from, const void *source, const Region 
   Box(shape, fromStrides, toStrides)
       .copy(static_cast<const char *>(source) + fromStart * int64_t(elementBytes),
             static_cast<char *>(target) + toStart * int64_t(elementBytes), elementBytes);
+}
+
+void weft::rt::forEachSlab(const Region &region, size_t elementBytes,
+                           const std::function<void(const Region &slab, size_t begin)> &visit) {
+  constexpr size_t kSlab = size_t(8) << 20;
+  size_t bytes = elementCount(region.shape) * elementBytes;
+  if (region.shape.empty() || bytes <= kSlab) {
+    return visit(region, 0);
+  }
+  int64_t rows = region.shape[0];
+  size_t rowBytes = bytes / size_t(rows);
+  auto step = int64_t(std::max<size_t>(kSlab / rowBytes, 1));
+  Region slab = region;
+  for (int64_t row = 0; row < rows; row += step) {
+    slab.offset[0] = region.offset[0] + row;
+    slab.shape[0] = std::min(step, rows - row);
+    visit(slab, size_t(row) * rowBytes);
+  }
 }
 
 bool weft::rt::holdsFirstCopy(const TensorLayout &layout, std::span<const int64_t> coordinates) {

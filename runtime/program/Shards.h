@@ -10,21 +10,9 @@
 
 #include "weft-rt/Program.h"
 
+#include <functional>
+
 namespace weft::rt {
-
-/// Returns the bytes of the whole tensor, without padding.
-uint64_t globalBytes(const TensorLayout &layout);
-
-/// Copies the shard of the rank at `coordinates`, without padding, from its buffer into the whole
-/// tensor. Shards of ranks for which `holdsFirstCopy` is true do not overlap, so several threads
-/// may copy them at once.
-void gatherShard(const TensorLayout &layout, std::span<const Axis> mesh,
-                 std::span<const int64_t> coordinates, const void *local, void *global);
-
-/// Copies the shard of the rank at `coordinates` from the whole tensor into its buffer; fills
-/// padding with zeros.
-void scatterShard(const TensorLayout &layout, std::span<const Axis> mesh,
-                  std::span<const int64_t> coordinates, const void *global, void *local);
 
 /// A box of a tensor: the first index and the length in each dimension. It lies row-major in memory
 /// of its own.
@@ -43,6 +31,11 @@ Region dataRegion(const TensorLayout &layout, std::span<const Axis> mesh,
 /// Copies the intersection of two regions of one tensor from the memory of `from` to that of `to`.
 void copyOverlap(const Region &from, const void *source, const Region &to, void *target,
                  size_t elementBytes);
+
+/// Cuts a region into slabs of whole rows, of a few megabytes if rows are not longer. Calls `visit`
+/// with each, in order, and the byte where it begins in the region's memory.
+void forEachSlab(const Region &region, size_t elementBytes,
+                 const std::function<void(const Region &slab, size_t begin)> &visit);
 
 /// Returns true if the rank is the first of the ranks that hold this shard: its coordinate is 0 on
 /// every axis that cuts no dimension.

@@ -60,11 +60,13 @@ Line weft::rt::humanLine(const ValidationMetrics &metrics) {
   return line;
 }
 
-static void appendNumber(Line &line, const char *key, const std::optional<double> &value) {
+/// The key is `key` and `rest`.
+static void appendNumber(Line &line, const char *key, const std::optional<double> &value,
+                         const char *rest = "") {
   if (value && std::isfinite(*value)) {
-    line.append(", \"%s\": %.17g", key, *value);
+    line.append(", \"%s%s\": %.17g", key, rest, *value);
   } else {
-    line.append(", \"%s\": null", key);
+    line.append(", \"%s%s\": null", key, rest);
   }
 }
 
@@ -74,7 +76,7 @@ Line weft::rt::jsonLine(const StepMetrics &metrics) {
   appendNumber(line, "loss", metrics.loss);
   appendNumber(line, "gradient_norm", metrics.gradientNorm);
   appendNumber(line, "ms", metrics.seconds * 1e3);
-  appendNumber(line, (std::string(metrics.unit) + "_per_second").c_str(), metrics.unitsPerSecond);
+  appendNumber(line, metrics.unit, metrics.unitsPerSecond, "_per_second");
   appendNumber(line, "peak_share", metrics.peakShare);
   if (metrics.lossScale) {
     appendNumber(line, "loss_scale", metrics.lossScale);

@@ -52,6 +52,19 @@ Status MappedFile::open(const std::string &path) {
   return {};
 }
 
+void MappedFile::release(std::span<const char> part) const {
+  // Around the page that is read, the system maps others of the same 64 KiB.
+  constexpr uintptr_t kWindow = 1 << 16;
+  auto first = reinterpret_cast<uintptr_t>(content.data()), last = first + content.size();
+  auto begin = reinterpret_cast<uintptr_t>(part.data()), end = begin + part.size();
+  begin = std::max(begin / kWindow * kWindow, first);
+  end = std::min((end + kWindow - 1) / kWindow * kWindow, last);
+  if (!part.empty()) {
+    madvise(reinterpret_cast<void *>(begin), end - begin,
+            MADV_DONTNEED); // Fails never, or harmlessly.
+  }
+}
+
 MappedFile::~MappedFile() {
   if (!content.empty()) {
     munmap(const_cast<char *>(content.data()), content.size());

@@ -36,7 +36,8 @@ const char *safetensorsName(ElementType type);
 std::string safetensorsHeader(const std::vector<TensorHeader> &tensors,
                               const std::map<std::string, std::string> &metadata);
 
-/// A mapped safetensors file. Any thread may read it after `open`.
+/// A mapped safetensors file. Any thread may read it after `open`. The bytes of tensors that were
+/// read take memory until they are released (MappedFile.h).
 class SafetensorsFile {
 public:
   struct Tensor {
@@ -56,6 +57,8 @@ public:
 
   /// Returns all bytes of the file before its tensors.
   std::span<const char> header() const { return file.bytes().first(headerBytes); }
+
+  const MappedFile &mapped() const { return file; }
 
 private:
   MappedFile file;

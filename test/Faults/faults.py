@@ -392,6 +392,24 @@ def divergence(bench):
                else "expected a sentence on exit status 3")
 
 
+def divergence_in_stages(bench):
+    """A value that becomes non-finite in either stage: it comes to the ranks of the other, too."""
+    bench.write("float.textproto", RECIPE.replace("F64", "F32"))
+    bench.make(["compile", *bench.described(recipe="float.textproto"), "--pin", "pp=2,accumulation=2,dp=2", "-o",
+                "stages"])
+    bench.call(["./stages", "--data", "text", "--steps", "1", "--quiet", "--save", "stages.tensors"])
+    tensors = safetensors.load(bench.place / "stages.tensors")
+    parameters = {name: value for name, value in tensors.items() if "/" not in name}
+    for stage in (0, 1):
+        name = f"layers.{stage}.mlp.up.weight"
+        safetensors.save(bench.place / "large", {**parameters, name: np.full_like(parameters[name], 3e38)})
+        bench.train(f"value that overflows in stage {stage}",
+                    r"error: step 0: loss is -?(nan|inf); the first value that is not finite is -?(nan|inf), element "
+                    r"\d+ of buffer \d+( of frame 0)?, written by step instruction \d+ "
+                    rf"\(micro-batch 0/layers\.{stage}/mlp\.up \(\w+\)\) on rank {2 * stage} of class {stage}",
+                    "--load", "large", "--quiet", program="./stages", status=3)
+
+
 # Its update multiplies weights by -999: some overflow that no loss or gradient depends on.
 LEAPING = RECIPE.replace("adamw {}", "adamw { weight_decay: 10 }").replace("1e-2", "100").replace(
     "F64", "F32")
@@ -515,7 +533,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options.weft, Path(folder), options.case)
         for group in (descriptions, plans, command_lines, data_files, token_files, checkpoints,
-                      divergence, last_update, buffers, outputs, full_disk):
+                      divergence, divergence_in_stages, last_update, buffers, outputs, full_disk):
             group(bench)
     print(f"{bench.passed} passed, {bench.failed} failed")
     return 1 if bench.failed or not bench.passed else 0

@@ -156,13 +156,13 @@ llvm::Error explainValue(ExplainOptions &options) {
 }
 
 llvm::Error explainKernels(const ExplainOptions &options) {
-  auto report = options.profile.empty()
-                    ? reportKernels(options.what, options.steps, options.threads)
-                    : readKernelReport(options.what, options.profile);
-  if (!report) {
-    return report.takeError();
+  auto reports = options.profile.empty()
+                     ? reportKernels(options.what, options.steps, options.threads)
+                     : readKernelReports(options.what, options.profile);
+  if (!reports) {
+    return reports.takeError();
   }
-  (options.json ? printJson : printTable)(llvm::outs(), *report);
+  (options.json ? printJson : printTable)(llvm::outs(), *reports);
   return llvm::Error::success();
 }
 

@@ -39,6 +39,7 @@ struct KernelRow {
   const char *nearerPeak() const { return shareOfFlops >= shareOfBandwidth ? "flops" : "bytes"; }
 };
 
+/// The kernels of one rank class.
 struct KernelReport {
   std::string planHash;
   int64_t ranks = 0, threads = 0, steps = 0;
@@ -47,13 +48,17 @@ struct KernelReport {
   std::vector<KernelRow> rows;
 };
 
-/// Reads the profile `text` of the file `path`. Fails on anything that no program writes.
-llvm::Expected<KernelReport> readProfile(llvm::StringRef text, llvm::StringRef path);
+/// By rank class; at least one.
+using KernelReports = std::vector<KernelReport>;
 
-/// Two lines for each kernel: numbers, then where it comes from and what it computes.
-void printTable(llvm::raw_ostream &os, const KernelReport &report);
-/// The same as one JSON object.
-void printJson(llvm::raw_ostream &os, const KernelReport &report);
+/// Reads the profile `text` of the file `path`. Fails on anything that no program writes.
+llvm::Expected<KernelReports> readProfile(llvm::StringRef text, llvm::StringRef path);
+
+/// A table for each class, of two lines for each kernel: numbers, then where it comes from and what
+/// it computes.
+void printTable(llvm::raw_ostream &os, const KernelReports &reports);
+/// The same as one JSON object, or a list of one for each class if there are several.
+void printJson(llvm::raw_ostream &os, const KernelReports &reports);
 
 } // namespace weft
 

@@ -37,12 +37,12 @@ llvm::Error profileProgram(llvm::StringRef path, const rt::Program &program, int
                            llvm::StringRef threads, llvm::StringRef profile);
 
 /// Runs `steps` steps of the program at `path`, as profileProgram does, and reads its profile.
-llvm::Expected<KernelReport> reportKernels(llvm::StringRef path, int64_t steps,
-                                           const std::string &threads);
+llvm::Expected<KernelReports> reportKernels(llvm::StringRef path, int64_t steps,
+                                            const std::string &threads);
 
 /// Reads a profile that a run of the program at `path` has written. Fails if the profile is of
 /// another plan.
-llvm::Expected<KernelReport> readKernelReport(llvm::StringRef path, llvm::StringRef profile);
+llvm::Expected<KernelReports> readKernelReports(llvm::StringRef path, llvm::StringRef profile);
 
 } // namespace weft
 

@@ -16,7 +16,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sstream>
 
 using namespace weft::rt;
@@ -233,16 +232,15 @@ void ControlChannel::send(int64_t rank, uint8_t kind, const std::string &text) {
   }
 }
 
-void ControlChannel::wait(std::chrono::milliseconds limit, const std::vector<int> &others) const {
-  std::vector<pollfd> entries;
-  entries.reserve(peers.size() + others.size());
+void ControlChannel::wait(std::chrono::milliseconds limit, std::span<const int> others) {
+  polled.clear();
   for (const Peer &peer : peers) {
-    entries.push_back({peer.socket.get(), POLLIN, 0}); // Those below 0 are passed over.
+    polled.push_back({peer.socket.get(), POLLIN, 0}); // Those below 0 are passed over.
   }
   for (int other : others) {
-    entries.push_back({other, POLLIN, 0});
+    polled.push_back({other, POLLIN, 0});
   }
-  poll(entries.data(), entries.size(), int(limit.count()));
+  poll(polled.data(), polled.size(), int(limit.count()));
 }
 
 void ControlChannel::read(const Handler &handle) {

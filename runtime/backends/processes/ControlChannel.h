@@ -25,6 +25,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <poll.h>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,7 +78,7 @@ public:
   void send(int64_t rank, uint8_t kind, const std::string &text);
 
   /// Waits until a message can be read, or a descriptor of `others`, or `limit` has passed.
-  void wait(std::chrono::milliseconds limit, const std::vector<int> &others) const;
+  void wait(std::chrono::milliseconds limit, std::span<const int> others);
   /// Handles the messages that have arrived, up to 64 KiB of each rank. Does not wait.
   void read(const Handler &handle);
 
@@ -93,6 +95,8 @@ private:
   tcp::Descriptor listening;
   tcp::Listener listener;
   std::vector<Peer> peers;
+  /// What `wait` polls; kept so that waiting allocates nothing.
+  std::vector<pollfd> polled;
 };
 
 } // namespace weft::rt::mpi

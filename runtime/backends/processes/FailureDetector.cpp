@@ -10,6 +10,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <sys/eventfd.h>
@@ -129,7 +130,7 @@ void FailureDetector::wake() {
 
 /// Handles messages and signals; waits for them up to `limit`.
 void FailureDetector::poll(std::chrono::milliseconds limit) {
-  controlChannel.wait(limit, {wakeDescriptor, signalDescriptor});
+  controlChannel.wait(limit, std::array{wakeDescriptor, signalDescriptor});
   uint64_t count = 0;
   [[maybe_unused]] ssize_t taken = read(wakeDescriptor, &count, sizeof count);
   handleSignal();

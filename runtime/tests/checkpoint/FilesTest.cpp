@@ -7,6 +7,7 @@
 
 #include "backends/local/LocalBackend.h"
 #include "checkpoint/Checkpoint.h"
+#include "checkpoint/MappedTensors.h"
 #include "execution/HostExecutor.h"
 #include "support/BFloat16.h"
 #include "support/Elements.h"
@@ -16,6 +17,7 @@
 #include "tests/TemporaryFolder.h"
 #include "tests/Toy.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -126,7 +128,7 @@ TEST_F(Tensors, RoundTrip) {
   std::vector<TensorHeader> headers = {{"b", ElementType::F64, {1, 2}},
                                        {"a", ElementType::F32, {}},
                                        {"none", ElementType::I32, {0, 3}}};
-  auto read = [](size_t i, std::span<char> bytes) {
+  auto read = [](size_t i, const Region &, std::span<char> bytes) {
     std::fill(bytes.begin(), bytes.end(), i + 1);
     return true;
   };
@@ -140,6 +142,70 @@ TEST_F(Tensors, RoundTrip) {
   EXPECT_EQ(std::string(file.tensors.at("a").data.begin(), file.tensors.at("a").data.end()),
             "\2\2\2\2");
   EXPECT_EQ((folder.read("t").size() - 20) % 8, 0u); // The data is aligned.
+}
+
+TEST_F(Tensors, LargeOnesAreWrittenAndCopiedInSlabs) {
+  constexpr int64_t kRows = 3000, kColumns = 1000; // 12 MB.
+  int slabs = 0;
+  auto read = [&](size_t, const Region &slab, std::span<char> bytes) {
+    auto *numbers = reinterpret_cast<float *>(bytes.data());
+    for (size_t i = 0; i < bytes.size() / sizeof(float); ++i) {
+      numbers[i] = float(slab.offset[0] * kColumns + int64_t(i));
+    }
+    return ++slabs > 0;
+  };
+  std::vector<TensorHeader> headers = {{"t", ElementType::F32, {kRows, kColumns}}};
+  ASSERT_EQ(errorOf(saveTensors(folder.file("t"), headers, {}, read)), "");
+  EXPECT_GT(slabs, 1);
+  SafetensorsFile file;
+  ASSERT_EQ(errorOf(file.open(folder.file("t"))), "");
+  MappedTensor tensor = {&file, &file.tensors.at("t"), {{0, 0}, {kRows, kColumns}}};
+  Region wanted = {{100, 10}, {2950, 980}}; // 50 rows and no column are outside.
+  auto expected = [&](int64_t i) {
+    int64_t row = wanted.offset[0] + i / 980, column = wanted.offset[1] + i % 980;
+    return row < kRows ? float(row * kColumns + column) : 0;
+  };
+  std::vector<float> copied(2950 * 980);
+  tensor.copy(wanted, copied.data(), sizeof(float));
+  int64_t place = 0;
+  tensor.copyInSlabs(wanted, sizeof(float), [&](std::span<const char> bytes) {
+    EXPECT_EQ(std::memcmp(bytes.data(), copied.data() + place, bytes.size()), 0);
+    place += int64_t(bytes.size() / sizeof(float));
+  });
+  EXPECT_EQ(place, int64_t(copied.size()));
+  for (int64_t i = 0; i < place; ++i) {
+    ASSERT_EQ(copied[size_t(i)], expected(i)) << i;
+  }
+}
+
+/// Returns the KiB of files in this process's memory.
+int64_t mappedKilobytes() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line) && !line.starts_with("RssFile:")) {
+  }
+  return line.empty() ? 0 : std::stoll(line.substr(8));
+}
+
+TEST_F(Files, PartsOfMappedFilesLeaveMemoryWhenReleased) {
+  std::string content(16 << 20, 'x');
+  MappedFile file;
+  ASSERT_EQ(errorOf(file.open(folder.write("f", content))), "");
+  int64_t before = mappedKilobytes();
+  EXPECT_EQ(std::ranges::count(file.bytes(), 'x'), 16 << 20);
+  EXPECT_GT(mappedKilobytes(), before + (15 << 10));
+  file.release(file.bytes().subspan(1, (8 << 20) - 2)); // It need not begin or end with a page.
+  EXPECT_LT(mappedKilobytes(), before + (9 << 10));
+  file.release(file.bytes());
+  EXPECT_LT(mappedKilobytes(), before + (1 << 10));
+  size_t read = 0;
+  file.readInParts(file.bytes(), [&](std::span<const char> part) {
+    read += size_t(std::ranges::count(part, 'x'));
+    EXPECT_LT(mappedKilobytes(), before + (5 << 10));
+    return read < (12 << 20);
+  });
+  EXPECT_EQ(read, size_t(12 << 20)); // It returned false there.
+  EXPECT_EQ(std::ranges::count(file.bytes(), 'x'), 16 << 20);
 }
 
 TEST_F(Tensors, RefusesWhatIsNotTheFormat) {
@@ -196,7 +262,7 @@ TEST_F(Tensors, RefusesOverlapsGapsAndRepetitions) {
 TEST_F(Tensors, NoDamageDoesHarm) {
   std::vector<TensorHeader> headers = {{"a", ElementType::F64, {2}}, {"b", ElementType::F32, {3}}};
   ASSERT_TRUE(saveTensors(folder.file("good"), headers, {{"k", "v"}},
-                          [](size_t, std::span<char>) { return true; }));
+                          [](size_t, const Region &, std::span<char>) { return true; }));
   const std::string good = folder.read("good");
   for (uint64_t trial = 0; trial < 1000; ++trial) {
     std::string bad = good;
@@ -217,7 +283,7 @@ TEST_F(Tensors, NoDamageDoesHarm) {
 class Checkpoints : public Files {
 protected:
   std::string openError(const std::vector<TensorHeader> &headers, const char *step = "4") {
-    auto zero = [](size_t, std::span<char>) { return true; };
+    auto zero = [](size_t, const Region &, std::span<char>) { return true; };
     std::map<std::string, std::string> metadata;
     if (step) {
       metadata["step"] = step;
@@ -330,7 +396,7 @@ TEST_F(Checkpoints, RefuseNumbersThatAreTooLarge) {
   }
   auto error = [&](double number) {
     std::vector<double> numbers(256, number);
-    auto read = [&](size_t, std::span<char> bytes) {
+    auto read = [&](size_t, const Region &, std::span<char> bytes) {
       std::memcpy(bytes.data(), numbers.data(), bytes.size());
       return true;
     };

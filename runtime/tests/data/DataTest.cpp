@@ -270,24 +270,54 @@ TEST(Box, JoinsWhatIsContiguousInBoth) {
   Box(empty, same, same).forEachRun([](int64_t, int64_t) { FAIL(); });
 }
 
-TEST(Shards, GatherAndScatterAreInverse) {
+TEST(Shards, CopiesFromAndToTheWholeAreInverse) {
   const std::vector<Axis> mesh = {{"a", 2}, {"b", 3}, {"c", 2}};
   const TensorLayout layout = {ElementType::I32, {6, 4, 2}, {{1}, {0}, {}}};
   Program ranks;
   ranks.mesh = mesh;
+  const Region all = {{0, 0, 0}, layout.globalShape};
   std::vector<int32_t> whole(48), gathered(48, -1);
   std::iota(whole.begin(), whole.end(), 0);
   for (int64_t rank = 0; rank < 12; ++rank) {
     std::vector<int64_t> coordinates = ranks.coordinatesOf(rank);
     std::vector<int32_t> shard(8);
-    scatterShard(layout, mesh, coordinates, whole.data(), shard.data());
+    Region own = localRegion(layout, mesh, coordinates);
+    copyOverlap(all, whole.data(), own, shard.data(), sizeof(int32_t));
     EXPECT_EQ(shard[0], coordinates[1] * 16 + coordinates[0] * 4);
     EXPECT_EQ(holdsFirstCopy(layout, coordinates), coordinates[2] == 0);
     if (holdsFirstCopy(layout, coordinates)) {
-      gatherShard(layout, mesh, coordinates, shard.data(), gathered.data());
+      copyOverlap(own, shard.data(), all, gathered.data(), sizeof(int32_t));
     }
   }
   EXPECT_EQ(gathered, whole);
+}
+
+TEST(Shards, SlabsAreWholeRowsInOrder) {
+  Region region = {{5, 3}, {3000, 1000}}; // Of 4000 bytes each.
+  int64_t row = 5;
+  forEachSlab(region, sizeof(float), [&](const Region &slab, size_t begin) {
+    EXPECT_THAT(slab.offset, ElementsAre(row, 3));
+    EXPECT_EQ(slab.shape[1], 1000);
+    EXPECT_LE(slab.shape[0] * 4000, 8 << 20);
+    EXPECT_EQ(begin, size_t(row - 5) * 4000);
+    row += slab.shape[0];
+  });
+  EXPECT_EQ(row, 3005);
+  int calls = 0;
+  for (const Region &small : {Region{}, Region{{0, 7}, {4, 2}}, Region{{0, 0}, {0, 1 << 30}}}) {
+    forEachSlab(small, sizeof(float), [&](const Region &slab, size_t begin) {
+      EXPECT_EQ(slab.shape, small.shape);
+      EXPECT_EQ(begin, 0U);
+      ++calls;
+    });
+  }
+  EXPECT_EQ(calls, 3);
+  int64_t longRows = 0;
+  forEachSlab({{0, 0}, {3, 4 << 20}}, sizeof(float), [&](const Region &slab, size_t) {
+    EXPECT_EQ(slab.shape[0], 1); // A row is never cut.
+    ++longRows;
+  });
+  EXPECT_EQ(longRows, 3);
 }
 
 TEST(Shards, PaddingIsNoPartOfTheWhole) {
@@ -295,13 +325,15 @@ TEST(Shards, PaddingIsNoPartOfTheWhole) {
   const TensorLayout layout = {ElementType::I32, {4, 3}, {{1}, {0}}, {6, 4}};
   Program ranks;
   ranks.mesh = mesh;
+  const Region all = {{0, 0}, layout.globalShape};
   std::vector<int32_t> whole(12), gathered(12, -1);
   std::iota(whole.begin(), whole.end(), 1);
   int64_t held = 0;
   for (int64_t rank = 0; rank < 6; ++rank) {
     std::vector<int64_t> coordinates = ranks.coordinatesOf(rank);
-    std::vector<int32_t> shard(4, -1);
-    scatterShard(layout, mesh, coordinates, whole.data(), shard.data());
+    std::vector<int32_t> shard(4);
+    Region own = localRegion(layout, mesh, coordinates);
+    copyOverlap(all, whole.data(), own, shard.data(), sizeof(int32_t));
     Region data = dataRegion(layout, mesh, coordinates);
     held += data.shape[0] * data.shape[1];
     if (rank == 4) { // Rows 2 and 3 of columns 2 and 3, of which the latter is padding.
@@ -312,7 +344,7 @@ TEST(Shards, PaddingIsNoPartOfTheWhole) {
       EXPECT_THAT(shard, ElementsAre(0, 0, 0, 0));
       EXPECT_THAT(data.shape, ElementsAre(0, 1));
     }
-    gatherShard(layout, mesh, coordinates, shard.data(), gathered.data());
+    copyOverlap(own, shard.data(), all, gathered.data(), sizeof(int32_t));
   }
   EXPECT_EQ(held, 12);
   EXPECT_EQ(gathered, whole);

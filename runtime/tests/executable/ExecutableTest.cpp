@@ -242,7 +242,7 @@ TEST_F(Executable, ValuesThatAreNotFiniteAreTracedAndNothingIsSaved) {
   ASSERT_EQ(run("--steps 0 --save start"), 0) << err;
   std::string bytes = folder.read("start");
   std::vector<TensorHeader> headers = {{"table", ElementType::F64, {256}}};
-  auto huge = [](size_t, std::span<char> out) {
+  auto huge = [](size_t, const Region &, std::span<char> out) {
     std::vector<double> values(256, 1e200);
     std::memcpy(out.data(), values.data(), out.size());
     return true;
@@ -258,7 +258,7 @@ TEST_F(Executable, ValuesThatAreNotFiniteAreTracedAndNothingIsSaved) {
 
 TEST_F(Executable, AValidationLossThatIsNotFiniteEndsTheRun) {
   std::vector<TensorHeader> headers = {{"table", ElementType::F64, {256}}};
-  auto hugeAtZ = [](size_t, std::span<char> out) {
+  auto hugeAtZ = [](size_t, const Region &, std::span<char> out) {
     std::vector<double> values(256, 0.5);
     values['Z'] = 1e200;
     std::memcpy(out.data(), values.data(), out.size());

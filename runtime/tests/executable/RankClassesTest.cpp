@@ -134,7 +134,8 @@ TEST_F(RankClasses, StopTogetherAtAValueThatIsNotFinite) {
   // That of a token in the data.
   std::memcpy(bytes.data() + 8 + header + offset + ' ' * sizeof bad, &bad, sizeof bad);
   EXPECT_EQ(run(makeToyClasses(2), {"--steps", "3", "--load", folder.write("bad", bytes)}), 3);
-  EXPECT_THAT(err, HasSubstr("second"));
+  EXPECT_THAT(err, HasSubstr("'second' held inf already before the step, in element 32 of its "
+                             "shard on rank 2 of class 1"));
 }
 
 TEST_F(RankClasses, AreToldOf) {

@@ -126,7 +126,7 @@ TEST_F(Resume, NoCheckpointHasNumbersThatAreNotFinite) {
   // Three updates make the row of 'Z' infinite; the data does not contain it.
   std::vector<TensorHeader> headers = {{"table", ElementType::F64, {256}},
                                        {"momentum/table", ElementType::F64, {256}}};
-  auto fastAtZ = [](size_t tensor, std::span<char> out) {
+  auto fastAtZ = [](size_t tensor, const Region &, std::span<char> out) {
     std::vector<double> values(256, tensor == 0 ? 0.5 : 0.0);
     values['Z'] = tensor == 0 ? 0.5 : 2e307;
     std::memcpy(out.data(), values.data(), out.size());

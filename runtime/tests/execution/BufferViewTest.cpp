@@ -137,7 +137,7 @@ protected:
   std::string writeTable(double value) {
     std::vector<double> table(kToyVocabulary - 6, 0.25);
     table[4] = value;
-    auto read = [&](size_t, std::span<char> bytes) {
+    auto read = [&](size_t, const Region &, std::span<char> bytes) {
       std::copy_n(reinterpret_cast<const char *>(table.data()), bytes.size(), bytes.begin());
       return true;
     };

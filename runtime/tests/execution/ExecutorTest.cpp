@@ -218,6 +218,13 @@ TEST(NotFinite, NegativeInfinityCountsOnlyIfNothingElseIsFound) {
   EXPECT_FALSE(earliest({}));
 }
 
+TEST(NotFinite, WhatCameFromAnotherClassIsNotTheFirst) {
+  Finding own = {0, 7, 0, 0, NAN}, received = {1, 2, 0, 0, NAN, true};
+  const std::optional<Finding> both[] = {own, received}, one[] = {{}, received};
+  EXPECT_EQ(earliest(both)->rank, 0);
+  EXPECT_EQ(earliest(one)->rank, 1);
+}
+
 TEST(NotFinite, StopsAllRanksWhenOnlyOneSeesIt) {
   Program program = makeToy(2, 2);
   program.stepBody().erase(program.stepBody().begin() +

@@ -154,8 +154,23 @@ TEST(MatmulPartsTest, SmallOnesStayWhole) {
   EXPECT_EQ(cutMatmul(small, 1).size(), 1u);
   EXPECT_EQ(cutMatmul(small, 8).size(), 16u);
   small.m = 1; // A row: only columns can be cut.
-  small.n = 1 << 20;
+  small.k = 1 << 20;
   EXPECT_EQ(cutMatmul(small, 2).size(), 4u);
+}
+
+TEST(MatmulPartsTest, AreNotLargerThanTheScratchMemoryOfAThread) {
+  Matmul large;
+  large.m = 3000, large.n = 50257, large.k = 64;
+  for (ElementType type : {ElementType::F32, ElementType::BF16}) {
+    large.type = type;
+    for (const MatmulPart &part : cutMatmul(large, 2)) {
+      EXPECT_LE(part.matmul.m, 2048 + 64);
+      EXPECT_LE(part.matmul.n, 2048 + 64);
+      if (type == ElementType::BF16) { // Sums in float32.
+        EXPECT_LE(part.matmul.m * part.matmul.n, (1 << 20) + 2048 * 64);
+      }
+    }
+  }
 }
 
 } // namespace

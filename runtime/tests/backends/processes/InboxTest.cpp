@@ -91,6 +91,30 @@ TEST(InboxTest, WhatIsTooMuchToKeepIsNotRead) {
   EXPECT_EQ(target, large);
 }
 
+TEST(InboxTest, KeptMessagesMoveTogetherWhereTheEndHasNoRoom) {
+  Inbox inbox;
+  std::string third(Inbox::kMostKept / 3, 'a'), other(third.size(), 'b'), more(third.size(), 'c');
+  feed(inbox, message(1, 5, third) + message(1, 6, other));
+  std::string target(third.size(), ' '), otherTarget = target, moreTarget = target;
+  inbox.expect({{1, 5, target.size()}, target.data(), 11});
+  // There is room for two messages, but not behind the one that is left.
+  std::string large = message(1, 7, more + "end"), next = message(1, 8, "next");
+  EXPECT_EQ(feed(inbox, large, 1000), large.size());
+  EXPECT_EQ(feed(inbox, next), next.size());
+  moreTarget.resize(more.size() + 3);
+  char nextTarget[5] = "";
+  inbox.expect({{1, 8, 4}, nextTarget, 14});
+  inbox.expect({{1, 7, moreTarget.size()}, moreTarget.data(), 13});
+  inbox.expect({{1, 6, otherTarget.size()}, otherTarget.data(), 12});
+  EXPECT_THAT(arrivalsOf(inbox),
+              ElementsAre(Arrived(11, third.size()), Arrived(14, 4), Arrived(13, moreTarget.size()),
+                          Arrived(12, other.size())));
+  EXPECT_EQ(target, third);
+  EXPECT_EQ(otherTarget, other);
+  EXPECT_EQ(moreTarget, more + "end");
+  EXPECT_STREQ(nextTarget, "next");
+}
+
 TEST(InboxTest, ManyMessagesOfNothingAreTooMuchToo) {
   Inbox inbox;
   std::string many;

@@ -25,11 +25,40 @@ static std::span<char> wasteRoom() {
 /// Returns the bytes that a kept message counts; an empty message counts too.
 static size_t costOf(const Head &head) { return size_t(head.bytes) + 64; }
 
+void Inbox::reserve() {
+  constexpr size_t kUsual = 64;
+  receipts.reserve(kUsual);
+  kept.reserve(kUsual);
+  arrivals.reserve(kUsual);
+  keptRoom = std::make_unique_for_overwrite<char[]>(kMostKept);
+}
+
 void Inbox::refuseLength(const Head &label) {
   taken = makeError("it sent a message of ", head.bytes, " bytes, expected at most ", label.bytes);
 }
 
-void Inbox::forget(std::deque<Message>::iterator message) {
+/// Begins to keep the message of the present head. Its bytes come behind those of the last kept
+/// message; where these leave no room at the end, gaps that forgotten messages have left are
+/// closed.
+void Inbox::keep() {
+  if (!keptRoom) {
+    reserve();
+  }
+  auto endOf = [](const Message &message) { return message.at + size_t(message.head.bytes); };
+  size_t end = kept.empty() ? 0 : endOf(kept.back());
+  if (head.bytes > kMostKept - end) {
+    end = 0;
+    for (Message &message : kept) {
+      std::memmove(keptRoom.get() + end, keptRoom.get() + message.at, size_t(message.head.bytes));
+      message.at = end;
+      end = endOf(message);
+    }
+  }
+  keptBytes += costOf(head);
+  kept.push_back({head, end});
+}
+
+void Inbox::forget(std::vector<Message>::iterator message) {
   keptBytes -= costOf(message->head);
   kept.erase(message);
 }
@@ -48,9 +77,9 @@ void Inbox::expect(const Receipt &receipt) {
     return refuseLength(receipt.label);
   }
   bool isOnItsWay = body == Body::Kept && found + 1 == kept.end();
-  size_t here = isOnItsWay ? bodyCount : found->bytes.size();
+  size_t here = isOnItsWay ? bodyCount : size_t(found->head.bytes);
   if (here > 0) {
-    std::memcpy(receipt.target, found->bytes.data(), here);
+    std::memcpy(receipt.target, keptRoom.get() + found->at, here);
   }
   if (isOnItsWay) {
     body = Body::Expected;
@@ -93,7 +122,7 @@ std::span<char> Inbox::room() {
   case Body::Expected:
     return {current.target + bodyCount, rest};
   case Body::Kept:
-    return {kept.back().bytes.data() + bodyCount, rest};
+    return {keptRoom.get() + kept.back().at + bodyCount, rest};
   case Body::Thrown:
     return wasteRoom().first(std::min(rest, wasteRoom().size()));
   default:
@@ -137,8 +166,7 @@ void Inbox::beginBody() {
     receipts.erase(receipt);
   } else if (keptBytes + costOf(head) <= kMostKept) {
     body = Body::Kept;
-    keptBytes += costOf(head);
-    kept.push_back({head, std::vector<char>(size_t(head.bytes))});
+    keep();
   } else {
     body = Body::Held;
     return;

@@ -21,7 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +54,10 @@ public:
 
   static constexpr size_t kMostKept = size_t(1) << 18;
 
+  /// Allocates what it needs as long as not too many messages are expected at a time; otherwise it
+  /// does as they come.
+  void reserve();
+
   /// Adds a receipt. Receipts of one label get messages in order. A message that is longer than its
   /// receipt allows is a failure.
   void expect(const Receipt &receipt);
@@ -74,18 +78,23 @@ public:
 
 private:
   enum class Body : uint8_t { None, Expected, Kept, Thrown, Held };
+  /// A message whose bytes begin at byte `at` of the room for kept messages.
   struct Message {
     Head head;
-    std::vector<char> bytes;
+    size_t at = 0;
   };
   void beginBody();
   void endBody();
   void refuseLength(const Head &label);
-  void forget(std::deque<Message>::iterator message);
+  void keep();
+  void forget(std::vector<Message>::iterator message);
 
   std::vector<Receipt> receipts;
-  /// Unexpected messages; the last may be incomplete.
-  std::deque<Message> kept;
+  /// Unexpected messages, in the order of their bytes; the last may be incomplete.
+  std::vector<Message> kept;
+  /// `kMostKept` bytes for kept messages; null before the first. Pages that no message has needed
+  /// take no memory.
+  std::unique_ptr<char[]> keptRoom;
   size_t keptBytes = 0;
   uint32_t group = 0;
 

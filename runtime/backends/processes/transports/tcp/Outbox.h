@@ -20,6 +20,9 @@ namespace weft::rt::tcp {
 
 class Outbox {
 public:
+  /// Allocates what it needs as long as not too many messages are queued; otherwise it does as they
+  /// come.
+  void reserve() { messages.reserve(64); }
   /// Adds a message. The memory at `bytes` must stay valid until `request` is done or cancelled.
   void push(const Head &head, const char *bytes, uint64_t request);
   /// Removes a message of which nothing was sent yet; copies the rest of one that is partly sent.
