@@ -81,7 +81,7 @@ rt::Programs makePipeline(int64_t microBatches, size_t sums) {
   for (uint32_t stage = 0; stage < kClasses; ++stage) {
     programs.push_back(makeStage(stage, microBatches, sums));
   }
-  for (int64_t time = 0; time < 2 * microBatches + 2 * kClasses; ++time) {
+  for (int64_t time = 0; time < 2 * (microBatches + int64_t(kClasses)); ++time) {
     for (uint32_t stage = 0; stage < kClasses; ++stage) {
       // Both stages of a transfer come to it at the time of its sender.
       auto issue = [&](BodyNumber send, BodyNumber receive, int64_t twice, uint32_t to) {
