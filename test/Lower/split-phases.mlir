@@ -271,3 +271,55 @@ func.func private @much_shared_memory(%x: memref<4xf32>, %y: memref<4xf32>) {
   }
   return
 }
+
+// -----
+
+// Loops that write elements of their own are one phase of a device, unlike a loop that may write any.
+// DEVICES-LABEL: func.func private @parts
+// DEVICES-SAME: weft.iterations = array<i64: 6, 6>
+// CHECK-LABEL: func.func private @parts
+// CHECK-SAME: weft.iterations = array<i64: 4, 2, 6>
+// CHECK-NOT: weft.apart
+func.func private @parts(%x: memref<6xf32>, %y: memref<6xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %c6 = arith.constant 6 : index
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %v = memref.load %x[%i] : memref<6xf32>
+    memref.store %v, %y[%i] : memref<6xf32>
+  } {weft.apart}
+  scf.parallel (%i) = (%c0) to (%c2) step (%c1) {
+    %j = arith.addi %i, %c4 : index
+    %v = memref.load %x[%j] : memref<6xf32>
+    memref.store %v, %y[%j] : memref<6xf32>
+  } {weft.apart}
+  scf.parallel (%i) = (%c0) to (%c6) step (%c1) {
+    %v = memref.load %x[%i] : memref<6xf32>
+    memref.store %v, %y[%i] : memref<6xf32>
+  }
+  return
+}
+
+// -----
+
+// What one of them reads, none writes.
+// DEVICES-LABEL: func.func private @reads
+// DEVICES-SAME: weft.iterations = array<i64: 4, 2>
+func.func private @reads(%x: memref<6xf32>, %y: memref<6xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %v = memref.load %x[%i] : memref<6xf32>
+    memref.store %v, %y[%i] : memref<6xf32>
+  } {weft.apart}
+  scf.parallel (%i) = (%c0) to (%c2) step (%c1) {
+    %j = arith.addi %i, %c4 : index
+    %v = memref.load %y[%i] : memref<6xf32>
+    memref.store %v, %x[%j] : memref<6xf32>
+  } {weft.apart}
+  return
+}

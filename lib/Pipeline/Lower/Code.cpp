@@ -8,6 +8,7 @@
 #include "weft/Pipeline/Lower/Code.h"
 
 #include "Exponential.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -234,6 +235,8 @@ void Code::parallel(int64_t count, function_ref<void(Num)> body) {
                           ValueRange(index(1)),
                           [&](OpBuilder &, Location, ValueRange i) { body(num(i.front())); });
 }
+
+void Code::writesApart() { entry->back().setAttr(kApartAttrName, builder.getUnitAttr()); }
 
 int64_t Code::countOf(ArrayRef<int64_t> sizes) {
   int64_t count = 1;

@@ -42,6 +42,7 @@ struct LowerConcat : HostModel<LowerConcat, ConcatOp> {
       code.elements({outer, row}, [&](ArrayRef<Num> place) {
         to.storeStored(from.loadStored(place), {place[0], place[1] + offset});
       });
+      code.writesApart();
       done += part.getSize(dim);
     }
   }

@@ -25,10 +25,13 @@ namespace {
 /// The memrefs that ops read or write.
 struct Touched {
   llvm::SmallPtrSet<Value, 8> read, written;
+  /// Whether they are a loop that writes elements of its own, see kApartAttrName.
+  bool isApart = false;
 
   void add(const Touched &other) {
     read.insert_range(other.read);
     written.insert_range(other.written);
+    isApart |= other.isApart;
   }
 };
 
@@ -66,11 +69,12 @@ int64_t PhaseOps::countSharedBytes() const {
   return bytes;
 }
 
-/// Returns true if one of the two writes what the other reads or writes.
+/// Returns true if one of the two writes elements that the other reads or writes.
 bool conflict(const Touched &a, const Touched &b) {
-  auto meet = [](const auto &written, const Touched &other) {
+  bool areApart = a.isApart && b.isApart;
+  auto meet = [areApart](const auto &written, const Touched &other) {
     return llvm::any_of(written, [&](Value memref) {
-      return other.read.contains(memref) || other.written.contains(memref);
+      return other.read.contains(memref) || (!areApart && other.written.contains(memref));
     });
   };
   return meet(a.written, b) || meet(b.written, a);
@@ -168,6 +172,7 @@ bool PhaseSplitter::findPhases() {
       readFirst.insert_range(touched.read);
       continue;
     }
+    touched.isApart = loop && loop->hasAttr(kApartAttrName);
     if (loop || phases.empty() || phases.back().loop) {
       phases.emplace_back();
       phases.back().loop = loop;

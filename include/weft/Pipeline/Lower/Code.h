@@ -224,6 +224,9 @@ public:
   /// The same for short rounds: each thread of a device takes as many neighbors of the last
   /// dimension as one load covers.
   void elements(llvm::ArrayRef<int64_t> sizes, llvm::function_ref<void(llvm::ArrayRef<Num>)> body);
+  /// Says that the loop just made, at the top of a kernel, writes no element that another such loop
+  /// writes: a part of what they fill together.
+  void writesApart();
   /// Runs one parallel loop over all rounds of a nest.
   void parallelAll(llvm::ArrayRef<int64_t> sizes,
                    llvm::function_ref<void(llvm::ArrayRef<Num>)> body);

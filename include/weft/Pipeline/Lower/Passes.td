@@ -131,8 +131,9 @@ def SplitPhasesPass : Pass<"split-phases", "::mlir::ModuleOp"> {
     each phase, 0 for one thread.
 
     A device launches each phase by itself, so for devices up to 16 phases of equally many threads
-    become one phase if none writes what another one touches. Its iterations are those of all: here
-    12, of which the first 4 are those of the first loop.
+    become one phase if none writes what another one touches. Loops with the attribute `weft.apart`
+    may write one memref, as no two of them write the same element. The phase's iterations are those
+    of all: here 12, of which the first 4 are those of the first loop.
 
     ```mlir
     func.func private @kernel_0(%x: memref<4xf32>, %y: memref<8xf32>) {

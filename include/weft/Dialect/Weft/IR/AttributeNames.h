@@ -83,6 +83,9 @@ inline constexpr llvm::StringLiteral kIterationsAttrName = "weft.iterations";
 /// share an iteration, or 0 if one thread runs it alone. Absent if that holds for all phases.
 inline constexpr llvm::StringLiteral kThreadsAttrName = "weft.threads";
 
+/// On loops of a kernel that write parts of one memref: no two of them write the same element.
+inline constexpr llvm::StringLiteral kApartAttrName = "weft.apart";
+
 /// Name of the module with the kernels for devices, inside of the module with the host's.
 inline constexpr llvm::StringLiteral kDevicesName = "devices";
 
