@@ -150,6 +150,7 @@ bool weft::rt::saveParts(const std::string &path, const Executor &executor,
     return true;
   }
   std::vector<TensorHeader> headers;
+  headers.reserve(tensors.size());
   for (const TensorInParts &tensor : tensors) {
     headers.push_back({tensor.name, tensor.layout->type, tensor.layout->globalShape});
   }

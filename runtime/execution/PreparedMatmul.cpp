@@ -18,6 +18,7 @@
 #include <cstring>
 #include <dnnl.hpp>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 
@@ -45,17 +46,19 @@ memory::desc describe(const Matmul &matmul, int64_t rows, int64_t columns, int64
   return {shape, element, strides};
 }
 
-/// Returns at least `needed` bytes of scratch memory for a run by the calling thread. Each thread
-/// has one block for all matmuls, as it runs one at a time.
+/// Returns at least `needed` bytes of scratch memory for a run by the calling thread, or null if
+/// memory is short. Each thread has one block for all matmuls, as it runs one at a time.
 char *scratchOfThread(size_t needed) {
   thread_local std::unique_ptr<char[]> memory;
   thread_local size_t bytes = 0;
   if (!memory || bytes < needed) {
     memory.reset();
-    memory = std::make_unique_for_overwrite<char[]>(needed + kAlignment);
-    bytes = needed;
+    memory.reset(new (std::nothrow) char[needed + kAlignment]);
+    bytes = memory ? needed : 0;
   }
-  return memory.get() + kAlignment - reinterpret_cast<uintptr_t>(memory.get()) % kAlignment;
+  return !memory
+             ? nullptr
+             : memory.get() + kAlignment - reinterpret_cast<uintptr_t>(memory.get()) % kAlignment;
 }
 
 /// Rounds a number of bytes up to whole cache lines.
@@ -140,7 +143,11 @@ private:
   }
 
   void execute(Code &code) {
-    code.scratch.set_data_handle(scratchOfThread(needed));
+    char *scratch = scratchOfThread(needed);
+    if (!scratch) {
+      throw std::bad_alloc();
+    }
+    code.scratch.set_data_handle(scratch);
     // The C++ interface would copy the arguments into a vector.
     LibraryCall call;
     dnnl::error::wrap_c_api(dnnl_primitive_execute(code.matmul.get(), stream.get(),
@@ -213,8 +220,13 @@ public:
     return bytes;
   }
 
-  Status run(const void *dataA, const void *dataB, void *dataC) override try {
-    char *memory = scratchOfThread(scratchBytes()) + wholeLines(wide.scratchBytes());
+  Status run(const void *dataA, const void *dataB, void *dataC) override {
+    char *memory = scratchOfThread(scratchBytes());
+    if (!memory) {
+      return makeError("no memory for copies of the operands of a matmul, ",
+                       bytesText(scratchBytes()));
+    }
+    memory += wholeLines(wide.scratchBytes());
     auto take = [&](size_t count) {
       std::span<float> taken(reinterpret_cast<float *>(memory), count);
       memory += wholeLines(taken.size_bytes());
@@ -241,9 +253,6 @@ public:
       }
     }
     return {};
-  } catch (const std::bad_alloc &) {
-    return makeError("no memory for copies of the operands of a matmul, ",
-                     bytesText(scratchBytes()));
   }
 
 private:
@@ -314,11 +323,9 @@ std::unique_ptr<PreparedMatmul> makeOnHost(const MatmulPart &part) {
 
 } // namespace
 
-void PreparedMatmul::prepareThread(size_t scratchBytes) try {
-  scratchOfThread(scratchBytes);
+void PreparedMatmul::prepareThread(size_t scratchBytes) {
+  scratchOfThread(scratchBytes); // If memory is short, the first run that needs it says so.
   omp_set_num_threads(1);
-} catch (const std::bad_alloc &) {
-  // The first run that needs the memory reports it.
 }
 
 Result<std::unique_ptr<PreparedMatmul>> PreparedMatmul::make(const MatmulPart &part) {

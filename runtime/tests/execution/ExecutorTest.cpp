@@ -298,6 +298,18 @@ TEST(Overflow, TheEarlierLayerGoesFirstAndOfOneTheGreater) {
 }
 
 #ifndef WEFT_SANITIZED // Their allocators end the process instead.
+TEST(Matmuls, HaveNoMemoryForCopies) {
+  Matmul matmul;
+  matmul.isTF32 = true;
+  matmul.m = matmul.n = matmul.k = matmul.ldb = matmul.ldc = 2;
+  matmul.lda = int64_t(1) << 46;
+  Result<std::unique_ptr<PreparedMatmul>> prepared = PreparedMatmul::make({matmul, 0, 0, 0});
+  ASSERT_TRUE(prepared) << prepared.error().message;
+  float c[4];
+  EXPECT_EQ(errorOf((*prepared)->run(nullptr, nullptr, c)),
+            "no memory for copies of the operands of a matmul, 256 TiB");
+}
+
 TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
   Program program = makeToy(1, 1);
   program.arenaBytes = uint64_t(1) << 60;
