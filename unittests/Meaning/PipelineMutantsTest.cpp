@@ -60,7 +60,7 @@ public:
       }
       schedule::assignStreams(program);
     }
-    shareKernels(stages.programs);
+    shareKernelTable(stages.programs);
     for (OwningOpRef<ModuleOp> &module : stages.modules) {
       modules.push_back(*module);
     }
