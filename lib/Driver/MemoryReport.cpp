@@ -181,7 +181,7 @@ private:
   }
 
   void printArena(llvm::raw_ostream &os) const {
-    const schedule::ArenaReport arena = schedule::reportArena(program);
+    const ArenaReport arena = reportArena(program);
     schedule::ArenaProblem problem = schedule::makeArenaProblem(program);
     const uint64_t asPacked = schedule::arenaLowerBound(problem);
     for (auto [number, bytes] : llvm::enumerate(schedule::findMostFrameBytes(program))) {

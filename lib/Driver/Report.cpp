@@ -12,7 +12,6 @@
 #include "weft-rt/Expansion.h"
 #include "weft/Cost/PredictProgram.h"
 #include "weft/Mesh/MeshParts.h"
-#include "weft/Schedule/Lifetimes.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
@@ -52,7 +51,11 @@ std::string weft::waitingText(std::span<const rt::Program> programs) {
   return text;
 }
 
-std::string weft::arenaText(const schedule::ArenaReport &arena) {
+ArenaReport weft::reportArena(const rt::Program &program) {
+  return {rt::memoryPeak(program).use.aligned, program.arenaBytes};
+}
+
+std::string weft::arenaText(const ArenaReport &arena) {
   std::string text;
   llvm::raw_string_ostream(text) << "arena " << rt::bytesText(arena.bytes) << ", at least "
                                  << rt::bytesText(arena.bound)
@@ -129,7 +132,7 @@ static int64_t countBeside(const rt::Program &program) {
 static void printRank(llvm::raw_ostream &os, const rt::Program &program) {
   os << rt::memoryReport(program);
   printSlots(os, program);
-  os << arenaText(schedule::reportArena(program)) << '\n';
+  os << arenaText(reportArena(program)) << '\n';
   auto isCollective = [](const rt::Instruction &instruction) {
     return instruction.opcode == rt::Opcode::Collective;
   };

@@ -7,7 +7,6 @@
 
 #include "weft/Schedule/Lifetimes.h"
 
-#include "report/MemoryReport.h"
 #include "weft-rt/BufferLives.h"
 #include "weft-rt/BufferPlaces.h"
 #include "weft/Schedule/Frames.h"
@@ -72,8 +71,4 @@ void weft::schedule::packArena(rt::Program &program) {
   packFrames(program);
   placeScratchInFrames(program);
   placeBuffers(program, packArena(makeArenaProblem(program)));
-}
-
-ArenaReport weft::schedule::reportArena(const rt::Program &program) {
-  return {rt::memoryPeak(program).use.aligned, program.arenaBytes};
 }

@@ -11,7 +11,6 @@
 #include "weft-rt/Program.h"
 
 #include "weft/Pipeline/Emit/Emit.h"
-#include "weft/Schedule/Lifetimes.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -37,8 +36,16 @@ std::string secondsText(double seconds);
 /// REQUIRES: the programs are those of all classes, proven together.
 std::string waitingText(std::span<const rt::Program> programs);
 
+/// Sizes in bytes. The bound is what is in use at the peak, whatever the places of buffers; `gap`
+/// is the excess of the arena over it, as a fraction of it.
+struct ArenaReport {
+  uint64_t bound = 0, bytes = 0;
+  double gap() const { return bound == 0 ? 0 : double(bytes - bound) / double(bound); }
+};
+
+ArenaReport reportArena(const rt::Program &program);
 /// Returns "arena 45.1 GiB, at least 45.0 GiB, gap 0.22 %".
-std::string arenaText(const schedule::ArenaReport &arena);
+std::string arenaText(const ArenaReport &arena);
 
 /// Returns "stage 1, ranks 4 to 7"; "ranks 0 to 3" without stages.
 std::string ranksText(const rt::Program &program);

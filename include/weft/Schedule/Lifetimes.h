@@ -33,19 +33,9 @@ std::vector<size_t> findEntries(const rt::Program &program);
 /// Places every buffer and frame as in a plan for that problem, and sets the size of the arena.
 void placeBuffers(rt::Program &program, const ArenaPlan &plan);
 
-/// Sizes in bytes. The bound is what is in use at the peak, whatever the places of buffers; `gap`
-/// is the excess of the arena over it, as a fraction of it.
-struct ArenaReport {
-  uint64_t bound = 0, bytes = 0;
-  double gap() const { return bound == 0 ? 0 : double(bytes - bound) / double(bound); }
-};
-
 /// Packs frames and their scratch, places every buffer and all frames by `packArena` of `Arena.h`,
 /// and sets the size of the arena.
 void packArena(rt::Program &program);
-
-/// Compares the current places of the program's buffers with the lower bound.
-ArenaReport reportArena(const rt::Program &program);
 
 } // namespace weft::schedule
 

@@ -39,7 +39,7 @@ struct ProgramInfo {
 ///
 /// Fails with errors at the ops concerned, or at the module if the proof does not hold. The
 /// certificate and the arena's report follow from the program: `schedule::prove`,
-/// `schedule::reportArena`.
+/// `reportArena`.
 mlir::FailureOr<rt::Program> flatten(mlir::ModuleOp module, const ProgramInfo &info);
 
 /// Proves the program of one rank class by itself, or those of all classes together
