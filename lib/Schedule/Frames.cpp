@@ -81,9 +81,16 @@ public:
     uint64_t size = 0;
     for (size_t number = 0; number < frames.size(); ++number) {
       Frame &frame = frames[number];
-      findGaps(frame, std::span(frames).first(number));
+      if (frame.slot != frames[alike].slot) {
+        alike = number;
+        active.clear();
+      }
+      std::erase_if(active,
+                    [&](const Frame *other) { return other->span.last < frame.span.first; });
+      findGaps(frame, std::span(frames).first(alike));
       frame.offset = choose(frame);
       placesOf[frame.set].insert(frame.offset);
+      active.push_back(&frame);
       size = std::max(size, frame.end());
     }
     return size;
@@ -97,14 +104,17 @@ private:
     }
   };
 
-  /// Finds what is free while the frame is in use, given the frames that have their places.
-  void findGaps(const Frame &frame, std::span<const Frame> placed) {
+  /// Finds what is free while the frame is in use, given the frames of larger slots. All frames of
+  /// its slot that are placed begin no later than it does.
+  void findGaps(const Frame &frame, std::span<const Frame> larger) {
     taken.clear();
-    for (const Frame &other : placed) {
+    for (const Frame &other : larger) {
       if (other.span.meets(frame.span)) {
-        const bool isAlike = other.slot == frame.slot;
-        taken.push_back({other.offset, other.offset + (isAlike ? other.slot : other.bytes)});
+        taken.push_back({other.offset, other.end()});
       }
+    }
+    for (const Frame *other : active) {
+      taken.push_back({other->offset, other->offset + other->slot});
     }
     std::ranges::sort(taken, {}, &Gap::begin);
     gaps.clear();
@@ -130,6 +140,10 @@ private:
     return std::ranges::find_if(gaps, fits)->begin;
   }
 
+  /// The number of the first frame of the present slot, and those of the slot that are placed and
+  /// in use when the next one begins.
+  size_t alike = 0;
+  std::vector<const Frame *> active;
   /// Of each set, the places that its frames have had so far.
   std::vector<std::set<uint64_t>> placesOf;
   /// Of the frame that is placed: what others take, and what is free.

@@ -79,7 +79,7 @@ void weft::schedule::assignStreams(rt::Program &program) {
   if (std::none_of(program.bodies.begin(), program.bodies.end(), usesStreams)) {
     return;
   }
-  packFrames(program);
+  takeScratchFromFrames(program); // It is placed anew, for the new order.
   ArenaProblem problem = makeArenaProblem(program);
   const std::vector<size_t> entries = findEntries(program);
   const std::vector<rt::FrameSet> frameSets = program.frameSets;

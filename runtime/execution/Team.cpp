@@ -26,14 +26,25 @@ void relax() {
 } // namespace
 
 Team::Team(int64_t threads, const std::function<void()> &start) {
-  helpers.reserve(size_t(std::max<int64_t>(threads, 1) - 1));
-  while (int64_t(helpers.size()) + 1 < threads) {
-    helpers.emplace_back([this, start] {
+  const int64_t count = std::max<int64_t>(threads, 1) - 1;
+  helpers.reserve(size_t(count));
+  busy = count;
+  while (int64_t(helpers.size()) < count) {
+    helpers.emplace_back([this, &start] {
       start();
+      busy.fetch_sub(1, std::memory_order_release);
       help();
     });
   }
   start();
+  awaitHelpers();
+}
+
+/// A helper may lack a processor: yields this thread's after a while.
+void Team::awaitHelpers() const {
+  for (int spins = 0; busy.load(std::memory_order_acquire) != 0; ++spins) {
+    spins < kSpins ? relax() : void(sched_yield());
+  }
 }
 
 Team::~Team() {
@@ -52,10 +63,7 @@ void Team::runJob(const Job &newJob) {
   generation.fetch_add(1, std::memory_order_release);
   generation.notify_all();
   takeParts();
-  for (int spins = 0; busy.load(std::memory_order_acquire) != 0; ++spins) {
-    // A helper may lack a processor; yield this thread's.
-    spins < kSpins ? relax() : void(sched_yield());
-  }
+  awaitHelpers();
 }
 
 void Team::takeParts() {

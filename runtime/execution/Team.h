@@ -29,9 +29,9 @@ namespace weft::rt {
 
 class Team {
 public:
-  /// `threads` counts the caller: 1 means no helpers. Each helper first calls `start`, and so does
-  /// the caller before the constructor returns. If the system refuses another thread, the process
-  /// ends, as it does for ranks.
+  /// `threads` counts the caller: 1 means no helpers. Each thread calls `start` once, the caller
+  /// too, before the constructor returns. If the system refuses another thread, the process ends,
+  /// as it does for ranks.
   explicit Team(int64_t threads, const std::function<void()> &start = [] {});
   ~Team();
   Team(const Team &) = delete;
@@ -63,6 +63,7 @@ private:
 
   void runJob(const Job &newJob);
   void takeParts();
+  void awaitHelpers() const;
   void help();
 
   std::vector<std::thread> helpers;
@@ -70,7 +71,7 @@ private:
   /// The number of jobs so far; a change tells helpers that `job` or `ending` is new.
   alignas(64) std::atomic<uint32_t> generation = 0;
   alignas(64) std::atomic<int64_t> nextPart = 0;
-  /// The helpers that have not finished the present job.
+  /// The helpers that have not finished the present job, or not started.
   alignas(64) std::atomic<int64_t> busy = 0;
   bool ending = false;
 };
