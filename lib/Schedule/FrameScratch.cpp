@@ -106,8 +106,8 @@ private:
     std::vector<Taken> taken;
     for (uint32_t number = 0; number < program.buffers.size(); ++number) {
       const rt::Buffer &buffer = program.buffers[number];
-      if (buffer.frameSet != set) {
-        continue;
+      if (buffer.frameSet != set || users[number] == 1) {
+        continue; // Of another set, or another body's scratch.
       }
       Taken all = {buffer.offset, buffer.offset + buffer.bytes, 0, end};
       auto found = std::ranges::find(own, number, &rt::BufferUse::buffer);

@@ -171,8 +171,10 @@ TEST(Frames, HoldScratchWhileTheyAreNotFull) {
   const uint32_t tooLate = addScratch(program, kForward, forwardEnd);
   packArena(program);
   EXPECT_EQ(refusal(program), "");
+  // At the same place: no action uses both.
   for (uint32_t buffer : {early, late}) {
     EXPECT_EQ(program.buffers[buffer].frameSet, 0u);
+    EXPECT_EQ(program.buffers[buffer].offset, 0);
   }
   for (uint32_t buffer : {tooEarly, tooLate}) {
     EXPECT_FALSE(program.buffers[buffer].frameSet);
