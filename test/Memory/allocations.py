@@ -12,10 +12,12 @@
 From the end of the second step to the end of the last but one, no thread of any rank may call malloc, mmap or a
 relative of theirs: not for kernels, matmuls and collectives, and not to read data, print lines or validate. The
 exceptions are memory that oneDNN's GEMM takes for packed operands, that in which Open MPI keeps messages until they
-are received, and that of the questions and answers where a rank has waited long for others. Programs for devices run on the simulator, whose own
-calls do not count; its counts of calls of the driver show that steps allocate and make nothing on devices either. First
-a small program shows that allocations.c sees such calls. Prints a line for each case, then "N passed, N failed"; fails
-if one failed or none ran. Started by root, it needs the two variables of Open MPI that docs/Running.md names.
+are received, and that of the questions and answers where a rank has waited long for others. Programs for devices run
+on the simulator, whose own calls do not count; its counts of calls of the driver show that steps allocate and make
+nothing on devices either. First a small program shows that allocations.c sees such calls.
+
+Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran. Started by root, it needs the
+two variables of Open MPI that docs/Running.md names.
 """
 
 import functools
