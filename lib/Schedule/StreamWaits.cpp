@@ -162,5 +162,14 @@ private:
 } // namespace
 
 void weft::schedule::setWaits(rt::Program &program, uint32_t body) {
-  Waits(program, body, program.bodies[body].instructions).run();
+  std::vector<rt::Instruction> &instructions = program.bodies[body].instructions;
+  const bool isOneStream = std::ranges::all_of(
+      instructions, [&](const auto &one) { return one.stream == instructions.front().stream; });
+  if (isOneStream) {
+    for (rt::Instruction &instruction : instructions) {
+      instruction.waits.clear();
+    }
+    return;
+  }
+  Waits(program, body, instructions).run();
 }
