@@ -7,8 +7,6 @@
 
 #include "weft/Pipeline/Dimensions.h"
 
-#include <utility>
-
 using namespace mlir;
 
 namespace weft {
@@ -24,7 +22,8 @@ Dimensions::Dimensions(ModuleOp module) : symbols(module) {
     } else if (auto assign = dyn_cast<AssignOp>(op)) {
       joinVariable(symbols.lookup<VariableOp>(assign.getVariable()), assign.getValue());
     } else if (auto call = dyn_cast<CallOp>(op)) {
-      joinCall(call, symbols.lookup<func::FuncOp>(call.getCallee()));
+      calls.follow(call, symbols.lookup<func::FuncOp>(call.getCallee()),
+                   [&](Value outside, Value inside) { join(outside, inside); });
     }
   });
   for (auto variable : module.getOps<VariableOp>()) {
@@ -125,23 +124,6 @@ void Dimensions::joinFactors(ShardableOpInterface op) {
   }
   for (auto [value, dims] : llvm::zip(op->getResults(), rule.results)) {
     joinDims(value, dims);
-  }
-}
-
-void Dimensions::joinCall(CallOp call, func::FuncOp callee) {
-  if (callee.isExternal()) {
-    return;
-  }
-  CallOp before = std::exchange(lastCalls[callee], call);
-  for (auto [number, argument] : llvm::enumerate(callee.getArguments())) {
-    // Calls for one micro-batch after the other read the same weights.
-    if (!before || before->getOperand(number) != call->getOperand(number)) {
-      join(call->getOperand(number), argument);
-    }
-  }
-  Operation *done = callee.getBody().front().getTerminator();
-  for (auto [result, returned] : llvm::zip(call->getResults(), done->getOperands())) {
-    join(result, returned);
   }
 }
 

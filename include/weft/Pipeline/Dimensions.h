@@ -24,6 +24,7 @@
 #define WEFT_PIPELINE_DIMENSIONS_H
 
 #include "weft/Dialect/Weft/IR/Weft.h"
+#include "weft/Pipeline/CallLinks.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -77,13 +78,11 @@ private:
   void join(mlir::Value a, mlir::Value b);
   void joinVariable(VariableOp variable, mlir::Value value);
   void joinFactors(ShardableOpInterface op);
-  void joinCall(CallOp call, mlir::func::FuncOp callee);
   void nameWithoutPadding(mlir::ModuleOp module);
 
   mlir::SymbolTable symbols;
   llvm::DenseMap<const void *, uint32_t> numbers;
-  /// The last call of each function that was met.
-  llvm::DenseMap<mlir::Operation *, CallOp> lastCalls;
+  CallLinks calls;
   /// Union-find: the parent of each dimension, itself for the root of a class.
   std::vector<uint32_t> parents;
   /// The roots of classes with the padding that variables alone have.

@@ -14,13 +14,13 @@
 #include "HomedValues.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
+#include "weft/Pipeline/CallLinks.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
 #include "mlir/IR/SymbolTable.h"
 
 #include <deque>
 #include <map>
-#include <utility>
 
 using namespace mlir;
 
@@ -50,7 +50,8 @@ public:
           join(first->second, one.getOutput(), symbols.lookup(one.getVariable()));
         }
       } else if (auto call = dyn_cast<CallOp>(op)) {
-        joinCall(call, symbols.lookup<func::FuncOp>(call.getCallee()));
+        calls.follow(call, symbols.lookup<func::FuncOp>(call.getCallee()),
+                     [&](Value outside, Value inside) { join(outside, inside, call); });
       }
     });
   }
@@ -68,25 +69,8 @@ private:
     }
   }
 
-  void joinCall(CallOp call, func::FuncOp callee) {
-    if (callee.isExternal()) {
-      return;
-    }
-    CallOp before = std::exchange(lastCalls[callee], call);
-    for (auto [number, argument] : llvm::enumerate(callee.getArguments())) {
-      // Calls for one micro-batch after the other read the same weights.
-      if (!before || before->getOperand(number) != call->getOperand(number)) {
-        join(call->getOperand(number), argument, call);
-      }
-    }
-    Operation *done = callee.getBody().front().getTerminator();
-    for (auto [result, returned] : llvm::zip(call->getResults(), done->getOperands())) {
-      join(result, returned, call);
-    }
-  }
-
   DenseMap<Value, SmallVector<Link, 2>> links;
-  DenseMap<Operation *, CallOp> lastCalls;
+  CallLinks calls;
 };
 
 /// Returns true if a layout can satisfy both constraints.
