@@ -31,9 +31,8 @@ using namespace weft::rt;
 /// last.
 static bool forEachSlabOf(std::span<const int64_t> shape, ElementType type,
                           const std::function<bool(const Region &)> &visit) {
-  Region whole = {std::vector<int64_t>(shape.size()), {shape.begin(), shape.end()}};
   bool goesOn = true;
-  forEachSlab(whole, sizeOf(type),
+  forEachSlab(wholeRegion(shape), sizeOf(type),
               [&](const Region &slab, size_t) { goesOn = goesOn && visit(slab); });
   return goesOn;
 }
@@ -71,30 +70,10 @@ Result<bool> weft::rt::saveTensors(const std::string &path,
 
 namespace {
 
-/// The rows of a rank's part of a tensor that lie in a slab: their region, and their place in the
-/// part.
-struct PartOfSlab {
-  Region region;
-  uint64_t begin = 0, count = 0;
-};
-
-PartOfSlab partOfSlab(const TensorInParts &tensor, int64_t rank, const Region &slab) {
-  const TensorLayout &layout = *tensor.layout;
-  PartOfSlab part = {localRegion(layout, tensor.owner->mesh, tensor.owner->coordinatesOf(rank))};
-  Region &region = part.region;
-  uint64_t bytes = elementCount(region.shape) * sizeOf(layout.type);
-  if (region.shape.empty() || bytes == 0) {
-    part.count = bytes;
-    return part;
-  }
-  uint64_t rowBytes = bytes / uint64_t(region.shape[0]);
-  int64_t first = region.offset[0];
-  int64_t end = std::min(first + region.shape[0], slab.offset[0] + slab.shape[0]);
-  region.offset[0] = std::max(first, slab.offset[0]);
-  region.shape[0] = std::max(end - region.offset[0], int64_t(0));
-  part.begin = region.shape[0] > 0 ? uint64_t(region.offset[0] - first) * rowBytes : 0;
-  part.count = uint64_t(region.shape[0]) * rowBytes;
-  return part;
+/// The rows of a rank's part of a tensor that lie in a slab.
+RowsInSlab partOfSlab(const TensorInParts &tensor, int64_t rank, const Region &slab) {
+  Region part = localRegion(*tensor.layout, tensor.owner->mesh, tensor.owner->coordinatesOf(rank));
+  return rowsInSlab(part, slab, sizeOf(tensor.layout->type));
 }
 
 /// Assembles the parts of a slab in `bytes`, on rank 0. `own` is empty if another rank sends the
@@ -105,7 +84,7 @@ bool collectSlab(const TensorInParts &tensor, Communicator &link, const Region &
     if (given.empty() || !tensor.owner->ranks().has(rank)) {
       return;
     }
-    PartOfSlab part = partOfSlab(tensor, rank, slab);
+    RowsInSlab part = partOfSlab(tensor, rank, slab);
     if (hasSize(link, rank, given, part.count)) {
       copyOverlap(part.region, given.data(), slab, bytes.data(), sizeOf(tensor.layout->type));
     }
@@ -123,7 +102,7 @@ bool weft::rt::saveParts(const std::string &path, const Executor &executor,
     std::optional<BufferView> own;
     if (tensor.owner->ranks().has(executor.rank()) &&
         holdsFirstCopy(*tensor.layout, executor.coordinates())) {
-      PartOfSlab mine = partOfSlab(tensor, executor.rank(), slab);
+      RowsInSlab mine = partOfSlab(tensor, executor.rank(), slab);
       if (mine.count > 0) {
         own.emplace(part(i, mine.begin, mine.count));
       }
@@ -319,7 +298,7 @@ void Checkpoint::loadTensor(const NamedTensor &tensor, const Program &program,
   const SafetensorsFile::Tensor &found = file.tensors.at(tensor.name);
   const TensorLayout &layout = tensor.layout;
   BufferDraft part = executor.draft(tensor.buffer);
-  MappedTensor stored = {&file, &found, {std::vector<int64_t>(found.shape.size()), found.shape}};
+  MappedTensor stored = {&file, &found, wholeRegion(found.shape)};
   Region own = localRegion(layout, program.mesh, executor.coordinates());
   if (!layout.paddedShape.empty()) {
     std::memset(part.data(), 0, part.bytes().size());

@@ -156,15 +156,12 @@ Status CheckpointWriter::putPart(int64_t step, const Content &content, uint64_t 
 
 void CheckpointWriter::pack(const Content &content, const Region &slab) {
   const auto &[name, layout, buffer] = *content.tensor;
-  Region rows = localRegion(layout, program.mesh, executor.coordinates());
   size_t elementBytes = sizeOf(layout.type);
-  uint64_t rowBytes = elementCount(rows.shape) * elementBytes / uint64_t(rows.shape[0]);
-  uint64_t begin = uint64_t(slab.offset[0] - rows.offset[0]) * rowBytes;
-  rows.offset[0] = slab.offset[0];
-  rows.shape[0] = slab.shape[0];
-  BufferView view = executor.view(buffer, begin, uint64_t(slab.shape[0]) * rowBytes);
+  RowsInSlab rows =
+      rowsInSlab(localRegion(layout, program.mesh, executor.coordinates()), slab, elementBytes);
+  BufferView view = executor.view(buffer, rows.begin, rows.count);
   packed.resize(elementCount(slab.shape) * elementBytes);
-  copyOverlap(rows, view.data(), slab, packed.data(), elementBytes);
+  copyOverlap(rows.region, view.data(), slab, packed.data(), elementBytes);
 }
 
 /// Writes elements of a tensor, from byte `begin` of its part on.

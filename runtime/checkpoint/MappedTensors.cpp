@@ -9,22 +9,13 @@
 
 #include "support/CheckedMath.h"
 
-#include <algorithm>
-
 using namespace weft::rt;
 
 /// Copies the intersection and releases all rows of the file that have a part in it.
 void MappedTensor::copySlab(const Region &slab, void *target, size_t elementBytes) const {
   copyOverlap(region, tensor->data.data(), slab, target, elementBytes);
-  std::span<const char> rows = tensor->data;
-  if (!slab.shape.empty()) {
-    int64_t begin = std::max(region.offset[0], slab.offset[0]);
-    int64_t end = std::min(region.offset[0] + region.shape[0], slab.offset[0] + slab.shape[0]);
-    size_t rowBytes = begin < end ? rows.size() / size_t(region.shape[0]) : 0;
-    rows = rows.subspan(size_t(begin - region.offset[0]) * rowBytes,
-                        size_t(std::max(end - begin, int64_t(0))) * rowBytes);
-  }
-  file->mapped().release(rows);
+  RowsInSlab rows = rowsInSlab(region, slab, elementBytes);
+  file->mapped().release(tensor->data.subspan(rows.begin, rows.count));
 }
 
 void MappedTensor::copy(const Region &wanted, void *target, size_t elementBytes) const {

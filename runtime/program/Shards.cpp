@@ -15,6 +15,10 @@
 
 using namespace weft::rt;
 
+Region weft::rt::wholeRegion(std::span<const int64_t> shape) {
+  return {std::vector<int64_t>(shape.size()), {shape.begin(), shape.end()}};
+}
+
 Region weft::rt::localRegion(const TensorLayout &layout, std::span<const Axis> mesh,
                              std::span<const int64_t> coordinates) {
   return {localOffset(layout, mesh, coordinates), localShape(layout, mesh)};
@@ -49,6 +53,24 @@ void weft::rt::copyOverlap(const Region &from, const void *source, const Region 
   Box(shape, fromStrides, toStrides)
       .copy(static_cast<const char *>(source) + fromStart * int64_t(elementBytes),
             static_cast<char *>(target) + toStart * int64_t(elementBytes), elementBytes);
+}
+
+RowsInSlab weft::rt::rowsInSlab(const Region &region, const Region &slab, size_t elementBytes) {
+  RowsInSlab rows = {region};
+  uint64_t bytes = elementCount(region.shape) * elementBytes;
+  if (region.shape.empty() || bytes == 0) {
+    rows.count = bytes;
+    return rows;
+  }
+  uint64_t rowBytes = bytes / uint64_t(region.shape[0]);
+  int64_t begin = std::max(region.offset[0], slab.offset[0]);
+  int64_t end = std::min(region.offset[0] + region.shape[0], slab.offset[0] + slab.shape[0]);
+  int64_t count = std::max(end - begin, int64_t(0));
+  rows.region.offset[0] = begin;
+  rows.region.shape[0] = count;
+  rows.begin = count > 0 ? uint64_t(begin - region.offset[0]) * rowBytes : 0;
+  rows.count = uint64_t(count) * rowBytes;
+  return rows;
 }
 
 void weft::rt::forEachSlab(const Region &region, size_t elementBytes,

@@ -20,6 +20,9 @@ struct Region {
   std::vector<int64_t> offset, shape;
 };
 
+/// Returns the region of a whole tensor.
+Region wholeRegion(std::span<const int64_t> shape);
+
 /// Returns the region that the rank at `coordinates` holds, padding included.
 Region localRegion(const TensorLayout &layout, std::span<const Axis> mesh,
                    std::span<const int64_t> coordinates);
@@ -31,6 +34,14 @@ Region dataRegion(const TensorLayout &layout, std::span<const Axis> mesh,
 /// Copies the intersection of two regions of one tensor from the memory of `from` to that of `to`.
 void copyOverlap(const Region &from, const void *source, const Region &to, void *target,
                  size_t elementBytes);
+
+/// The rows of a region that lie in a slab of the same tensor: their region, and their bytes in the
+/// memory of the whole region. A scalar's are all.
+struct RowsInSlab {
+  Region region;
+  uint64_t begin = 0, count = 0;
+};
+RowsInSlab rowsInSlab(const Region &region, const Region &slab, size_t elementBytes);
 
 /// Cuts a region into slabs of whole rows, of a few megabytes if rows are not longer. Calls `visit`
 /// with each, in order, and the byte where it begins in the region's memory.
