@@ -24,16 +24,24 @@ struct Taken {
   int64_t first = 0, last = 0;
 };
 
+using BodyUses = std::vector<std::vector<rt::BufferUse>>;
+
+/// Returns the number of bodies that use each buffer.
+std::vector<uint32_t> countUsers(const rt::Program &program, const BodyUses &uses) {
+  std::vector<uint32_t> users(program.buffers.size(), 0);
+  for (const std::vector<rt::BufferUse> &own : uses) {
+    for (const rt::BufferUse &use : own) {
+      ++users[use.buffer];
+    }
+  }
+  return users;
+}
+
 class ScratchPlacer {
 public:
   explicit ScratchPlacer(rt::Program &program)
-      : program(program), alignment(rt::alignmentOf(program)), users(program.buffers.size(), 0) {
-    for (const rt::Body &body : program.bodies) {
-      uses.push_back(rt::findUses(program, body));
-      for (const rt::BufferUse &use : uses.back()) {
-        ++users[use.buffer];
-      }
-    }
+      : program(program), alignment(rt::alignmentOf(program)), uses(rt::findUses(program)),
+        users(countUsers(program, uses)) {
     for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
       findNeededAfter(*section);
     }
@@ -144,10 +152,8 @@ private:
 
   rt::Program &program;
   const uint64_t alignment;
-  /// Of each body.
-  std::vector<std::vector<rt::BufferUse>> uses;
-  /// The number of bodies that use each buffer.
-  std::vector<uint32_t> users;
+  const BodyUses uses;
+  const std::vector<uint32_t> users;
   /// Framed buffers and bodies whose values of them later actions read.
   std::set<std::pair<uint32_t, uint32_t>> neededAfter;
 };
@@ -161,12 +167,7 @@ void weft::schedule::placeScratchInFrames(rt::Program &program) {
 }
 
 void weft::schedule::takeScratchFromFrames(rt::Program &program) {
-  std::vector<uint32_t> users(program.buffers.size(), 0);
-  for (const rt::Body &body : program.bodies) {
-    for (const rt::BufferUse &use : rt::findUses(program, body)) {
-      ++users[use.buffer];
-    }
-  }
+  const std::vector<uint32_t> users = countUsers(program, rt::findUses(program));
   for (size_t number = 0; number < users.size(); ++number) {
     if (users[number] == 1) {
       program.buffers[number].frameSet.reset();

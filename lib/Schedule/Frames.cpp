@@ -175,33 +175,44 @@ void placeFrames(std::vector<Frame> &frames, size_t sets) {
   frames = std::move(best);
 }
 
-/// The frame sets that each body uses, ascending.
-std::vector<std::set<uint32_t>> findSets(const rt::Program &program) {
-  std::vector<std::set<uint32_t>> sets(program.bodies.size());
+/// Numbers of frame sets or buffers that each body uses.
+using Used = std::vector<std::set<uint32_t>>;
+
+/// Finds what each body uses, where `numberOf` returns the number that a buffer counts as, if any.
+template <typename NumberOf> Used findUsed(const rt::Program &program, const NumberOf &numberOf) {
+  Used used(program.bodies.size());
   for (size_t body = 0; body < program.bodies.size(); ++body) {
     for (const rt::Instruction &instruction : program.bodies[body].instructions) {
       for (const rt::Operand &operand : instruction.operands) {
-        if (std::optional<uint32_t> set = program.buffers[operand.buffer].frameSet) {
-          sets[body].insert(*set);
+        if (std::optional<uint32_t> number = numberOf(operand.buffer)) {
+          used[body].insert(*number);
         }
       }
     }
   }
-  return sets;
+  return used;
+}
+
+Used findSets(const rt::Program &program) {
+  return findUsed(program, [&](uint32_t buffer) { return program.buffers[buffer].frameSet; });
+}
+
+/// Returns when micro-batches need each of what bodies use.
+std::map<uint32_t, Spans> findSpans(const Used &used, const std::vector<rt::Action> &section) {
+  std::map<uint32_t, Spans> spans;
+  for (size_t number = 0; number < section.size(); ++number) {
+    for (uint32_t each : used[section[number].body]) {
+      cover(spans[each], *section[number].microBatch, number);
+    }
+  }
+  return spans;
 }
 
 /// The frames that the micro-batches of a section need.
-std::vector<Frame> findFrames(const rt::Program &program,
-                              const std::vector<std::set<uint32_t>> &setsOf,
+std::vector<Frame> findFrames(const rt::Program &program, const Used &setsOf,
                               const std::vector<rt::Action> &section) {
-  std::map<uint32_t, Spans> spans;
-  for (size_t number = 0; number < section.size(); ++number) {
-    for (uint32_t set : setsOf[section[number].body]) {
-      cover(spans[set], *section[number].microBatch, number);
-    }
-  }
   std::vector<Frame> frames;
-  for (const auto &[set, own] : spans) {
+  for (const auto &[set, own] : findSpans(setsOf, section)) {
     for (const auto &[microBatch, span] : own) {
       frames.push_back({set, microBatch, span, program.frameSets[set].bytes});
     }
@@ -209,11 +220,15 @@ std::vector<Frame> findFrames(const rt::Program &program,
   return frames;
 }
 
+/// `init`, `step` and `evaluate`.
+template <typename Program> auto sectionsOf(Program &program) {
+  return std::array{&program.init, &program.step, &program.evaluate};
+}
+
 /// Places the frames of one section.
 class SectionFrames {
 public:
-  SectionFrames(rt::Program &program, const std::vector<std::set<uint32_t>> &setsOf,
-                std::vector<rt::Action> &section)
+  SectionFrames(rt::Program &program, const Used &setsOf, std::vector<rt::Action> &section)
       : program(program), setsOf(setsOf), section(section) {}
 
   void run() {
@@ -245,7 +260,7 @@ private:
   }
 
   rt::Program &program;
-  const std::vector<std::set<uint32_t>> &setsOf;
+  const Used &setsOf;
   std::vector<rt::Action> &section;
   /// Of the frame of a set and a micro-batch.
   std::map<std::pair<uint32_t, int64_t>, uint32_t> numbers;
@@ -271,22 +286,12 @@ void layOutFrames(rt::Program &program) {
 
 void weft::schedule::makeFrameSets(rt::Program &program, const std::vector<rt::Action> &section,
                                    const std::vector<bool> &isOfMicroBatch) {
-  std::vector<std::set<uint32_t>> used(program.bodies.size());
-  for (size_t body = 0; body < program.bodies.size(); ++body) {
-    for (const rt::Instruction &instruction : program.bodies[body].instructions) {
-      for (const rt::Operand &operand : instruction.operands) {
-        if (isOfMicroBatch[operand.buffer]) {
-          used[body].insert(operand.buffer);
-        }
-      }
-    }
-  }
-  std::map<uint32_t, Spans> spans;
-  for (size_t number = 0; number < section.size(); ++number) {
-    for (uint32_t buffer : used[section[number].body]) {
-      cover(spans[buffer], *section[number].microBatch, number);
-    }
-  }
+  std::map<uint32_t, Spans> spans =
+      findSpans(findUsed(program,
+                         [&](uint32_t buffer) {
+                           return isOfMicroBatch[buffer] ? std::optional(buffer) : std::nullopt;
+                         }),
+                section);
   std::erase_if(spans, [](const auto &each) { return isInOneAction(each.second); });
   if (std::ranges::none_of(spans, [](const auto &each) { return overlap(each.second); })) {
     return;
@@ -303,15 +308,15 @@ void weft::schedule::makeFrameSets(rt::Program &program, const std::vector<rt::A
 
 void weft::schedule::packFrames(rt::Program &program) {
   layOutFrames(program);
-  const std::vector<std::set<uint32_t>> setsOf = findSets(program);
-  for (auto *section : {&program.init, &program.step, &program.evaluate}) {
+  const Used setsOf = findSets(program);
+  for (auto *section : sectionsOf(program)) {
     SectionFrames(program, setsOf, *section).run();
   }
 }
 
 std::array<uint64_t, kFrameRegions> weft::schedule::findMostFrameBytes(const rt::Program &program) {
-  const std::vector<std::set<uint32_t>> setsOf = findSets(program);
-  const std::array sections = {&program.init, &program.step, &program.evaluate};
+  const Used setsOf = findSets(program);
+  const std::array sections = sectionsOf(program);
   std::array<uint64_t, kFrameRegions> most = {};
   for (size_t number = 0; number < kFrameRegions; ++number) {
     std::vector<int64_t> changes(sections[number]->size() + 1, 0);
@@ -327,7 +332,7 @@ std::array<uint64_t, kFrameRegions> weft::schedule::findMostFrameBytes(const rt:
 
 std::vector<size_t> weft::schedule::findSectionsOfSets(const rt::Program &program) {
   std::vector<size_t> sections(program.frameSets.size(), 1);
-  const std::array all = {&program.init, &program.step, &program.evaluate};
+  const std::array all = sectionsOf(program);
   for (size_t number = 0; number < kFrameRegions; ++number) {
     for (const rt::Action &action : *all[number]) {
       for (const rt::FrameUse &use : action.frames) {

@@ -49,31 +49,25 @@ struct Entry {
 class PlaceCheck {
 public:
   PlaceCheck(const rt::Program &program, Diagnostics &diagnostics)
-      : program(program), diagnostics(diagnostics), places(program) {}
+      : program(program), diagnostics(diagnostics), places(program), uses(rt::findUses(program)) {}
 
   void run() {
-    for (const rt::Body &body : program.bodies) {
-      uses.push_back(rt::findUses(program, body));
-    }
     std::vector<std::string> messages;
     const bool areApart = sweep(listPlaces(), messages);
-    if (areApart) {
-      report(messages);
+    if (!areApart) {
+      messages.clear(); // The actions decide.
     }
-    for (Section section : kSections) {
-      std::vector<std::string> own;
-      sweep(listValues(expansionOf(program, section), /*hasAll=*/!areApart), own);
-      report(own);
+    if (!areApart || !program.frameSets.empty()) {
+      for (Section section : kSections) {
+        sweep(listValues(expansionOf(program, section), /*hasAll=*/!areApart), messages);
+      }
     }
-  }
-
-private:
-  void report(const std::vector<std::string> &messages) {
     for (const std::string &message : messages) {
       diagnostics.add(message);
     }
   }
 
+private:
   /// Returns true if nothing overlaps. Adds a message for each fault.
   bool sweep(const std::vector<Entry> &entries, std::vector<std::string> &messages) const {
     ArenaProblem problem;
@@ -169,7 +163,7 @@ private:
   Diagnostics &diagnostics;
   const rt::BufferPlaces places;
   /// Of each body.
-  std::vector<std::vector<rt::BufferUse>> uses;
+  const std::vector<std::vector<rt::BufferUse>> uses;
 };
 
 } // namespace

@@ -43,3 +43,11 @@ std::vector<BufferUse> weft::rt::findUses(const Program &program, const Body &bo
   }
   return uses;
 }
+
+std::vector<std::vector<BufferUse>> weft::rt::findUses(const Program &program) {
+  std::vector<std::vector<BufferUse>> uses;
+  for (const Body &body : program.bodies) {
+    uses.push_back(findUses(program, body));
+  }
+  return uses;
+}

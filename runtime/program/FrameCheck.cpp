@@ -11,7 +11,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
+#include <string>
 
 using namespace weft::rt;
 
@@ -59,37 +59,45 @@ Status weft::rt::checkFrames(const Program &program) {
   return {};
 }
 
-Status weft::rt::checkFrame(const Program &program, const std::string &where,
-                            const Action &action) {
-  const Body &body = program.bodies[action.body];
-  std::vector<bool> isNeeded(program.frameSets.size(), false);
+std::vector<FrameSetUse> weft::rt::findFrameSetUses(const Program &program, const Body &body) {
+  std::vector<FrameSetUse> uses;
   for (size_t i = 0; i < body.instructions.size(); ++i) {
     for (const Operand &operand : body.instructions[i].operands) {
-      if (std::optional<uint32_t> set = program.buffers[operand.buffer].frameSet) {
-        isNeeded[*set] = true;
-        const bool hasFrame =
-            std::ranges::find(action.frames, *set, &FrameUse::set) != action.frames.end();
-        if (!action.microBatch || !hasFrame) {
-          return makeError(where, " is for no ",
-                           action.microBatch ? concat("frame of set ", *set) : "micro-batch",
-                           ", but ", body.name, " instruction ", i, " uses buffer ", operand.buffer,
-                           ", which lies in its frames");
-        }
+      const std::optional<uint32_t> set = program.buffers[operand.buffer].frameSet;
+      if (set && std::ranges::find(uses, *set, &FrameSetUse::set) == uses.end()) {
+        uses.push_back({*set, operand.buffer, i});
       }
+    }
+  }
+  return uses;
+}
+
+Status weft::rt::checkFrames(const Program &program, const char *section, size_t number,
+                             const Action &action, std::span<const FrameSetUse> uses) {
+  auto where = [&] { return concat(section, " action ", number); };
+  const std::string &body = program.bodies[action.body].name;
+  for (const FrameSetUse &use : uses) {
+    const bool hasFrame =
+        std::ranges::find(action.frames, use.set, &FrameUse::set) != action.frames.end();
+    if (!action.microBatch || !hasFrame) {
+      return makeError(where(), " is for no ",
+                       action.microBatch ? concat("frame of set ", use.set) : "micro-batch",
+                       ", but ", body, " instruction ", use.instruction, " uses buffer ",
+                       use.buffer, ", which lies in its frames");
     }
   }
   for (size_t i = 0; i < action.frames.size(); ++i) {
     auto [set, frame] = action.frames[i];
-    if (set >= program.frameSets.size() || !isNeeded[set]) {
-      return makeError(where, " is for a frame of set ", set, ", but ", body.name,
+    if (std::ranges::find(uses, set, &FrameSetUse::set) == uses.end()) {
+      return makeError(where(), " is for a frame of set ", set, ", but ", body,
                        " uses no buffer that lies in them");
     }
     if (frame >= program.frameSets[set].offsets.size()) {
-      return makeError(where, " is for frame ", frame, " of set ", set, ", which has ",
+      return makeError(where(), " is for frame ", frame, " of set ", set, ", which has ",
                        program.frameSets[set].offsets.size());
     }
     if (i > 0 && action.frames[i - 1].set >= set) {
-      return makeError(where, " names set ", set, " after set ", action.frames[i - 1].set,
+      return makeError(where(), " names set ", set, " after set ", action.frames[i - 1].set,
                        ", expected sets in ascending order");
     }
   }

@@ -83,7 +83,9 @@ static bool needsMicroBatch(const Instruction &instruction) {
 
 Status InstructionChecker::checkActions(const char *section, const std::vector<Action> &actions) {
   std::vector<std::optional<size_t>> observing, needing;
+  std::vector<std::vector<FrameSetUse>> framed;
   for (const Body &body : program.bodies) {
+    framed.push_back(findFrameSetUses(program, body));
     observing.push_back(findFirst(body, observes));
     needing.push_back(findFirst(body, needsMicroBatch));
   }
@@ -115,21 +117,9 @@ Status InstructionChecker::checkActions(const char *section, const std::vector<A
     return makeError(section, " runs ", count, " instructions, expected at most ",
                      kMostInstructions);
   }
-  // Frames fit or not, whatever the number of the micro-batch: a few actions of each body that were
-  // checked stand for most others.
-  static constexpr size_t kMostKept = 64;
-  std::vector<std::vector<Action>> checked(program.bodies.size());
   for (size_t i = 0; i < actions.size(); ++i) {
-    Action alike = actions[i];
-    alike.microBatch = alike.microBatch ? std::optional<int64_t>(0) : std::nullopt;
-    std::vector<Action> &before = checked[alike.body];
-    if (std::find(before.begin(), before.end(), alike) != before.end()) {
-      continue;
-    }
-    if (before.size() < kMostKept) {
-      before.push_back(alike);
-    }
-    if (Status status = checkFrame(program, concat(section, " action ", i), actions[i]); !status) {
+    if (Status status = checkFrames(program, section, i, actions[i], framed[actions[i].body]);
+        !status) {
       return status;
     }
   }

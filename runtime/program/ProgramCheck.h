@@ -40,9 +40,18 @@ Status checkCollectives(const Program &program);
 
 /// Checks frame sets, and which buffers lie in them. REQUIRES: the arena's size has been checked.
 Status checkFrames(const Program &program);
-/// Checks that an action is for a frame of each set that its body uses, and of no other. `where`
-/// begins the error. REQUIRES: frames and bodies have been checked, and the action's body exists.
-Status checkFrame(const Program &program, const std::string &where, const Action &action);
+/// The first use of a frame set by a body.
+struct FrameSetUse {
+  uint32_t set = 0, buffer = 0;
+  size_t instruction = 0;
+};
+/// Returns one entry for each set that the body uses, in the order of instructions.
+std::vector<FrameSetUse> findFrameSetUses(const Program &program, const Body &body);
+/// Checks that action `number` of a section is for a frame of each set that its body uses, as
+/// `uses` says, and of no other. REQUIRES: frames and bodies have been checked, and the action's
+/// body exists.
+Status checkFrames(const Program &program, const char *section, size_t number, const Action &action,
+                   std::span<const FrameSetUse> uses);
 
 /// Checks that buffer `number` has type `type` and room for `elements` elements. `where` begins the
 /// error. REQUIRES: the buffer exists.

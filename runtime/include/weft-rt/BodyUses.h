@@ -31,6 +31,8 @@ struct BufferUse {
 /// Returns the uses of all buffers but persistent ones, in the order of buffers. Skips operands
 /// that name no buffer.
 std::vector<BufferUse> findUses(const Program &program, const Body &body);
+/// Returns the uses of each body.
+std::vector<std::vector<BufferUse>> findUses(const Program &program);
 
 } // namespace weft::rt
 
