@@ -39,10 +39,11 @@ llvm::Expected<rt::Programs> weft::readProgramsOf(llvm::StringRef path) {
     }
     rt::Result<rt::Programs> programs =
         rt::deserialize({rest.data(), kHeaderBytes + static_cast<size_t>(length)});
-    if (programs) {
+    rt::Status status = programs ? rt::checkCertificate(*programs) : programs.error();
+    if (status) {
       return std::move(*programs);
     }
-    reason = programs.error().message;
+    reason = status.error().message;
   }
   return makeError("cannot read '" + path + "': " + reason);
 }

@@ -87,26 +87,6 @@ std::string weft::schedule::describeCollective(const rt::Program &program,
 
 namespace {
 
-/// The 64-bit FNV-1a hash (Fowler, Noll and Vo).
-class Hash {
-public:
-  void add(const char *bytes, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-      state = (state ^ static_cast<unsigned char>(bytes[i])) * 1099511628211u;
-    }
-  }
-  std::string toText() const {
-    std::string text(16, '0');
-    for (int i = 0; i < 16; ++i) {
-      text[i] = "0123456789abcdef"[(state >> (60 - 4 * i)) & 15];
-    }
-    return text;
-  }
-
-private:
-  uint64_t state = 14695981039346656037u;
-};
-
 /// Checks one table by itself.
 void checkProgram(const rt::Program &program, Diagnostics &diagnostics) {
   if (!checkWellFormed(program, diagnostics)) {
@@ -119,18 +99,11 @@ void checkProgram(const rt::Program &program, Diagnostics &diagnostics) {
   checkStreams(program, diagnostics);
 }
 
-std::string certify(std::span<const rt::Program> programs) {
-  Hash hash;
-  std::vector<char> bytes = rt::serialize(programs);
-  hash.add(bytes.data(), bytes.size());
-  return hash.toText();
-}
-
 Proof conclude(std::span<const rt::Program> programs, Diagnostics &diagnostics) {
   Proof proof;
   proof.diagnostics = diagnostics.take();
   if (proof.holds()) {
-    proof.certificate = certify(programs);
+    proof.certificate = rt::certificateOf(programs);
   }
   return proof;
 }

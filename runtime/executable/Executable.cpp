@@ -22,7 +22,7 @@ using namespace weft::rt;
 static std::string versionText(const Program &program) {
   return concat("weft runtime " WEFT_VERSION ", program version ", uint32_t(Program::kVersion),
                 "\nmodel ", program.modelName, "\nplan ", program.planHash, " for ",
-                meshText(program), "\n");
+                meshText(program), "\nproven ", program.certificate, "\n");
 }
 
 static ExitCode printAndEnd(const std::string &text) {
@@ -114,9 +114,10 @@ int weft::rt::runExecutable(std::span<const char> bytes, const KernelCode *kerne
                             std::span<const DeviceImage> images,
                             std::span<const char *const> arguments) {
   Result<Programs> programs = deserialize(bytes);
-  if (!programs) {
+  Status status = programs ? checkCertificate(*programs) : programs.error();
+  if (!status) {
     std::fprintf(stderr, "error: this executable cannot be run: %s\n",
-                 programs.error().message.c_str());
+                 status.error().message.c_str());
     return int(ExitCode::Error);
   }
   std::string name = arguments.empty() ? "train" : arguments.front();

@@ -32,7 +32,8 @@ static Result<ChosenBackend> makeProcesses(const Program &program, const Options
   }
   Checksum words;
   words.add(options.words);
-  mpi.program = concat("plan ", program.planHash, ", file ", digestText(file->digest));
+  mpi.program = concat("plan ", program.planHash, ", certificate ", program.certificate, ", file ",
+                       digestText(file->digest));
   mpi.arguments = digestText(words.digest());
   Result<std::unique_ptr<mpi::World>> world = mpi::World::start(mpi.timeout);
   if (!world) {

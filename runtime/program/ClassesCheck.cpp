@@ -74,6 +74,7 @@ Status ClassesChecker::checkRun(const Program &program) const {
   const std::pair<const char *, bool> parts[] = {
       {"models", isSame(&Program::modelName, &Program::stepFlops)},
       {"plans", isSame(&Program::planHash, &Program::planText)},
+      {"certificates", isSame(&Program::certificate)},
       {"batches", isSame(&Program::globalBatch, &Program::microBatches, &Program::sequenceLength,
                          &Program::vocabulary, &Program::documentEnd)},
       {"default options", isSame(&Program::defaultSteps, &Program::defaultSeed)},

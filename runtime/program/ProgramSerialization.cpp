@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "support/Sha256.h"
 #include "support/Text.h"
 #include "weft-rt/Program.h"
 
@@ -73,9 +74,10 @@ void fields(auto &visit, Is<Immediate> auto &x) { visit(x.value, x.addsMicroBatc
 void fields(auto &visit, Is<Body> auto &x) { visit(x.name, x.instructions); }
 void fields(auto &visit, Is<Action> auto &x) { visit(x.body, x.microBatch, x.frames); }
 void fields(auto &visit, Is<DeviceUse> auto &x) { visit(x.part, x.bytes); }
-void fields(auto &visit, Is<Program> auto &x) {
+/// What the certificate is of.
+void provenFields(auto &visit, Is<Program> auto &x) {
   visit(x.modelName, x.planText, x.planHash, x.rankClass, x.rankClasses, x.mesh);
-  visit(x.buffers, x.frameSets, x.arenaBytes, x.deviceUses);
+  visit(x.buffers, x.frameSets, x.arenaBytes);
   visit(x.parameters, x.optimizerState, x.inputs);
   visit(x.kernels, x.matmuls, x.collectives, x.observations, x.labels);
   visit(x.bodies, x.init, x.step, x.evaluate);
@@ -83,6 +85,10 @@ void fields(auto &visit, Is<Program> auto &x) {
         x.defaultSeed, x.documentEnd);
   visit(x.stepFlops, x.peakFlopsPerRank, x.peakByteFlopsPerRank, x.memoryBandwidthPerRank,
         x.threadsPerRank);
+}
+void fields(auto &visit, Is<Program> auto &x) {
+  provenFields(visit, x);
+  visit(x.deviceUses, x.certificate);
 }
 
 // The largest legal value of each enumeration.
@@ -223,6 +229,28 @@ uint64_t checksumOf(std::span<const char> bytes) {
 }
 
 } // namespace
+
+std::string weft::rt::certificateOf(std::span<const Program> programs) {
+  std::vector<char> bytes;
+  Writer write(bytes);
+  for (const Program &program : programs) {
+    provenFields(write, program);
+  }
+  return hexText(Sha256().add(bytes).finish());
+}
+
+Status weft::rt::checkCertificate(std::span<const Program> programs) {
+  const std::string &expected = programs.front().certificate;
+  if (expected.empty()) {
+    return makeError("its tables have no certificate: they were not proven");
+  }
+  std::string found = certificateOf(programs);
+  if (found != expected) {
+    return makeError("its tables are not those that were proven: expected the certificate ",
+                     expected, ", got ", found);
+  }
+  return {};
+}
 
 std::vector<char> weft::rt::serialize(std::span<const Program> programs) {
   std::vector<char> payload;

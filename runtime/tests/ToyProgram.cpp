@@ -182,9 +182,13 @@ static Program makeToyOf(int64_t data, int64_t model, const std::string &name, u
 }
 
 Program weft::rt::makeToy(int64_t data, int64_t model) {
-  return makeToyOf(data, model, "table", 0, 1);
+  Program program = makeToyOf(data, model, "table", 0, 1);
+  program.certificate = certificateOf({&program, 1});
+  return program;
 }
 
 Programs weft::rt::makeToyClasses(int64_t model) {
-  return {makeToyOf(1, model, "table", 0, 2), makeToyOf(1, model, "second", 1, 2)};
+  Programs programs = {makeToyOf(1, model, "table", 0, 2), makeToyOf(1, model, "second", 1, 2)};
+  programs[0].certificate = programs[1].certificate = certificateOf(programs);
+  return programs;
 }

@@ -94,7 +94,7 @@ LogicalResult runSteps(rt::Program &program, ModuleOp module, const ProgramOptio
       return failure();
     }
   }
-  return provePrograms(module, {&program, 1});
+  return success();
 }
 
 /// A line for each instruction of each body: "step 3: 1.250 us".
@@ -115,13 +115,17 @@ void weft::registerProgramTranslation() {
   TranslateFromMLIRRegistration registration(
       "program-to-text", "module after the phase schedule to the text of its program",
       [](ModuleOp module, llvm::raw_ostream &output) -> LogicalResult {
-        FailureOr<rt::Program> program = flatten(module, describe(module, options));
-        if (failed(program) || failed(runSteps(*program, module, options))) {
+        FailureOr<rt::Program> flat = flatten(module, describe(module, options));
+        if (failed(flat) || failed(runSteps(*flat, module, options))) {
           return failure();
         }
-        output << rt::toText(*program);
+        rt::Programs programs = {std::move(*flat)};
+        if (failed(certifyPrograms(module, programs))) {
+          return failure();
+        }
+        output << rt::toText(programs.front());
         if (options.times) {
-          printTimes(output, *program);
+          printTimes(output, programs.front());
         }
         return success();
       },

@@ -52,7 +52,7 @@ struct Proof {
   /// The errors, in the order found: at most `kMaxDiagnostics`, then a line with the number of
   /// further ones. A message names ranks, instructions and their labels.
   std::vector<std::string> diagnostics;
-  /// A hash of all tables, 16 hexadecimal digits; empty if the proof failed.
+  /// `rt::certificateOf` the tables; empty if the proof failed.
   std::string certificate;
 
   static constexpr size_t kMaxDiagnostics = 20;

@@ -10,6 +10,7 @@
 #include "weft/Cost/PredictProgram.h"
 #include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Schedule/ShareKernels.h"
+#include "weft/Schedule/Proof.h"
 #include "weft/Schedule/Streams.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -78,6 +79,24 @@ static FailureOr<rt::Program> buildProgram(const ProgramInfo &info, const Progra
   return program;
 }
 
+LogicalResult weft::certifyPrograms(ModuleOp module, rt::Programs &programs) {
+  schedule::Proof proof =
+      programs.size() == 1 ? schedule::prove(programs.front()) : schedule::prove(programs);
+  if (!proof.holds()) {
+    // Not `module.emitError`, which would print all of it.
+    InFlightDiagnostic error =
+        emitError(module.getLoc(), "internal error: the program cannot be proven");
+    for (const std::string &message : proof.diagnostics) {
+      error.attachNote() << message;
+    }
+    return error;
+  }
+  for (rt::Program &program : programs) {
+    program.certificate = proof.certificate;
+  }
+  return success();
+}
+
 FailureOr<rt::Programs> weft::buildPrograms(const ProgramInfo &info, const ProgramContext &context,
                                             TargetKind target) {
   rt::Programs programs;
@@ -94,9 +113,7 @@ FailureOr<rt::Programs> weft::buildPrograms(const ProgramInfo &info, const Progr
     programs.push_back(std::move(*built));
   }
   shareKernelTable(programs);
-  // All at once, which is also a proof of each. No step has changed a single program of the host.
-  bool isProven = programs.size() == 1 && target != TargetKind::Cuda;
-  if (!isProven && failed(provePrograms(context.module, programs))) {
+  if (failed(certifyPrograms(context.module, programs))) {
     return failure();
   }
   return programs;

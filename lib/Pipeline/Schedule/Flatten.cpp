@@ -15,7 +15,6 @@
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Schedule/Frames.h"
 #include "weft/Schedule/Lifetimes.h"
-#include "weft/Schedule/Proof.h"
 
 using namespace mlir;
 using namespace weft;
@@ -470,23 +469,5 @@ FailureOr<rt::Program> weft::flatten(ModuleOp module, const ProgramInfo &info) {
     }
   }
   schedule::packArena(program);
-  if (failed(provePrograms(module, {&program, 1}))) {
-    return failure();
-  }
   return program;
-}
-
-LogicalResult weft::provePrograms(ModuleOp module, std::span<const rt::Program> programs) {
-  schedule::Proof proof =
-      programs.size() == 1 ? schedule::prove(programs.front()) : schedule::prove(programs);
-  if (proof.holds()) {
-    return success();
-  }
-  // Not `module.emitError`, which would print all of it.
-  InFlightDiagnostic error =
-      emitError(module.getLoc(), "internal error: the program cannot be proven");
-  for (const std::string &message : proof.diagnostics) {
-    error.attachNote() << message;
-  }
-  return error;
 }

@@ -390,12 +390,15 @@ struct DeviceUse {
 
 struct Program {
   /// The format's version: written first, checked by the loader.
-  static constexpr uint32_t kVersion = 14;
+  static constexpr uint32_t kVersion = 15;
 
   std::string modelName;
   /// The plan as text, and its hash; equal on all ranks.
   std::string planText;
   std::string planHash;
+  /// The `certificateOf` the executable's programs when the compiler proved them; equal on all
+  /// ranks. Empty if they were not proven: such programs do not run.
+  std::string certificate;
 
   /// The class of the ranks that run this program, and the number of classes.
   uint32_t rankClass = 0, rankClasses = 1;
@@ -528,6 +531,13 @@ Status checkWellFormed(std::span<const Program> programs);
 /// in each of its classes; all classes agree equally often to go on; and the first class, which
 /// reports, observes all scalars that any class does.
 Status checkTogether(std::span<const Program> programs);
+
+/// Returns the SHA-256 of all that is proven of programs, 64 hexadecimal digits: of everything but
+/// the certificate itself and `deviceUses`, which are known last and which no rank acts on.
+std::string certificateOf(std::span<const Program> programs);
+/// Checks that programs are those that were proven: fails if their certificates are missing, or are
+/// not what `certificateOf` returns.
+Status checkCertificate(std::span<const Program> programs);
 
 /// Returns the bytes that an executable contains: little-endian, with a version, a length and a
 /// checksum that `deserialize` checks.

@@ -199,8 +199,10 @@ TEST_F(Executable, PrintsInsteadOfTraining) {
   EXPECT_EQ(out, timesText(makeToy(2, 2)));
   EXPECT_THAT(out, HasSubstr("\nstep:\n  0: "));
   EXPECT_EQ(run("--version"), 0);
-  EXPECT_THAT(out, MatchesRegex("weft runtime [0-9.]*, program version 14\nmodel toy\nplan "
-                                "0123456789abcdef for 4 ranks .data=2, model=2.\n"));
+  EXPECT_THAT(out, MatchesRegex("weft runtime [0-9.]*, program version 15\nmodel toy\nplan "
+                                "0123456789abcdef for 4 ranks .data=2, model=2.\n"
+                                "proven " +
+                                makeToy(2, 2).certificate + "\n"));
   EXPECT_EQ(run("--help"), 0);
   EXPECT_THAT(out, HasSubstr("usage: "));
   EXPECT_THAT(out, HasSubstr("WEFT_SECRET_FILE"));
@@ -280,15 +282,42 @@ TEST_F(Executable, ARankThatHangsIsNamed) {
                                 "no collective at all.*\n"));
 }
 
-TEST(DamagedExecutable, IsAnErrorWithoutACrash) {
-  std::vector<char> bytes = serialize(makeToy(1, 1));
-  bytes[100] = char(bytes[100] + 1);
+/// Returns the error of an executable with these bytes in it.
+std::string refusalOf(std::span<const char> bytes) {
   const char *arguments[] = {"toy", "--help"};
   testing::internal::CaptureStderr();
   EXPECT_EQ(runExecutable(bytes, kToyKernels, {}, arguments), 1);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "error: this executable cannot be run: the program is damaged: its checksum does not "
-            "match its content\n");
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(DamagedExecutable, IsAnErrorWithoutACrash) {
+  std::vector<char> bytes = serialize(makeToy(1, 1));
+  bytes[100] = char(bytes[100] + 1);
+  EXPECT_EQ(refusalOf(bytes), "error: this executable cannot be run: the program is damaged: its "
+                              "checksum does not match its content\n");
+}
+
+TEST(DamagedExecutable, RunsNoTablesButThoseThatWereProven) {
+  Program toy = makeToy(1, 1);
+  toy.certificate.clear();
+  EXPECT_EQ(refusalOf(serialize(toy)), "error: this executable cannot be run: its tables have no "
+                                       "certificate: they were not proven\n");
+  toy.certificate = std::string(64, '0');
+  EXPECT_EQ(refusalOf(serialize(toy)),
+            "error: this executable cannot be run: its tables are not those that were proven: "
+            "expected the certificate " +
+                toy.certificate + ", got " + makeToy(1, 1).certificate + "\n");
+  toy = makeToy(1, 1);
+  toy.planHash = "fedcba9876543210";
+  EXPECT_THAT(refusalOf(serialize(toy)), HasSubstr("its tables are not those that were proven"));
+  Programs classes = makeToyClasses(1);
+  classes[1].stepBody()[0].cost.seconds += 1;
+  EXPECT_THAT(refusalOf(serialize(classes)),
+              HasSubstr("its tables are not those that were proven"));
+  classes = makeToyClasses(1);
+  classes[1].certificate[0] ^= 1;
+  EXPECT_THAT(refusalOf(serialize(classes)),
+              HasSubstr("rank classes 0 and 1 have different certificates"));
 }
 
 } // namespace

@@ -57,6 +57,11 @@ struct ProgramStep {
 /// All steps after `flatten`, in the order in which they must run.
 llvm::ArrayRef<ProgramStep> programSteps();
 
+/// Proves the program of one rank class by itself, or those of all classes together
+/// (`weft/Schedule/Proof.h`), and notes the certificate in each. They come from `module`. Fails with
+/// an error on the module if the proof does not hold.
+mlir::LogicalResult certifyPrograms(mlir::ModuleOp module, rt::Programs &programs);
+
 /// Flattens `context.module`, or each of its stages' modules, and runs all steps that `target`
 /// takes. Returns the programs of one executable, in the order of stages, proven together. Fails
 /// with errors on a module or its ops. REQUIRES: `verify-schedule` accepts the modules.

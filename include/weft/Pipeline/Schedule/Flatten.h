@@ -28,24 +28,18 @@ struct ProgramInfo {
 };
 
 /// Writes the table of a module that `verify-schedule` accepts: dissolves calls, gives every
-/// value a buffer, packs the arena, and proves the result (`weft/Schedule/Proof.h`). Calls of a
-/// section for micro-batches that repeat one another become actions of one body: what
-/// one of them passes on lies where the next one expects it. Values that a launch ties share one
-/// buffer; so do a variable's old and new value, and what an all-reduce sums, or a matmul adds to,
-/// with the result, if it is not needed afterwards. Kernels are listed by their
-/// function names. An instruction's cost is what its op's `getCost` says of one rank's tensors,
-/// without a time. An instruction's label is "layers.3/attention.query (contract)": the labels of
-/// the calls that lead to it, the name of its location if it has one, and the op.
+/// value a buffer, and packs the arena. Calls of a section for micro-batches that repeat one
+/// another become actions of one body: what one of them passes on lies where the next one expects
+/// it. Values that a launch ties share one buffer; so do a variable's old and new value, and what
+/// an all-reduce sums, or a matmul adds to, with the result, if it is not needed afterwards.
+/// Kernels are listed by their function names. An instruction's cost is what its op's `getCost`
+/// says of one rank's tensors, without a time. An instruction's label is "layers.3/attention.query
+/// (contract)": the labels of the calls that lead to it, the name of its location if it has one,
+/// and the op.
 ///
-/// Fails with errors at the ops concerned, or at the module if the proof does not hold. The
-/// certificate and the arena's report follow from the program: `schedule::prove`,
-/// `reportArena`.
+/// Nothing is proven yet: `certifyPrograms` (BuildProgram.h) does that when the table is complete.
+/// Fails with errors at the ops concerned.
 mlir::FailureOr<rt::Program> flatten(mlir::ModuleOp module, const ProgramInfo &info);
-
-/// Proves the program of one rank class by itself, or those of all classes together
-/// (`weft/Schedule/Proof.h`); they come from `module`. Fails with an error on the module if the
-/// proof does not hold.
-mlir::LogicalResult provePrograms(mlir::ModuleOp module, std::span<const rt::Program> programs);
 
 } // namespace weft
 
