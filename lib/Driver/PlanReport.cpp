@@ -121,6 +121,49 @@ void weft::printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts,
      << machine.device.name << "'\n";
 }
 
+/// Returns the schedule of that name for the chunks of `price`, where they lie; nothing if they lie
+/// elsewhere.
+static std::optional<desc::StageSchedule> scheduleOf(const PipelinePrice &price,
+                                                     llvm::StringRef name, int64_t microBatches) {
+  auto stages = int64_t(price.stages.size()), chunks = int64_t(price.chunks.size()) / stages;
+  auto schedule = desc::makeSchedule(name.str(), stages, chunks, microBatches);
+  auto places = schedule ? desc::stagesOfChunks(*schedule) : std::vector<int64_t>();
+  bool isSame = llvm::equal(places, price.chunks, [](int64_t stage, const ChunkPrice &chunk) {
+    return stage == chunk.stage;
+  });
+  return isSame ? schedule : std::nullopt;
+}
+
+void weft::printSchedules(llvm::raw_ostream &os, const PlanFacts &facts) {
+  const PipelinePrice &price = facts.price.pipeline;
+  const desc::PipelineSpec &spec = facts.plan.pipeline;
+  int64_t microBatches = facts.plan.accumulation;
+  if (price.stages.empty()) {
+    return;
+  }
+  auto estimateOf = [&](const desc::StageSchedule &schedule) {
+    return std::get<PipelineEstimate>(estimatePipeline(price, schedule, microBatches));
+  };
+  auto most = [](const PipelineEstimate &of) { return *llvm::max_element(of.peakBytes); };
+  std::string planned = spec.scheduleText();
+  PipelineEstimate own =
+      estimateOf(spec.order.empty() ? *scheduleOf(price, planned, microBatches) : spec.order);
+  llvm::StringRef title =
+      "other orders of these stages, by the times and bytes of their actions alone:\n";
+  for (llvm::StringRef name : {"1f1b", "gpipe"}) {
+    auto schedule = scheduleOf(price, name, microBatches);
+    if (name == planned || !schedule) {
+      continue;
+    }
+    PipelineEstimate other = estimateOf(*schedule);
+    double more = most(other) - most(own);
+    os << std::exchange(title, "");
+    os << llvm::format("  schedule=%-38s %+8.1f %%  %c%s on the rank that needs most\n",
+                       name.str().c_str(), 100 * (other.seconds / own.seconds - 1),
+                       more < 0 ? '-' : '+', rt::bytesText(uint64_t(std::abs(more))).c_str());
+  }
+}
+
 void weft::printRivals(llvm::raw_ostream &os, const rt::Programs &programs,
                        const std::vector<Rival> &rivals, const desc::MachineSpec &machine) {
   if (rivals.empty()) {

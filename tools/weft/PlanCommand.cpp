@@ -70,6 +70,7 @@ llvm::Error plan(PlanOptions &options) {
       rivals.push_back(priceRival(compile, *descriptions, strategy));
     }
     printRivals(llvm::outs(), programs, rivals, descriptions->machine);
+    printSchedules(llvm::outs(), facts);
     llvm::outs().flush();
   }
   if (!compilation.fits()) {

@@ -24,6 +24,10 @@ void printPlanReport(llvm::raw_ostream &os, const PlanFacts &facts, const rt::Pr
 void printRivals(llvm::raw_ostream &os, const rt::Programs &programs,
                  const std::vector<Rival> &rivals, const desc::MachineSpec &machine);
 
+/// Prints how much longer other orders of a plan's pipeline stages take, and how much more memory:
+/// nothing for a plan without stages. See `weft/Pipeline/Plan/PipelinePrice.h`.
+void printSchedules(llvm::raw_ostream &os, const PlanFacts &facts);
+
 /// Returns the error for a plan that does not fit: the memory that it needs.
 llvm::Error refusePlan(const PlanFacts &facts, const rt::Programs &programs,
                        const desc::MachineSpec &machine);

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "HomedValues.h"
-#include "MatmulRows.h"
-#include "OpSeconds.h"
+#include "PlannedSeconds.h"
+#include "PricePipeline.h"
 
 #include "weft/Description/Machine.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
@@ -30,28 +30,6 @@ namespace weft {
 
 namespace {
 
-/// Returns the bytes of the whole tensor; 0 if the type is no tensor.
-double wholeBytes(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? double(countBytes(tensor)) : 0;
-}
-
-/// Returns the bytes of one rank's shard.
-double localBytes(Type type) {
-  double bytes = wholeBytes(type);
-  if (ShardingAttr sharding = getSharding(type)) {
-    for (ArrayAttr axes : sharding.getDims()) {
-      bytes /= double(sharding.getMesh().getSize(axes));
-    }
-  }
-  return bytes;
-}
-
-/// The sizes of a matmul on one rank.
-struct Matmul {
-  int64_t batch = 1, m = 1, n = 1, k = 1;
-};
-
 /// The peak point of a function, and the bytes of its values there, with those of called functions.
 struct Instant {
   Operation *op = nullptr;
@@ -62,16 +40,12 @@ class Pricing {
 public:
   /// Both may be null.
   Pricing(ModuleOp module, const cost::Predictor *machine, ByteSeconds *byteSeconds)
-      : mesh(getMesh(module)), symbols(module), machine(machine), byteSeconds(byteSeconds),
-        prices(mesh.getSizes(), machine) {}
+      : symbols(module), planned(module, machine, byteSeconds) {}
 
   PlanPrice run(func::FuncOp root, ModuleOp module) {
     countCalls(root, 1);
     for (auto &[function, times] : calls) {
       add(cast<func::FuncOp>(function), times);
-    }
-    for (auto &[types, times] : reshards) {
-      addReshard(cast<RankedTensorType>(types.first), cast<RankedTensorType>(types.second), times);
     }
     for (auto &[kind, seconds] : price.computing) {
       price.seconds += seconds;
@@ -86,6 +60,7 @@ public:
     }
     price.saved = savedBytes(root);
     takeMean(double(countStages(module)));
+    price.pipeline = pricePipeline(root, planned);
     return std::move(price);
   }
 
@@ -122,120 +97,14 @@ private:
 
   void add(func::FuncOp function, double times) {
     for (Operation &op : function.getOps()) {
-      if (auto reshard = dyn_cast<ReshardOp>(op)) {
-        reshards[{reshard.getInput().getType(), reshard.getOutput().getType()}] += times;
-      } else if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
-        addOp(shardable, times);
+      PlannedOp one = planned.of(&op);
+      if (isa<ShardableOpInterface>(op)) {
+        price.computing[op.getName().stripDialect().str()] += times * one.computing;
+      }
+      for (const auto &[axes, seconds] : one.sending) {
+        price.sending[axes] += times * seconds;
       }
     }
-  }
-
-  void send(const planner::Axes &axes, double seconds) {
-    std::string name;
-    for (uint32_t axis : axes) {
-      name += (name.empty() ? "" : ",") + mesh.getNames()[axis].str();
-    }
-    price.sending[name] += seconds;
-  }
-
-  void addReshard(RankedTensorType type, RankedTensorType to, double times) {
-    planner::ReshardProblem problem = makeReshardProblem(type, getSharding(type), getSharding(to));
-    for (const planner::Step &step : planner::cheapestPath(problem, std::ref(prices)).steps) {
-      send(step.axes, times * step.cost);
-    }
-  }
-
-  void addOp(ShardableOpInterface op, double times) {
-    FactorRule rule = op.getFactorRule();
-    SmallVector<ArrayAttr> axesOf = axesOfFactors(op, rule);
-    price.computing[op->getName().stripDialect().str()] += times * seconds(op, rule, axesOf);
-    addRounds(op, rule, axesOf, times);
-  }
-
-  /// Adds the cost of passing shards of a permuted factor around, operands once less than results.
-  void addRounds(ShardableOpInterface op, const FactorRule &rule, ArrayRef<ArrayAttr> axesOf,
-                 double times) {
-    std::optional<unsigned> permuted = findPermutation(rule);
-    if (!permuted || axesOf[*permuted].empty()) {
-      return;
-    }
-    auto parts = double(mesh.getSize(axesOf[*permuted]));
-    planner::Axes numbers = toAxes(mesh, axesOf[*permuted]);
-    llvm::SmallDenseSet<Value> sent;
-    auto addRound = [&](Value value, ArrayRef<unsigned> dims, double rounds) {
-      if (llvm::is_contained(dims, *permuted) && sent.insert(value).second) {
-        send(numbers, times * rounds *
-                          prices(planner::StepKind::Permute, numbers, localBytes(value.getType())));
-      }
-    };
-    for (auto [value, dims] : llvm::zip_equal(op->getOperands(), rule.operands)) {
-      addRound(value, dims, parts - 1);
-    }
-    for (auto [value, dims] : llvm::zip_equal(op->getResults(), rule.results)) {
-      addRound(value, dims, parts);
-    }
-  }
-
-  double seconds(ShardableOpInterface op, const FactorRule &rule, ArrayRef<ArrayAttr> axesOf) {
-    OpCost cost = costOf(op);
-    double whole = 0, local = 0, parts = 1;
-    // What is an operand twice is read once.
-    llvm::SmallSetVector<Value, 8> values(op->operand_begin(), op->operand_end());
-    values.insert(op->result_begin(), op->result_end());
-    for (Value value : values) {
-      whole += wholeBytes(value.getType());
-      local += localBytes(value.getType());
-    }
-    for (auto [factor, axes] : llvm::zip_equal(rule.factors, axesOf)) {
-      bool isPartner = factor.kind == FactorKind::Permutation;
-      parts *= isPartner ? 1 : double(mesh.getSize(axes));
-    }
-    double bytes = cost.bytes.constant / std::max(whole, 1.0) * local;
-    double flops = cost.flops.constant / parts;
-    if (!machine) {
-      return 1e-9 * (flops + bytes);
-    }
-    if (std::optional<Matmul> matmul = asMatmul(op, rule, axesOf)) {
-      auto sizes = llvm::map_to_vector(llvm::zip_equal(rule.factors, axesOf), [&](auto pair) {
-        return std::get<0>(pair).size / mesh.getSize(std::get<1>(pair));
-      });
-      if (auto seconds = byteSeconds ? byteSeconds->of(op, rule, sizes) : std::nullopt) {
-        return *seconds;
-      }
-      auto [batch, m, n, k] = *matmul;
-      return machine->matmul(precisionOf(op), m, n, k, batch, bytes, rowsOf(op, rule, sizes));
-    }
-    auto shape = shapeOf(cost.rateFactors, rule,
-                         [&](unsigned factor) { return mesh.getSize(axesOf[factor]); });
-    return machine->kernel(op->getName().stripDialect(), precisionOf(op), flops, bytes, shape);
-  }
-
-  /// Recognizes a matmul: two tensors to one, each factor in two of the three or in all, some
-  /// summed.
-  std::optional<Matmul> asMatmul(ShardableOpInterface op, const FactorRule &rule,
-                                 ArrayRef<ArrayAttr> axesOf) {
-    if (op->getNumOperands() != 2 || op->getNumResults() != 1 ||
-        !llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>)) {
-      return std::nullopt;
-    }
-    Matmul matmul;
-    bool sums = false;
-    for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
-      bool inLeft = llvm::is_contained(rule.operands[0], factor);
-      bool inRight = llvm::is_contained(rule.operands[1], factor);
-      bool inResult = llvm::is_contained(rule.results[0], factor);
-      if (int(inLeft) + int(inRight) + int(inResult) < 2) {
-        return std::nullopt;
-      }
-      int64_t size = rule.factors[factor].size / mesh.getSize(axesOf[factor]);
-      int64_t &side = !inResult  ? matmul.k
-                      : !inRight ? matmul.m
-                      : !inLeft  ? matmul.n
-                                 : matmul.batch;
-      side *= size;
-      sums |= !inResult;
-    }
-    return sums ? std::optional(matmul) : std::nullopt;
   }
 
   /// Returns the value before all reshards.
@@ -312,14 +181,10 @@ private:
     return saved + (inside ? savedBytes(inside, cast<CallOp>(instant)) : 0);
   }
 
-  const MeshAttr mesh;
   SymbolTable symbols;
-  const cost::Predictor *machine;
-  ByteSeconds *byteSeconds;
-  planner::Prices prices;
-  /// The number of calls of each function, and of reshards from one type to another.
+  PlannedSeconds planned;
+  /// The number of calls of each function.
   llvm::MapVector<Operation *, double> calls;
-  llvm::MapVector<std::pair<Type, Type>, double> reshards;
   /// The fullest instants of functions. A std::map, as references to its values stay valid.
   std::map<Operation *, Instant> instants;
   PlanPrice price;
@@ -400,6 +265,23 @@ private:
     list(price.sending, "{0:E6}");
     list(price.variables, "{0:F0} bytes");
     remark << llvm::formatv("; saved {0:F0} bytes", price.saved);
+    print(remark, price.pipeline);
+  }
+
+  static void print(InFlightDiagnostic &remark, const PipelinePrice &pipeline) {
+    for (auto [number, chunk] : llvm::enumerate(pipeline.chunks)) {
+      remark << llvm::formatv("; chunk {0} of stage {1} keeps {2:F0} bytes", number, chunk.stage,
+                              chunk.keptBytes);
+      for (auto [name, action] :
+           {std::pair("forward", chunk.forward), std::pair("backward", chunk.backward)}) {
+        remark << llvm::formatv(", {0} {1:E6} seconds {2:F0} bytes", name, action.seconds,
+                                action.scratchBytes);
+      }
+    }
+    for (auto [number, stage] : llvm::enumerate(pipeline.stages)) {
+      remark << llvm::formatv("; stage {0} once {1:E6} seconds, holds {2:F0} bytes", number,
+                              stage.onceSeconds, stage.heldBytes);
+    }
   }
 
   /// Null where the options say what to expect, or nothing is expected.

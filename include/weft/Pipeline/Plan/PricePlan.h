@@ -16,6 +16,8 @@
 #ifndef WEFT_PIPELINE_PLAN_PRICEPLAN_H
 #define WEFT_PIPELINE_PLAN_PRICEPLAN_H
 
+#include "weft/Pipeline/Plan/PipelinePrice.h"
+
 #include <map>
 #include <string>
 
@@ -32,6 +34,8 @@ struct PlanPrice {
   /// peak point and used after it.
   std::map<std::string, double> variables;
   double saved = 0;
+  /// The same by actions and stages, not in the mean; empty without stages.
+  PipelinePrice pipeline;
 
   /// Returns the bytes of all variables and of saved values.
   double bytes() const;

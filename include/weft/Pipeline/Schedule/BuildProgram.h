@@ -58,8 +58,8 @@ struct ProgramStep {
 llvm::ArrayRef<ProgramStep> programSteps();
 
 /// Proves the program of one rank class by itself, or those of all classes together
-/// (`weft/Schedule/Proof.h`), and notes the certificate in each. They come from `module`. Fails with
-/// an error on the module if the proof does not hold.
+/// (`weft/Schedule/Proof.h`), and notes the certificate in each. They come from `module`. Fails
+/// with an error on the module if the proof does not hold.
 mlir::LogicalResult certifyPrograms(mlir::ModuleOp module, rt::Programs &programs);
 
 /// Flattens `context.module`, or each of its stages' modules, and runs all steps that `target`

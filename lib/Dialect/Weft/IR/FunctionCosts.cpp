@@ -19,11 +19,15 @@ double FunctionCosts::of(func::FuncOp function) {
   }
   double sum = 0;
   for (Operation &op : function.getOps()) {
-    auto call = dyn_cast<CallOp>(op);
-    sum += call ? of(symbols.lookup<func::FuncOp>(call.getCallee())) : ofOp(&op);
+    sum += of(&op);
   }
   known[function] = sum;
   return sum;
+}
+
+double FunctionCosts::of(Operation *op) {
+  auto call = dyn_cast<CallOp>(op);
+  return call ? of(symbols.lookup<func::FuncOp>(call.getCallee())) : ofOp(op);
 }
 
 } // namespace weft

@@ -27,6 +27,8 @@ public:
       : symbols(module), ofOp(std::move(ofOp)) {}
 
   double of(mlir::func::FuncOp function);
+  /// Returns the cost of one op, which may be a call.
+  double of(mlir::Operation *op);
 
 private:
   mlir::SymbolTable symbols;
