@@ -82,9 +82,12 @@ void checkStages(const proto::Pipeline &pipeline, detail::Fields &fields) {
                      detail::text(int64_t(layers)));
   }
   for (int i = 0; i < layers; ++i) {
-    if (pipeline.layers(i) < 1 || pipeline.layers(i) > detail::maximumLayer) {
+    bool isOuter = i == 0 || i + 1 == layers;
+    int64_t least = isOuter ? 0 : 1;
+    if (pipeline.layers(i) < least || pipeline.layers(i) > detail::maximumLayer) {
       fields.error("layers", "plan_r14",
-                   "expected a number from 1 to " + detail::text(detail::maximumLayer) + ", got " +
+                   "expected a number from " + detail::text(least) + " to " +
+                       detail::text(detail::maximumLayer) + ", got " +
                        detail::text(pipeline.layers(i)),
                    i);
     }

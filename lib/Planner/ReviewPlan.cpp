@@ -336,7 +336,7 @@ void Review::checkPipeline() {
     return;
   }
   const auto chunks = int64_t(pipeline.stagesOfChunks().size());
-  if (chunks > model.layers) {
+  if (pipeline.layers.empty() && chunks > model.layers) {
     refuse("", "expected at most as many " +
                    std::string(chunks == pipeline.stages ? "stages" : "chunks of stages") +
                    " as the model's " + text(model.layers) + " layers, got " + text(chunks));

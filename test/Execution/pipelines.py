@@ -168,15 +168,15 @@ class PipelinesBench(Bench):
                 return f"{each}: {', '.join(wrong)} are not those without stages"
         return None
 
-    def fault_of_plan(self, model):
-        """Unequal stages, by a plan's file. The printed plan must give the same program."""
+    def fault_of_plan(self, layers, model):
+        """Chunks of `layers`, by a plan's file. The printed plan must give the same program."""
         self.describe("llama-tiny", F64, model)
         self.compiled("--pin", "dp=2,accumulation=4")
         expected = self.results(["./train"])
         plan = self.folder / "plan"
         plan.write_text('version: 1\nmesh { axis { name: "dp" size: 2 } }\n'
                         'sharding { value: "*" dimension: "batch" axes: ["dp"] }\n'
-                        'accumulation: 4\npipeline { layers: [1, 2, 1] }\n')
+                        f'accumulation: 4\npipeline {{ layers: {layers} }}\n')
         before = self.compiled("--plan", "plan")
         if wrong := self.differing_by_stages(expected, self.results(["./train"]), True):
             return f"{', '.join(wrong)} are not those without stages"
@@ -235,7 +235,8 @@ def check_all(bench):
         what = " ".join(part for part in (name, pins, "with", " and ".join(stages), recipe, model) if part)
         bench.tell(what, bench.fault_of, name, pins, stages, recipe, model)
     for model in ("", TIED):
-        bench.tell(f"unequal stages of a plan {model}".strip(), bench.fault_of_plan, model)
+        for layers in ([1, 2, 1], [0, 2, 2, 0]):
+            bench.tell(f"a plan's stages of {layers} layers {model}".strip(), bench.fault_of_plan, layers, model)
         bench.tell(f"checkpoints {model}".strip(), bench.fault_of_checkpoints, model)
         bench.tell(f"any schedule {model}".strip(), bench.fault_of_schedules, model, range(3))
     bench.tell("ranks as processes", bench.fault_of_backends)

@@ -1,8 +1,8 @@
 // RUN: weft-opt %s -split-input-file -verify-diagnostics -split-stages=layers=1,1
-// RUN: not weft-opt %s -split-input-file -split-stages=layers=0,2 2>&1 | FileCheck %s --check-prefix=EMPTY
-// EMPTY: error: split-stages: stage 0 has 0 layers, expected at least 1
+// RUN: not weft-opt %s -split-input-file -split-stages=layers=1,0,1 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: error: split-stages: stage 1 has 0 layers, expected at least 1
 // RUN: not weft-opt %s -split-input-file -split-stages=layers=3,-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
-// NEGATIVE: error: split-stages: stage 1 has -1 layers, expected at least 1
+// NEGATIVE: error: split-stages: stage 1 has -1 layers, expected at least 0
 // RUN: not weft-opt %s -split-input-file -split-stages=stages=3 2>&1 | FileCheck %s --check-prefix=MORE
 // MORE: error: split-stages: stage 2 has 0 layers, expected at least 1
 

@@ -390,8 +390,11 @@ TEST(Plan, R14Stages) {
             "plan_r14: p:2:12: pipeline.stages: expected a number from 2 to 1024, got 1\n");
   EXPECT_EQ(errorsOf("layers: 4"),
             "plan_r14: p:2:12: pipeline.layers: expected 2 to 1024 stages, got 1\n");
-  EXPECT_EQ(errorsOf("layers: 4 layers: 0"),
+  EXPECT_EQ(errorsOf("layers: 4 layers: 0 layers: 4"),
             "plan_r14: p:2:22: pipeline.layers[1]: expected a number from 1 to 1023, got 0\n");
+  EXPECT_EQ(errorsOf("layers: 0 layers: -1"),
+            "plan_r14: p:2:22: pipeline.layers[1]: expected a number from 0 to 1023, got -1\n");
+  EXPECT_EQ(errorsOf("layers: [0, 4, 0]"), "");
 }
 
 TEST(Plan, R15Chunks) {

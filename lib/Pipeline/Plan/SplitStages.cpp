@@ -107,9 +107,12 @@ struct SplitStagesPass : impl::SplitStagesPassBase<SplitStagesPass> {
     }
     SmallVector<StageChunk> chunks;
     for (auto [own, stage] : llvm::zip_equal(counts, places)) {
-      if (own < 1) {
+      // Given numbers may leave the outer chunks to what lies before the layers, and behind them.
+      bool isOuter = chunks.empty() || chunks.size() + 1 == counts.size();
+      int64_t least = !layers.empty() && isOuter ? 0 : 1;
+      if (own < least) {
         return module.emitError("split-stages: stage ")
-               << stage << " has " << own << " layers, expected at least 1";
+               << stage << " has " << own << " layers, expected at least " << least;
       }
       chunks.push_back({own, stage});
     }

@@ -138,6 +138,7 @@ FailureOr<int64_t> StagePositions::positionOf(Operation &op, int64_t earliest,
              << chunks.stageAt(earliest) << " computes later, expected layers in their order";
     }
   } else {
+    position = usesLastLayer(op) ? std::max(position, chunks.lastForward()) : position;
     for (VariableOp variable : origin.variables) {
       position = firstOfChunk(position, variable);
     }
@@ -148,6 +149,15 @@ FailureOr<int64_t> StagePositions::positionOf(Operation &op, int64_t earliest,
     }
   }
   return position;
+}
+
+/// Returns true if the op gets a result of the last layer: it may lie in a chunk behind that.
+bool StagePositions::usesLastLayer(Operation &op) const {
+  return llvm::any_of(op.getOperands(), [&](Value operand) {
+    Operation *definition = operand.getDefiningOp();
+    std::optional<LayerUse> use = definition ? layerUseOf(definition) : std::nullopt;
+    return use && !use->isBackward && use->layer + 1 == chunks.countLayers();
+  });
 }
 
 /// Returns the first position from `earliest` on that is one of the variable's chunk. If an op of

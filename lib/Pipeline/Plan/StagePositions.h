@@ -17,7 +17,9 @@
 //
 //   placed     It lies at one position: a layer's call at that of its layer, any other op at the
 //              first at which its operands are there and that is one of the chunk of the variables
-//              that it uses. So the loss, and backward of the head, belong to the last forward.
+//              that it uses; what uses the last layer's results, at the last forward. So the loss,
+//              and backward of the head, belong to the last forward. The first and the last chunk
+//              may have no layers: then they have the embedding, or the head and the loss, alone.
 //   shared     It needs no samples but inputs, or no inputs but variables: a mask, a table, a
 //              select of an input, a read, a cast of weights. Each position that uses it gets a
 //              copy.
@@ -62,6 +64,7 @@ public:
   int64_t chunkOfLayer(int64_t number) const;
 
   int64_t forwardOf(int64_t chunk) const { return chunk; }
+  int64_t lastForward() const { return int64_t(chunks.size()) - 1; }
   int64_t backwardOf(int64_t chunk) const { return countPositions() - 1 - chunk; }
   bool isForward(int64_t position) const { return position < int64_t(chunks.size()); }
   int64_t chunkAt(int64_t position) const { return std::min(position, backwardOf(position)); }
@@ -107,6 +110,7 @@ private:
   VariableOp variableOf(ReadOp read) const;
   mlir::LogicalResult place(mlir::Operation &op);
   mlir::FailureOr<int64_t> positionOf(mlir::Operation &op, int64_t earliest, const Origin &origin);
+  bool usesLastLayer(mlir::Operation &op) const;
   int64_t firstOfChunk(int64_t earliest, VariableOp variable) const;
 
   mlir::SymbolTable symbols;

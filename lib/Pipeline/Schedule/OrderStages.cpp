@@ -236,8 +236,9 @@ public:
       return action.direction == StageAction::Direction::Forward ? 1 : 2;
     }
     constexpr double kUnits = 64; // Of the shortest action.
-    double own = ofActions.at({action.chunk, action.direction});
-    return std::max(1.0, std::round(kUnits * own / least));
+    // Backward of a chunk that has the loss alone is in its forward.
+    auto own = ofActions.find({action.chunk, action.direction});
+    return own == ofActions.end() ? 1 : std::max(1.0, std::round(kUnits * own->second / least));
   }
 
 private:
