@@ -31,6 +31,7 @@ STEPS = 3
 F64 = "precision: F64"
 DROPOUT = "dropout: 0.1 attention_dropout: 0.1"
 DELAYED = "precision: BF16 fp8 { scaling: DELAYED }"
+MUON = " muon {}"
 TIED = "tied_embeddings: true"
 SEQUENCE = "load_balance_group: SEQUENCE capacity_group: SEQUENCE"
 # Each layer's experts add a loss, and stages add theirs up by themselves.
@@ -56,6 +57,7 @@ CASES = (
     ("llama-tiny", "accumulation=4,tp=2,dp=2,sp=true,zero=1", ("pp=2",), "precision: BF16", ""),
     ("llama-tiny", "accumulation=4,dp=2,zero=3", ("pp=2",), DELAYED, ""),
     ("llama-tiny", "accumulation=4,dp=2,recompute=full", ("pp=2",), F64, DROPOUT),
+    ("llama-tiny", "accumulation=4,dp=2,zero=1", ("pp=2", "pp=2,chunks=2"), F64 + MUON, ""),
     ("gpt2-tiny", "accumulation=4", ("pp=2", "pp=4", "pp=4,schedule=gpipe"), F64, ""),
     ("gpt2-tiny", "accumulation=4,dp=2,tp=2,zero=1", ("pp=2",), F64, ""),
     ("llama-tiny", "accumulation=4,dp=2,zero=3", ("pp=2", "pp=2,schedule=gpipe"), F64, TIED),
@@ -98,6 +100,8 @@ class PipelinesBench(Bench):
         text = (self.folder / "recipe").read_text()
         for old, new in REPLACED:
             text = text.replace(old, new)
+        if MUON in recipe:
+            text = text.replace("adamw {}\n", "")
         if DELAYED in recipe:
             text = text.replace("clip_norm: 1\n", "")
         (self.folder / "recipe").write_text(text)

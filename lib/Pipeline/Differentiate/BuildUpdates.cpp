@@ -11,6 +11,8 @@
 #include "weft/Dialect/Weft/IR/ElementTypes.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Pipeline/Differentiate/Passes.h"
+#include "weft/Pipeline/LayerLabels.h"
+#include "weft/Pipeline/ReadPlan.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -37,8 +39,9 @@ using Groups = llvm::MapVector<StringRef, SmallVector<Trained>>;
 
 class UpdateBuilder {
 public:
-  UpdateBuilder(ModuleOp module, OptimizerOp optimizer, func::FuncOp step)
-      : module(module), optimizer(optimizer), symbols(module),
+  UpdateBuilder(ModuleOp module, OptimizerOp optimizer, func::FuncOp step,
+                const desc::PipelineSpec &pipeline)
+      : module(module), optimizer(optimizer), pipeline(pipeline), symbols(module),
         builder(step.getBody().front().getTerminator()), loc(optimizer.getLoc()),
         formulas(builder, loc, optimizer), block(step.getBody().front()) {}
 
@@ -53,6 +56,7 @@ private:
   void assignGroup(StringRef label, ArrayRef<Trained *> group);
   void beginJoint(StringRef label, ArrayRef<Trained *> group);
   void joinDirections();
+  std::vector<int64_t> stagesOfLayers() const;
   void endJoint(StringRef label, ArrayRef<Trained *> group);
   SmallVector<Trained *> select(MutableArrayRef<Trained> group, bool joint);
   CallOp callFor(StringRef base, StringRef label, ArrayRef<Trained *> group, ValueRange operands,
@@ -64,6 +68,7 @@ private:
 
   ModuleOp module;
   OptimizerOp optimizer;
+  const desc::PipelineSpec &pipeline;
   SymbolTable symbols;
   OpBuilder builder;
   Location loc;
@@ -334,15 +339,33 @@ void UpdateBuilder::beginJoint(StringRef label, ArrayRef<Trained *> group) {
   }
 }
 
-/// Joins the directions of all layers, those of one type with the same dimensions together: what is
-/// joined is cut and padded alike.
+/// Returns the pipeline stage of each layer.
+std::vector<int64_t> UpdateBuilder::stagesOfLayers() const {
+  int64_t count = 0;
+  for (StringRef label : llvm::make_first_range(groups)) {
+    count = std::max(count, layerOfLabel(label).value_or(-1) + 1);
+  }
+  std::vector<int64_t> stages;
+  for (auto [layers, stage] :
+       llvm::zip_equal(pipeline.layersOfChunks(count), pipeline.stagesOfChunks())) {
+    stages.insert(stages.end(), size_t(layers), stage);
+  }
+  stages.resize(size_t(count)); // A plan with other layers is refused later.
+  return stages;
+}
+
+/// Joins the directions of all layers of a pipeline stage, those of one type with the same
+/// dimensions together: what is joined is cut and padded alike.
 void UpdateBuilder::joinDirections() {
   llvm::MapVector<std::pair<Type, Attribute>, SmallVector<Trained *>> alike;
+  const std::vector<int64_t> stages = stagesOfLayers();
   for (auto &[label, group] : groups) {
+    std::optional<int64_t> layer = layerOfLabel(label);
+    int64_t stage = layer ? stages[size_t(*layer)] : 0;
     for (Trained *trained : select(group, /*joint=*/true)) {
       VariableOp variable = trained->variable;
-      Attribute kind = ArrayAttr::get(variable.getContext(),
-                                      {variable.getMatrixAttr(), variable.getDimensionsAttr()});
+      Attribute kind = builder.getArrayAttr({variable.getMatrixAttr(), variable.getDimensionsAttr(),
+                                             builder.getI64IntegerAttr(stage)});
       alike[{variable.getTensorType(), kind}].push_back(trained);
     }
   }
@@ -425,8 +448,16 @@ LogicalResult UpdateBuilder::build() {
 }
 
 struct BuildUpdatesPass : impl::BuildUpdatesPassBase<BuildUpdatesPass> {
+  using Base::Base;
+  BuildUpdatesPass(const BuildUpdatesPassOptions &options, const desc::PlanSpec *written)
+      : Base(options), written(written) {}
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    FailureOr<desc::PlanSpec> spec = readPlan(module, "build-updates", plan, {}, written);
+    if (failed(spec)) {
+      return signalPassFailure();
+    }
     auto optimizers = llvm::to_vector(module.getOps<OptimizerOp>());
     auto init = module.lookupSymbol<func::FuncOp>("init");
     auto step = module.lookupSymbol<func::FuncOp>("step");
@@ -438,11 +469,20 @@ struct BuildUpdatesPass : impl::BuildUpdatesPassBase<BuildUpdatesPass> {
       module.emitError("build-updates: expected a variable @step_number");
       return signalPassFailure();
     }
-    if (failed(UpdateBuilder(module, optimizers.front(), step).build())) {
+    if (failed(UpdateBuilder(module, optimizers.front(), step, spec->pipeline).build())) {
       signalPassFailure();
     }
   }
+
+private:
+  const desc::PlanSpec *written = nullptr;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createBuildUpdatesPass(const BuildUpdatesPassOptions &options,
+                                             const desc::PlanSpec *plan) {
+  return std::make_unique<BuildUpdatesPass>(options, plan);
+}
+
 } // namespace weft

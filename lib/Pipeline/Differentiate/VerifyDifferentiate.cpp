@@ -133,7 +133,7 @@ void buildDifferentiatePipeline(OpPassManager &manager, const desc::PlanSpec *pl
   // After gradients exist, as they have scales too.
   manager.addPass(createDelayScalingPass());
   // Last, as the norm is over all gradients.
-  manager.addPass(createBuildUpdatesPass());
+  manager.addPass(createBuildUpdatesPass({}, plan));
   manager.addPass(createVerifyDifferentiatePass());
 }
 

@@ -22,13 +22,16 @@ namespace weft {
 #define GEN_PASS_REGISTRATION
 #include "weft/Pipeline/Differentiate/Passes.h.inc"
 
-/// As createBuildGradientsPass, with `plan` instead of a text where it is not null, and then errors
-/// have the places of its entries. It must outlive the pass.
+/// As the passes without a second argument, with `plan` instead of a text where it is not null, and
+/// then errors have the places of its entries. It must outlive the pass.
 std::unique_ptr<mlir::Pass> createBuildGradientsPass(const BuildGradientsPassOptions &options,
                                                      const desc::PlanSpec *plan);
+std::unique_ptr<mlir::Pass> createBuildUpdatesPass(const BuildUpdatesPassOptions &options,
+                                                   const desc::PlanSpec *plan);
 
 /// Appends the passes of the phase, in order. Values that backward needs are kept or recomputed as
-/// `plan` says, which may be null and must outlive the passes.
+/// `plan` says, and what Muon computes for several layers is computed for those of one of its
+/// stages. `plan` may be null, and must outlive the passes.
 void buildDifferentiatePipeline(mlir::OpPassManager &manager, const desc::PlanSpec *plan);
 
 } // namespace weft

@@ -101,7 +101,8 @@ def BuildUpdatesPass : Pass<"build-updates", "::mlir::ModuleOp"> {
     assigns new values to parameters and optimizer states. The states are variables that `@init`
     sets to zero. The `weft.optimizer` is gone. With `gradients_in_bf16` the step rounds each gradient
     before it is observed. One function updates all parameters of a call of a
-    layer, and layers of the same kind share it.
+    layer, and layers of the same kind share it. Muon orthogonalizes matrices of several layers
+    together, those of one pipeline stage of the plan: so no other stage needs their gradients.
 
     ```mlir
     weft.optimizer sgd learning_rate 1.0e-1 decay constant warmup 0 steps 1 final 0.0
@@ -128,6 +129,9 @@ def BuildUpdatesPass : Pass<"build-updates", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"plan", "plan", "std::string", "", "the plan, as the text of a plan.proto message">,
+  ];
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
