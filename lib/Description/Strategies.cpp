@@ -101,11 +101,15 @@ private:
                         : pipeline.schedule == PipelineSchedule::GPipe ? ", GPipe"
                         : pipeline.chunks > 1 ? ", interleaved one forward one backward"
                                               : ", one forward one backward";
+    const char *gathers =
+        pipeline.gather == GatherPeriod::Run ? ", parameters gathered for each run of a chunk"
+        : pipeline.gather == GatherPeriod::MicroBatch ? ", parameters gathered for each micro-batch"
+                                                      : "";
     const auto chunks = pipeline.stagesOfChunks().size();
     lines.push_back("pipeline of " + std::to_string(pipeline.stages) + " stages" +
                     (int64_t(chunks) > pipeline.stages ? " in " + std::to_string(chunks) + " chunks"
                                                        : std::string()) +
-                    layers + (layers.empty() ? "" : " layers") + order);
+                    layers + (layers.empty() ? "" : " layers") + order + gathers);
   }
 
   /// The axes that cut a dimension of an operation.

@@ -482,10 +482,8 @@ void Shrinker::shrinkRecipe() {
   set("accumulation", parts,
       std::min(parts,
                std::max(kMicroBatches, stages > 1 ? stages + kMicroBatchesBeyondStages : 0)));
-  for (std::vector<desc::StageAction> &actions : small.plan.pipeline.order) {
-    // What is left is an order, too, as micro-batches do not need each other.
-    std::erase_if(actions, [&](const auto &action) { return action.microBatch >= parts; });
-  }
+  // What is left is an order, too, as micro-batches do not need each other.
+  small.plan.pipeline.order = desc::firstOf(small.plan.pipeline.order, parts);
   if (recipe.precision != desc::Precision::F64) {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});
     to.precision = desc::Precision::F64;
