@@ -1,6 +1,6 @@
 // RUN: weft-opt %s '--order-stages=schedule=0UNSHARD,0F0,0F1,0RESHARD,0UNSHARD,0B0,0B1,0RESHARD,0REDUCE_GRAD;1F0,1B0,1F1,1B1' | FileCheck %s
 // RUN: weft-opt %s '--order-stages=schedule=gpipe gather=micro-batch' 2>/dev/null | FileCheck %s --check-prefix=EACH
-// RUN: weft-opt %s '--order-stages=gather=run' 2>&1 | FileCheck %s --check-prefix=RUN
+// RUN: weft-opt %s '--order-stages=gather=run' 2>&1 | FileCheck %s --check-prefix=RUNS
 // RUN: not weft-opt %s '--order-stages=gather=layer' 2>&1 | FileCheck %s --check-prefix=PERIOD
 // RUN: not weft-opt %s '--order-stages=schedule=0F0,0UNSHARD,0F1,0B0,0B1;1F0,1B0,1F1,1B1' 2>&1 | FileCheck %s --check-prefix=LATE
 // RUN: weft-opt %s '--order-stages=schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1,1REDUCE_GRAD' 2>&1 | FileCheck %s --check-prefix=IDLE
@@ -8,7 +8,7 @@
 // PERIOD: order-stages: unknown period 'layer' of gathers, expected step, run or micro-batch
 // LATE: order-stages: forward of micro-batch 0 in chunk 0 comes before any UNSHARD of the chunk
 // IDLE: warning: order-stages: chunks 1: REDUCE_GRAD has no effect, as no sums of their gradients are reduced once a step
-// RUN: warning: order-stages: chunks 1: UNSHARD has no effect, as their parameters are not gathered once a step
+// RUNS: warning: order-stages: chunks 1: UNSHARD has no effect, as their parameters are not gathered once a step
 
 // What lies between the variable and the operand of calls becomes a function, without what is a scalar; the root keeps
 // nothing of it. The reduction stands behind the last backward, with the rounding before it.

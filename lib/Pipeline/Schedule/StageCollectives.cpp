@@ -172,7 +172,8 @@ CallOp weft::outlineReduction(func::FuncOp root, const ChunkCalls &chunk) {
   for (auto [old, result] : llvm::zip_equal(reduced, call->getResults())) {
     old.replaceAllUsesWith(result);
   }
-  for (Operation *op : llvm::reverse(sorted(all))) {
+  const SmallVector<Operation *> moved = sorted(all);
+  for (Operation *op : llvm::reverse(moved)) {
     if (isOpTriviallyDead(op)) {
       op->erase();
     }
