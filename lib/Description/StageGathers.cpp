@@ -95,6 +95,16 @@ static void eraseUnused(std::vector<StageAction> &actions) {
   actions = std::move(kept);
 }
 
+StageSchedule weft::desc::withoutGathers(const StageSchedule &schedule) {
+  StageSchedule made = schedule;
+  for (std::vector<StageAction> &actions : made) {
+    std::erase_if(actions, [](const StageAction &action) {
+      return action.kind == Kind::Unshard || action.kind == Kind::Reshard;
+    });
+  }
+  return made;
+}
+
 StageSchedule weft::desc::firstOf(const StageSchedule &schedule, int64_t microBatches) {
   StageSchedule first = schedule;
   for (std::vector<StageAction> &actions : first) {

@@ -27,7 +27,15 @@ Rival weft::priceRival(const CompileOptions &options, Descriptions descriptions,
   // In as many micro-batches as the plan, also where the strategy does not fit.
   descriptions.plan.accumulationLocation.file = strategy.name;
   Compilation compilation(options, descriptions);
-  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+  if (failed(compilation.begin())) {
+    rival.illegal = "see above";
+    return rival;
+  }
+  // Warnings are of the plan that is asked for alone.
+  ScopedDiagnosticHandler handler(compilation.getModule().getContext(), [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
+  });
+  if (failed(compilation.runPhases())) {
     rival.illegal = "see above";
     return rival;
   }

@@ -483,7 +483,14 @@ void Shrinker::shrinkRecipe() {
       std::min(parts,
                std::max(kMicroBatches, stages > 1 ? stages + kMicroBatchesBeyondStages : 0)));
   // What is left is an order, too, as micro-batches do not need each other.
-  small.plan.pipeline.order = desc::firstOf(small.plan.pipeline.order, parts);
+  const desc::StageSchedule order = desc::firstOf(small.plan.pipeline.order, parts);
+  small.plan.pipeline.order = desc::withoutGathers(order);
+  if (small.plan.pipeline.gather != desc::GatherPeriod::Step ||
+      small.plan.pipeline.order != order) {
+    small.plan.pipeline.gather = desc::GatherPeriod::Step;
+    small.notKept.push_back(
+        "gathers at places of the schedule: in float64 parameters have no copies to gather");
+  }
   if (recipe.precision != desc::Precision::F64) {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});
     to.precision = desc::Precision::F64;

@@ -56,6 +56,8 @@ PARTS_OF_BYTES = {**PARTS, "steps": (2e-3, 1e-3), "gradients": (3e-2, 1e-3)}
 # Of more than examples have. At the default scale of F16 the first gradients leave the range.
 MORE_LINES = ("precision: F16 loss_scale { initial: 1024 }", "precision: TF32", "documents { end: 5 }",
               "precision: BF16 documents { end: 5 }")
+# Stages that gather parameters several times a step.
+GATHERS = (("llama-tiny", "pp=2,chunks=2,dp=2,zero=1,accumulation=4,gather=run", "precision: BF16"),)
 # The machine has a rate for FP8 matmuls. Beside their operands all is float32: in bf16 a sum in another
 # order rounds to another number now and then, and that to another FP8 number.
 FP8 = (("llama-tiny", "tp=2", "precision: F32 fp8 {}"),
@@ -180,7 +182,7 @@ def main():
             count(fault, name, mesh)
     for lines in MORE_LINES:
         count(fault_of(options, "llama-tiny", "laptop", 1, "tp=2", 1, lines), "llama-tiny tp=2", lines)
-    for name, mesh, lines in FP8:
+    for name, mesh, lines in (*FP8, *GATHERS):
         count(fault_of(options, name, "h100-8", 1, mesh, 1, lines), name, mesh, lines)
     print(f"{passed} passed, {failed} failed")
     return failed > 0 or passed == 0

@@ -9,13 +9,14 @@
 
     pipelines.py --bin bin
 
-The first loss, and gradients before clipping, must have the same bits, whatever the number of stages, their layers,
-and the schedule, but for the gradient of an embedding that is the head: its stages add up their own terms. In float64
+The first loss, and gradients before clipping, must have the same bits, whatever the number of stages, their layers, and
+the schedule, but for the gradient of an embedding that is the head: its stages add up their own terms. In float64
 losses, weights and states of the optimizer after some steps, and the loss of a validation, may differ by a few
 roundings, as stages add up their own terms of the norm that clips gradients; without clipping, they have the same bits
 in a case with FP8, of which only later steps use the scales. Where a schedule gathers parameters anew, or reduces
-gradients early or late, all bits are those of one that does not, and gathers take less memory. On threads, by MPI, and by TCP all
-bits are the same. A checkpoint of one is resumed by the other. The plan that is printed must give the same program.
+gradients early or late, all bits are those of one that does not, and gathers take less memory. On threads, by MPI, and
+by TCP all bits are the same. A checkpoint of one is resumed by the other. The plan that is printed must give the same
+program.
 Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
 

@@ -125,6 +125,8 @@ enum class SchedulePurpose : uint8_t {
   Evaluation,
 };
 
+/// Returns the schedule without UNSHARD and RESHARD.
+StageSchedule withoutGathers(const StageSchedule &schedule);
 /// Returns the actions of a schedule on its first `microBatches`, and the gathers that they need.
 StageSchedule firstOf(const StageSchedule &schedule, int64_t microBatches);
 /// Returns the actions of a schedule that an evaluation of so many micro-batches has.
