@@ -365,6 +365,15 @@ std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
   if (!open.mesh.empty()) {
     strategies.push_back({"ZeRO-3 (FSDP) over all ranks", shardedData(open)});
   }
+  // Of several chunks, a stage needs the parameters of one at a time.
+  if (plan.pipeline.chunks > 1 && hasData) {
+    for (GatherPeriod period : {GatherPeriod::Step, GatherPeriod::Run, GatherPeriod::MicroBatch}) {
+      if (period != plan.pipeline.gather) {
+        strategies.push_back({"this plan, gather=" + std::string(nameOf(period)), plan});
+        strategies.back().plan.pipeline.gather = period;
+      }
+    }
+  }
   return strategies;
 }
 

@@ -11,6 +11,7 @@
 #include "weft/Description/Pins.h"
 #include "weft/Planner/ReviewPlan.h"
 
+using namespace mlir;
 using namespace weft;
 
 Rival weft::priceRival(const CompileOptions &options, Descriptions descriptions,
