@@ -197,6 +197,11 @@ void applyChunks(PlanSpec &plan, const Value &value, const Values &) {
   plan.pipeline.chunks = value.number;
 }
 
+/// Zhao et al., as above, section 4.1: what is gathered again for backward need not be kept.
+void applyGather(PlanSpec &plan, const Value &value, const Values &) {
+  plan.pipeline.gather = *makeGatherPeriod(value.mode);
+}
+
 /// The kinds of pins, in the order of their entries in a plan: later entries may override earlier
 /// ones. The mesh has dp, fsdp, ep, cp, tp, major to minor, for each of the stages of pp:
 /// tensor-parallel ranks communicate most, so they are nearest to each other.
@@ -213,12 +218,14 @@ constexpr PinKind kinds[] = {
     {"pp", PinKind::Stages, 1, mostStages, "", "", applyPipeline},
     {"schedule", PinKind::Word, 0, 0, "1f1b gpipe", "pp", applySchedule},
     {"chunks", PinKind::Level, 1, mostStages / 2, "", "pp", applyChunks},
+    {"gather", PinKind::Word, 0, 0, "step run micro-batch", "pp", applyGather},
 };
 
 /// Returns true if the pin chooses no shardings, so that it may stand beside a mesh.
 bool isBesideMesh(const PinKind &kind) {
   return kind.form == PinKind::Stages || kind.apply == applyAccumulation ||
-         kind.apply == applyRecompute || kind.apply == applySchedule || kind.apply == applyChunks;
+         kind.apply == applyRecompute || kind.apply == applySchedule || kind.apply == applyChunks ||
+         kind.apply == applyGather;
 }
 
 std::vector<std::string> split(std::string_view words) {
@@ -361,9 +368,10 @@ void PinReader::checkTogether() {
 void PinReader::checkBesideMesh() {
   for (const PinKind &kind : kinds) {
     if (!isBesideMesh(kind) && values.contains(kind.name)) { // pin_r6
-      error(kind.name, "pin_r6",
-            "expected no pins but accumulation, recompute, pp, schedule and chunks together with a "
-            "mesh, for which the search chooses shardings");
+      error(
+          kind.name, "pin_r6",
+          "expected no pins but accumulation, recompute, pp, schedule, chunks and gather together "
+          "with a mesh, for which the search chooses shardings");
     }
   }
 }
@@ -376,8 +384,9 @@ std::string_view pinsHelp() {
          "batch and these variables; accumulation=N takes the batch in N micro-batches,\n"
          "recompute=full, attention or none says what backward computes again, pp=N makes\n"
          "N pipeline stages, each with a mesh of ranks, schedule=1f1b or gpipe orders their\n"
-         "work, and chunks=N gives each N parts of the model, all five also with --mesh;\n"
-         "the search chooses the rest (may repeat; default: one rank)";
+         "work, chunks=N gives each N parts of the model, and gather=step, run or micro-batch\n"
+         "says how long they keep gathered parameters, all six also with --mesh; the search\n"
+         "chooses the rest (may repeat; default: one rank)";
 }
 
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {

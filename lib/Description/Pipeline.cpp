@@ -18,6 +18,8 @@ namespace weft::desc {
 
 // The schema lists the values of this enumeration in the same order.
 static_assert(int(PipelineSchedule::GPipe) == proto::Pipeline::GPIPE);
+static_assert(int(GatherPeriod::Run) == proto::Pipeline::RUN);
+static_assert(int(GatherPeriod::MicroBatch) == proto::Pipeline::MICRO_BATCH);
 static_assert(mostStages == kMostChunks);
 
 std::vector<int64_t> PipelineSpec::stagesOfChunks() const {
@@ -45,7 +47,7 @@ std::string PipelineSpec::scheduleText() const {
 
 bool operator==(const PipelineSpec &a, const PipelineSpec &b) {
   return a.stages == b.stages && a.chunks == b.chunks && a.layers == b.layers &&
-         a.schedule == b.schedule && a.order == b.order;
+         a.schedule == b.schedule && a.gather == b.gather && a.order == b.order;
 }
 
 namespace {
@@ -54,7 +56,7 @@ namespace {
 std::optional<ScheduleFault> faultOf(const StageSchedule &order, int64_t microBatches) {
   for (size_t stage = 0; stage < order.size(); ++stage) {
     for (const StageAction &action : order[stage]) {
-      if (action.microBatch >= microBatches) {
+      if (action.isOfMicroBatch() && action.microBatch >= microBatches) {
         std::string text = "expected actions on the plan's accumulation of ";
         text += detail::text(microBatches) + ", counted from 0, got " + describe(action);
         return ScheduleFault{int64_t(stage), text};
@@ -118,7 +120,8 @@ void checkOrder(const proto::Pipeline &pipeline, int64_t microBatches, detail::F
   if (pipeline.order_size() == 0 || microBatches < 1) {
     return;
   }
-  fields.refused("plan_r16", {"schedule", "chunks"}, "as order says which chunk does what when");
+  fields.refused("plan_r16", {"schedule", "chunks", "gather"},
+                 "as order says which chunk does what when");
   auto parsed = parseSchedule({pipeline.order().begin(), pipeline.order().end()});
   if (auto *fault = std::get_if<ScheduleFault>(&parsed)) {
     fields.error("order", "plan_r16", fault->text, int(fault->stage));
@@ -170,6 +173,7 @@ PipelineSpec detail::resolvePipeline(const proto::Plan &plan, Fields &fields) {
                 : spec.layers.empty() ? pipeline.stages()
                                       : int64_t(spec.layers.size()) / spec.chunks;
   spec.schedule = PipelineSchedule(pipeline.schedule());
+  spec.gather = GatherPeriod(pipeline.gather());
   spec.location = fields.locationOf("pipeline");
   return spec;
 }
@@ -184,6 +188,9 @@ std::string detail::textOf(const PipelineSpec &pipeline) {
   if (pipeline.order.empty()) {
     text += pipeline.schedule == PipelineSchedule::GPipe ? " schedule: GPIPE"
                                                          : " schedule: ONE_F_ONE_B";
+  }
+  if (pipeline.gather != GatherPeriod::Step) {
+    text += " gather: " + proto::Pipeline::Gather_Name(proto::Pipeline::Gather(pipeline.gather));
   }
   for (const std::vector<StageAction> &actions : pipeline.order) {
     text += "\n  order: \"" + printActions(actions) + "\"";
@@ -238,6 +245,7 @@ Result<PlanSpec> withSchedule(PlanSpec plan, const std::string &path) {
   pipeline.stages = stages;
   pipeline.chunks = 1;
   pipeline.schedule = PipelineSchedule::OneFOneB;
+  pipeline.gather = GatherPeriod::Step;
   pipeline.order = order;
   return plan;
 }

@@ -7,18 +7,34 @@
 
 #include "weft/Description/StageOrder.h"
 
+#include "StageLists.h"
+
 #include <algorithm>
 #include <map>
 
 using namespace weft;
 using namespace weft::desc;
 
-using Direction = StageAction::Direction;
+using Kind = StageAction::Kind;
 
 std::string weft::desc::describe(const StageAction &action) {
-  return std::string(action.direction == Direction::Forward ? "forward" : "backward") +
-         " of micro-batch " + std::to_string(action.microBatch) + " in chunk " +
-         std::to_string(action.chunk);
+  const std::string chunk = "chunk " + std::to_string(action.chunk);
+  auto ofMicroBatch = [&](const char *what) {
+    return what + (" of micro-batch " + std::to_string(action.microBatch)) + " in " + chunk;
+  };
+  switch (action.kind) {
+  case Kind::Forward:
+    return ofMicroBatch("forward");
+  case Kind::Backward:
+    return ofMicroBatch("backward");
+  case Kind::Unshard:
+    return "UNSHARD of " + chunk;
+  case Kind::Reshard:
+    return "RESHARD of " + chunk;
+  case Kind::ReduceGrad:
+    return "REDUCE_GRAD of " + chunk;
+  }
+  return "";
 }
 
 /// Returns the actions of a stage that does forward of `ahead` more micro-batches than backward, as
@@ -30,8 +46,8 @@ static std::vector<StageAction> actionsOf(int64_t stage, int64_t stages, int64_t
     const int64_t begin = microBatches * group / groups, end = microBatches * (group + 1) / groups;
     for (int64_t i = 0; i < chunks; ++i) {
       for (int64_t number = begin; number < end; ++number) {
-        forward.push_back({i * stages + stage, Direction::Forward, number});
-        backward.push_back({(chunks - 1 - i) * stages + stage, Direction::Backward, number});
+        forward.push_back({i * stages + stage, Kind::Forward, number});
+        backward.push_back({(chunks - 1 - i) * stages + stage, Kind::Backward, number});
       }
     }
   }
@@ -83,21 +99,13 @@ std::optional<StageSchedule> weft::desc::makeSchedule(std::string_view name, int
                         : std::nullopt;
 }
 
-StageSchedule weft::desc::forwardOf(const StageSchedule &schedule, int64_t microBatches) {
-  StageSchedule forward = schedule;
-  for (std::vector<StageAction> &actions : forward) {
-    std::erase_if(actions, [=](const StageAction &action) {
-      return action.direction == Direction::Backward || action.microBatch >= microBatches;
-    });
-  }
-  return forward;
-}
-
 std::vector<int64_t> weft::desc::stagesOfChunks(const StageSchedule &schedule) {
   std::map<int64_t, int64_t> stages;
   for (size_t stage = 0; stage < schedule.size(); ++stage) {
     for (const StageAction &action : schedule[stage]) {
-      stages.try_emplace(action.chunk, static_cast<int64_t>(stage));
+      if (action.isOfMicroBatch()) {
+        stages.try_emplace(action.chunk, static_cast<int64_t>(stage));
+      }
     }
   }
   std::vector<int64_t> list;
@@ -120,81 +128,17 @@ double Course::bubble() const {
 
 namespace {
 
-/// Checks the lists of a schedule, apart from their order.
-class ListCheck {
-public:
-  ListCheck(const StageSchedule &schedule, int64_t microBatches)
-      : schedule(schedule), microBatches(microBatches) {}
-
-  std::optional<ScheduleFault> run(SchedulePurpose purpose) {
-    for (size_t stage = 0; stage < schedule.size(); ++stage) {
-      if (schedule[stage].empty()) {
-        return ScheduleFault{static_cast<int64_t>(stage),
-                             "stage " + std::to_string(stage) + " has no actions"};
-      }
-      for (const StageAction &action : schedule[stage]) {
-        if (std::string text = faultOf(action, static_cast<int64_t>(stage)); !text.empty()) {
-          return ScheduleFault{static_cast<int64_t>(stage), describe(action) + text};
-        }
-      }
-    }
-    return findMissing(purpose);
-  }
-
-  int64_t countChunks() const { return stages.empty() ? 0 : stages.rbegin()->first + 1; }
-
-private:
-  std::string faultOf(const StageAction &action, int64_t stage) {
-    if (action.microBatch < 0 || action.microBatch >= microBatches) {
-      return ", expected micro-batches from 0 to " + std::to_string(microBatches - 1);
-    }
-    if (int64_t first = stages.try_emplace(action.chunk, stage).first->second; first != stage) {
-      return " is in stage " + std::to_string(stage) + ", expected stage " + std::to_string(first) +
-             ", which has other actions of that chunk";
-    }
-    int64_t &next = done[{action.chunk, action.direction}];
-    if (action.microBatch != next) {
-      return action.microBatch < next
-                 ? " is there twice"
-                 : " comes before that of micro-batch " + std::to_string(next) +
-                       ", but sums over micro-batches have their order";
-    }
-    ++next;
-    return "";
-  }
-
-  std::optional<ScheduleFault> findMissing(SchedulePurpose purpose) const {
-    for (int64_t chunk = 0; chunk < countChunks(); ++chunk) {
-      auto stage = stages.find(chunk);
-      for (Direction direction : {Direction::Forward, Direction::Backward}) {
-        bool isNeeded = direction == Direction::Forward || purpose == SchedulePurpose::Training;
-        auto own = done.find({chunk, direction});
-        int64_t next = own == done.end() ? 0 : own->second;
-        if (isNeeded && next < microBatches) {
-          return ScheduleFault{stage == stages.end() ? 0 : stage->second,
-                               describe({chunk, direction, next}) + " is missing"};
-        }
-      }
-    }
-    return std::nullopt;
-  }
-
-  const StageSchedule &schedule;
-  const int64_t microBatches;
-  /// The stage of each chunk.
-  std::map<int64_t, int64_t> stages;
-  /// Of each chunk and direction, how many micro-batches have come.
-  std::map<std::pair<int64_t, Direction>, int64_t> done;
-};
-
 /// Returns the action whose result `action` needs, if any.
 std::optional<StageAction> neededBy(const StageAction &action, int64_t chunks) {
-  auto [chunk, direction, microBatch] = action;
-  if (direction == Direction::Forward) {
-    return chunk > 0 ? std::optional(StageAction{chunk - 1, direction, microBatch}) : std::nullopt;
+  auto [chunk, kind, microBatch] = action;
+  if (!action.isOfMicroBatch()) {
+    return std::nullopt;
   }
-  return chunk + 1 < chunks ? StageAction{chunk + 1, direction, microBatch}
-                            : StageAction{chunk, Direction::Forward, microBatch};
+  if (kind == Kind::Forward) {
+    return chunk > 0 ? std::optional(StageAction{chunk - 1, kind, microBatch}) : std::nullopt;
+  }
+  return chunk + 1 < chunks ? StageAction{chunk + 1, kind, microBatch}
+                            : StageAction{chunk, Kind::Forward, microBatch};
 }
 
 } // namespace
@@ -203,11 +147,10 @@ std::variant<Course, ScheduleFault>
 weft::desc::simulate(const StageSchedule &schedule, int64_t microBatches,
                      const std::function<double(const StageAction &)> &timeOf,
                      SchedulePurpose purpose) {
-  ListCheck check(schedule, microBatches);
-  if (std::optional<ScheduleFault> fault = check.run(purpose)) {
+  if (std::optional<ScheduleFault> fault = detail::faultOfLists(schedule, microBatches, purpose)) {
     return *fault;
   }
-  const int64_t chunks = check.countChunks();
+  const auto chunks = int64_t(stagesOfChunks(schedule).size());
   std::map<StageAction, double> ends;
   std::vector<size_t> next(schedule.size(), 0);
   std::vector<double> free(schedule.size(), 0);

@@ -9,19 +9,31 @@
 
 #include "Text.h"
 
+#include <algorithm>
 #include <charconv>
+#include <map>
 
 using namespace weft;
 using namespace weft::desc;
 
-using Direction = StageAction::Direction;
+using Kind = StageAction::Kind;
+
+/// The names of actions, behind the number of the chunk. PyTorch has the same.
+constexpr std::pair<std::string_view, Kind> kNames[] = {
+    {"F", Kind::Forward},
+    {"B", Kind::Backward},
+    {"UNSHARD", Kind::Unshard},
+    {"RESHARD", Kind::Reshard},
+    {"REDUCE_GRAD", Kind::ReduceGrad},
+};
 
 std::string weft::desc::printActions(const std::vector<StageAction> &actions) {
   std::string text;
   for (const StageAction &action : actions) {
-    text += (text.empty() ? "" : ",") + std::to_string(action.chunk) +
-            (action.direction == Direction::Forward ? "F" : "B") +
-            std::to_string(action.microBatch);
+    text += (text.empty() ? "" : ",") + std::to_string(action.chunk);
+    text +=
+        std::ranges::find(kNames, action.kind, &std::pair<std::string_view, Kind>::second)->first;
+    text += action.isOfMicroBatch() ? std::to_string(action.microBatch) : "";
   }
   return text;
 }
@@ -39,21 +51,27 @@ static std::optional<int64_t> takeNumber(std::string_view &text, int64_t limit) 
 
 static std::optional<StageAction> parseAction(std::string_view text) {
   std::optional<int64_t> chunk = takeNumber(text, kMostChunks);
-  if (!chunk || text.empty() || (text.front() != 'F' && text.front() != 'B')) {
-    return std::nullopt;
+  for (const auto &[name, kind] : kNames) {
+    if (!chunk || !text.starts_with(name)) {
+      continue;
+    }
+    text.remove_prefix(name.size());
+    StageAction action{*chunk, kind};
+    if (action.isOfMicroBatch()) {
+      std::optional<int64_t> microBatch = takeNumber(text, kMostMicroBatches);
+      action.microBatch = microBatch.value_or(0);
+      return microBatch && text.empty() ? std::optional(action) : std::nullopt;
+    }
+    return text.empty() ? std::optional(action) : std::nullopt;
   }
-  auto direction = text.front() == 'F' ? Direction::Forward : Direction::Backward;
-  text.remove_prefix(1);
-  std::optional<int64_t> microBatch = takeNumber(text, kMostMicroBatches);
-  return microBatch && text.empty() ? std::optional(StageAction{*chunk, direction, *microBatch})
-                                    : std::nullopt;
+  return std::nullopt;
 }
 
 /// Returns the fault of an action that cannot be read.
 static std::string faultOf(std::string_view action) {
   constexpr size_t kLongest = 20;
-  return "expected actions such as 0F3 or 0B3, forward or backward of micro-batch 3 in chunk 0, "
-         "got " +
+  return "expected actions such as 0F3 or 0B3, forward or backward of micro-batch 3 in chunk 0, or "
+         "0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got " +
          detail::quote(action, kLongest);
 }
 
@@ -63,12 +81,16 @@ weft::desc::parseSchedule(const std::vector<std::string> &rows) {
   StageSchedule schedule;
   for (const std::string &row : rows) {
     std::vector<StageAction> &actions = schedule.emplace_back();
+    std::map<std::pair<int64_t, Kind>, int64_t> counts;
     for (size_t begin = 0; (begin = row.find_first_not_of(kSeparators, begin)) != row.npos;) {
       size_t end = std::min(row.find_first_of(kSeparators, begin), row.size());
       std::string_view text = std::string_view(row).substr(begin, end - begin);
       std::optional<StageAction> action = parseAction(text);
       if (!action) {
         return ScheduleFault{static_cast<int64_t>(schedule.size()) - 1, faultOf(text)};
+      }
+      if (!action->isOfMicroBatch()) {
+        action->microBatch = counts[{action->chunk, action->kind}]++;
       }
       actions.push_back(*action);
       begin = end;

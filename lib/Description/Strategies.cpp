@@ -101,11 +101,15 @@ private:
                         : pipeline.schedule == PipelineSchedule::GPipe ? ", GPipe"
                         : pipeline.chunks > 1 ? ", interleaved one forward one backward"
                                               : ", one forward one backward";
+    const char *gathers =
+        pipeline.gather == GatherPeriod::Run ? ", parameters gathered for each run of a chunk"
+        : pipeline.gather == GatherPeriod::MicroBatch ? ", parameters gathered for each micro-batch"
+                                                      : "";
     const auto chunks = pipeline.stagesOfChunks().size();
     lines.push_back("pipeline of " + std::to_string(pipeline.stages) + " stages" +
                     (int64_t(chunks) > pipeline.stages ? " in " + std::to_string(chunks) + " chunks"
                                                        : std::string()) +
-                    layers + (layers.empty() ? "" : " layers") + order);
+                    layers + (layers.empty() ? "" : " layers") + order + gathers);
   }
 
   /// The axes that cut a dimension of an operation.
@@ -360,6 +364,15 @@ std::vector<Strategy> knownStrategies(const PlanSpec &plan) {
   }
   if (!open.mesh.empty()) {
     strategies.push_back({"ZeRO-3 (FSDP) over all ranks", shardedData(open)});
+  }
+  // Of several chunks, a stage needs the parameters of one at a time.
+  if (plan.pipeline.chunks > 1 && hasData) {
+    for (GatherPeriod period : {GatherPeriod::Step, GatherPeriod::Run, GatherPeriod::MicroBatch}) {
+      if (period != plan.pipeline.gather) {
+        strategies.push_back({"this plan, gather=" + std::string(nameOf(period)), plan});
+        strategies.back().plan.pipeline.gather = period;
+      }
+    }
   }
   return strategies;
 }

@@ -149,7 +149,8 @@ void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addText("--plan", "FILE", "split by this plan", options.plan);
   line.addText("--schedule", "FILE",
                "order the work of pipeline stages by this table: a line for each, such as\n"
-               "0F0,0F1,0B0,0B1, of chunks, forward or backward, and micro-batches",
+               "0F0,0F1,0B0,0B1, of chunks, forward or backward, and micro-batches, and of chunks\n"
+               "with UNSHARD, RESHARD or REDUCE_GRAD",
                options.schedule);
 }
 

@@ -169,7 +169,11 @@ private:
     for (const rt::LiveBuffer &each : live) {
       inUse = program.buffers[each.buffer].frameSet ? std::max(inUse, each.values.size()) : inUse;
     }
-    os << "  in " << countText(inUse, "frame") << " of micro-batches in flight, of the above:";
+    os << "  in " << countText(inUse, "frame") << " of micro-batches in flight"
+       << (peak.use.framed[size_t(rt::BufferClass::ParameterCopy)] > 0
+               ? " and of gathered parameters"
+               : "")
+       << ", of the above:";
     const char *separator = " ";
     for (size_t kind = 0; kind < rt::kBufferClasses; ++kind) {
       if (uint64_t bytes = peak.use.framed[kind]) {

@@ -11,6 +11,7 @@
 #include "weft/Description/Pins.h"
 #include "weft/Planner/ReviewPlan.h"
 
+using namespace mlir;
 using namespace weft;
 
 Rival weft::priceRival(const CompileOptions &options, Descriptions descriptions,
@@ -27,7 +28,15 @@ Rival weft::priceRival(const CompileOptions &options, Descriptions descriptions,
   // In as many micro-batches as the plan, also where the strategy does not fit.
   descriptions.plan.accumulationLocation.file = strategy.name;
   Compilation compilation(options, descriptions);
-  if (failed(compilation.begin()) || failed(compilation.runPhases())) {
+  if (failed(compilation.begin())) {
+    rival.illegal = "see above";
+    return rival;
+  }
+  // Warnings are of the plan that is asked for alone.
+  ScopedDiagnosticHandler handler(compilation.getModule().getContext(), [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() == DiagnosticSeverity::Warning);
+  });
+  if (failed(compilation.runPhases())) {
     rival.illegal = "see above";
     return rival;
   }

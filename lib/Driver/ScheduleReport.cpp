@@ -30,6 +30,10 @@ enum class Work : uint8_t {
   Again,
   /// Computation on the whole batch.
   Whole,
+  /// A gather of parameters between work on micro-batches, as the schedule says.
+  Gather,
+  /// A reduction of gradients, in the same way.
+  Reduce,
   /// Transfers alone.
   Transfer,
 };
@@ -61,15 +65,26 @@ std::vector<Work> worksOf(const rt::Program &program) {
   std::vector<Work> works;
   const std::set<uint32_t> firsts = findFirsts(program);
   for (const rt::Action &action : program.step) {
-    if (!computes(program.bodies[action.body])) {
-      works.push_back(action.microBatch ? Work::Transfer : Work::Whole);
-    } else if (!action.microBatch) {
-      works.push_back(Work::Whole);
+    const bool isAtAnEnd = &action == &program.step.front() || &action == &program.step.back();
+    if (!action.microBatch) {
+      works.push_back(!action.frames.empty() ? Work::Gather // Only what is gathered has frames.
+                      : isAtAnEnd            ? Work::Whole
+                                             : Work::Reduce);
+    } else if (!computes(program.bodies[action.body])) {
+      works.push_back(Work::Transfer);
     } else {
       works.push_back(firsts.contains(action.body) ? Work::First : Work::Again);
     }
   }
   return works;
+}
+
+/// Returns true if some stage gathers or reduces between its work on micro-batches.
+bool hasGathers(std::span<const rt::Program> programs) {
+  return llvm::any_of(programs, [](const rt::Program &program) {
+    return llvm::any_of(worksOf(program),
+                        [](Work work) { return work == Work::Gather || work == Work::Reduce; });
+  });
 }
 
 /// 0 to 9 for the first work on a micro-batch, a to j for more.
@@ -81,6 +96,10 @@ char letterOf(Work work, const rt::Action &action) {
     return char('a' + *action.microBatch % 10);
   case Work::Whole:
     return 'o';
+  case Work::Gather:
+    return 'u';
+  case Work::Reduce:
+    return 'r';
   case Work::Transfer:
     return '-';
   }
@@ -152,6 +171,10 @@ const char *colorOf(Work work) {
     return "#e69f00";
   case Work::Whole:
     return "#999999";
+  case Work::Gather:
+    return "#cc79a7";
+  case Work::Reduce:
+    return "#0072b2";
   case Work::Transfer:
     return "#009e73";
   }
@@ -219,6 +242,9 @@ void weft::printSchedule(llvm::raw_ostream &os, std::span<const rt::Program> pro
      << "; 0 to 9: a micro-batch, by its last digit, on its way forward,\n"
         "a to j: the same again, on its way backward; -: a transfer; o: the whole batch; .: waits "
         "for others\n";
+  if (hasGathers(programs)) {
+    os << "u: a gather of parameters (UNSHARD); r: a reduction of gradients (REDUCE_GRAD)\n";
+  }
   for (auto [program, course] : llvm::zip_equal(programs, courses)) {
     os << ranksText(program) << ", works for " << secondsText(course.busy()) << "\n  "
        << rowOf(program, course, kColumns, seconds) << '\n';

@@ -72,7 +72,8 @@ PlanResults weft::buildPhase(OpPassManager &manager, Phase phase, const Pipeline
     // communicate, and one straight line that can be proven.
     buildSchedulePipeline(
         manager, {options.machine, options.target, options.fusesEpilogues, options.encodesMatmuls,
-                  options.pipeline.stages > 1 ? options.pipeline.scheduleText() : std::string()});
+                  options.pipeline.stages > 1 ? options.pipeline.scheduleText() : std::string(),
+                  options.pipeline.gather});
     break;
   case Phase::Lower:
     // After the table has been made, because this keeps nothing of a module but its kernels.

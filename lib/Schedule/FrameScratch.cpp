@@ -56,19 +56,35 @@ public:
 private:
   /// Finds the bodies that leave a framed buffer's value to a later action.
   void findNeededAfter(const std::vector<rt::Action> &section) {
+    const std::set<uint32_t> gathered = findGathered(section);
     std::map<std::pair<uint32_t, int64_t>, uint32_t> before;
     for (const rt::Action &action : section) {
       for (const rt::BufferUse &use : uses[action.body]) {
         if (!program.buffers[use.buffer].frameSet) {
           continue;
         }
-        auto [last, isFirst] = before.try_emplace({use.buffer, *action.microBatch}, action.body);
+        // What is gathered is of all micro-batches until it is gathered anew.
+        const int64_t owner = gathered.contains(use.buffer) ? 0 : *action.microBatch;
+        auto [last, isFirst] = before.try_emplace({use.buffer, owner}, action.body);
         if (!isFirst && use.readsBefore) {
           neededAfter.insert({use.buffer, last->second});
         }
         last->second = action.body;
       }
     }
+  }
+
+  /// Returns the framed buffers that actions of no micro-batch use.
+  std::set<uint32_t> findGathered(const std::vector<rt::Action> &section) const {
+    std::set<uint32_t> gathered;
+    for (const rt::Action &action : section) {
+      for (const rt::BufferUse &use : uses[action.body]) {
+        if (!action.microBatch && program.buffers[use.buffer].frameSet) {
+          gathered.insert(use.buffer);
+        }
+      }
+    }
+    return gathered;
   }
 
   void placeScratchOf(uint32_t body) {

@@ -29,18 +29,18 @@ struct Span {
   bool meets(const Span &other) const { return first <= other.last && other.first <= last; }
 };
 
-/// By micro-batch.
+/// By micro-batch, or by the number of times that it was gathered.
 using Spans = std::map<int64_t, Span>;
 
-void cover(Spans &spans, int64_t microBatch, size_t action) {
-  Span &own = spans.try_emplace(microBatch, Span{action, action}).first->second;
+void cover(Spans &spans, int64_t owner, size_t action) {
+  Span &own = spans.try_emplace(owner, Span{action, action}).first->second;
   own.last = action;
 }
 
 /// Returns true if two micro-batches need something at a time.
 bool overlap(const Spans &spans) {
   std::vector<Span> inTime;
-  for (const auto &[microBatch, span] : spans) {
+  for (const auto &[owner, span] : spans) {
     inTime.push_back(span);
   }
   std::ranges::sort(inTime);
@@ -53,10 +53,10 @@ bool isInOneAction(const Spans &spans) {
       spans, [](const auto &each) { return each.second.first == each.second.last; });
 }
 
-/// A frame of one micro-batch.
+/// A frame of one micro-batch, or of what is gathered once.
 struct Frame {
   uint32_t set = 0;
-  int64_t microBatch = 0;
+  int64_t owner = 0;
   Span span = {};
   uint64_t bytes = 0, offset = 0;
   /// What frames of this size and a little less are placed as.
@@ -197,13 +197,43 @@ Used findSets(const rt::Program &program) {
   return findUsed(program, [&](uint32_t buffer) { return program.buffers[buffer].frameSet; });
 }
 
+/// Says whose each of what the actions of a section use is.
+class Owners {
+public:
+  Owners(const Used &used, const std::vector<rt::Action> &section) : used(used) {
+    for (const rt::Action &action : section) {
+      if (!action.microBatch) {
+        gathered.insert(used[action.body].begin(), used[action.body].end());
+      }
+    }
+  }
+
+  bool isGathered(uint32_t number) const { return gathered.contains(number); }
+
+  /// Calls `visit` with each number that the action uses and its owner: a micro-batch, or how often
+  /// it has been gathered. REQUIRES: it is called for all actions, in order.
+  template <typename Visit> void take(const rt::Action &action, const Visit &visit) {
+    for (uint32_t number : used[action.body]) {
+      if (!action.microBatch) {
+        ++times[number];
+      }
+      visit(number, isGathered(number) ? times[number] : *action.microBatch);
+    }
+  }
+
+private:
+  const Used &used;
+  std::set<uint32_t> gathered;
+  std::map<uint32_t, int64_t> times;
+};
+
 /// Returns when micro-batches need each of what bodies use.
 std::map<uint32_t, Spans> findSpans(const Used &used, const std::vector<rt::Action> &section) {
   std::map<uint32_t, Spans> spans;
+  Owners owners(used, section);
   for (size_t number = 0; number < section.size(); ++number) {
-    for (uint32_t each : used[section[number].body]) {
-      cover(spans[each], *section[number].microBatch, number);
-    }
+    owners.take(section[number],
+                [&](uint32_t each, int64_t owner) { cover(spans[each], owner, number); });
   }
   return spans;
 }
@@ -213,8 +243,8 @@ std::vector<Frame> findFrames(const rt::Program &program, const Used &setsOf,
                               const std::vector<rt::Action> &section) {
   std::vector<Frame> frames;
   for (const auto &[set, own] : findSpans(setsOf, section)) {
-    for (const auto &[microBatch, span] : own) {
-      frames.push_back({set, microBatch, span, program.frameSets[set].bytes});
+    for (const auto &[owner, span] : own) {
+      frames.push_back({set, owner, span, program.frameSets[set].bytes});
     }
   }
   return frames;
@@ -237,13 +267,14 @@ public:
     std::ranges::sort(frames, {},
                       [](const Frame &frame) { return std::pair(frame.span, frame.set); });
     for (const Frame &frame : frames) {
-      numbers[{frame.set, frame.microBatch}] = numberOf(frame);
+      numbers[{frame.set, frame.owner}] = numberOf(frame);
     }
+    Owners owners(setsOf, section);
     for (rt::Action &action : section) {
       action.frames.clear();
-      for (uint32_t set : setsOf[action.body]) {
-        action.frames.push_back({set, numbers.at({set, *action.microBatch})});
-      }
+      owners.take(action, [&](uint32_t set, int64_t owner) {
+        action.frames.push_back({set, numbers.at({set, owner})});
+      });
     }
   }
 
@@ -262,7 +293,7 @@ private:
   rt::Program &program;
   const Used &setsOf;
   std::vector<rt::Action> &section;
-  /// Of the frame of a set and a micro-batch.
+  /// Of the frame of a set and its owner.
   std::map<std::pair<uint32_t, int64_t>, uint32_t> numbers;
 };
 
@@ -285,20 +316,22 @@ void layOutFrames(rt::Program &program) {
 } // namespace
 
 void weft::schedule::makeFrameSets(rt::Program &program, const std::vector<rt::Action> &section,
-                                   const std::vector<bool> &isOfMicroBatch) {
-  std::map<uint32_t, Spans> spans =
-      findSpans(findUsed(program,
-                         [&](uint32_t buffer) {
-                           return isOfMicroBatch[buffer] ? std::optional(buffer) : std::nullopt;
-                         }),
-                section);
+                                   const std::vector<bool> &mayHaveFrames) {
+  const Used used = findUsed(program, [&](uint32_t buffer) {
+    return mayHaveFrames[buffer] ? std::optional(buffer) : std::nullopt;
+  });
+  const Owners owners(used, section);
+  std::map<uint32_t, Spans> spans = findSpans(used, section);
   std::erase_if(spans, [](const auto &each) { return isInOneAction(each.second); });
-  if (std::ranges::none_of(spans, [](const auto &each) { return overlap(each.second); })) {
+  if (std::ranges::none_of(spans, [&](const auto &each) {
+        return owners.isGathered(each.first) || overlap(each.second);
+      })) {
     return;
   }
-  std::map<Spans, uint32_t> sets;
+  std::map<std::pair<bool, Spans>, uint32_t> sets;
   for (const auto &[buffer, own] : spans) {
-    auto [set, isNew] = sets.try_emplace(own, uint32_t(program.frameSets.size()));
+    auto [set, isNew] =
+        sets.try_emplace({owners.isGathered(buffer), own}, uint32_t(program.frameSets.size()));
     if (isNew) {
       program.frameSets.emplace_back();
     }

@@ -157,7 +157,7 @@ private:
                 (content.spoiledBy ? ", some of whose bytes " + places.name(*content.spoiledBy) +
                                          " has overwritten"
                                    : ", which no instruction has written");
-    } else if (program.buffers[buffer].frameSet &&
+    } else if (program.buffers[buffer].frameSet && content.writer->microBatch &&
                content.writer->microBatch != action->microBatch) {
       problem = "reads " + places.name(place) + ", which " +
                 program.bodies[content.writer->body].name + " has written for micro-batch " +

@@ -482,9 +482,14 @@ void Shrinker::shrinkRecipe() {
   set("accumulation", parts,
       std::min(parts,
                std::max(kMicroBatches, stages > 1 ? stages + kMicroBatchesBeyondStages : 0)));
-  for (std::vector<desc::StageAction> &actions : small.plan.pipeline.order) {
-    // What is left is an order, too, as micro-batches do not need each other.
-    std::erase_if(actions, [&](const auto &action) { return action.microBatch >= parts; });
+  // What is left is an order, too, as micro-batches do not need each other.
+  const desc::StageSchedule order = desc::firstOf(small.plan.pipeline.order, parts);
+  small.plan.pipeline.order = desc::withoutGathers(order);
+  if (small.plan.pipeline.gather != desc::GatherPeriod::Step ||
+      small.plan.pipeline.order != order) {
+    small.plan.pipeline.gather = desc::GatherPeriod::Step;
+    small.notKept.push_back(
+        "gathers at places of the schedule: in float64 parameters have no copies to gather");
   }
   if (recipe.precision != desc::Precision::F64) {
     small.changes.push_back({"precision", desc::nameOf(recipe.precision), "F64"});

@@ -18,9 +18,10 @@ using namespace weft::rt;
 static Status checkSet(const Program &program, size_t number) {
   const FrameSet &set = program.frameSets[number];
   std::string name = concat("frame set ", number);
-  if (set.offsets.empty() || set.offsets.size() > uint64_t(program.microBatches)) {
+  const size_t most = std::max({program.init.size(), program.step.size(), program.evaluate.size()});
+  if (set.offsets.empty() || set.offsets.size() > most) {
     return makeError(name, " has ", set.offsets.size(), " frames, expected at least 1 and at most ",
-                     program.microBatches, ", the number of micro-batches");
+                     most, ", the most actions of a section");
   }
   for (size_t frame = 0; frame < set.offsets.size(); ++frame) {
     const uint64_t offset = set.offsets[frame];
@@ -79,11 +80,10 @@ Status weft::rt::checkFrames(const Program &program, const char *section, size_t
   for (const FrameSetUse &use : uses) {
     const bool hasFrame =
         std::ranges::find(action.frames, use.set, &FrameUse::set) != action.frames.end();
-    if (!action.microBatch || !hasFrame) {
-      return makeError(where(), " is for no ",
-                       action.microBatch ? concat("frame of set ", use.set) : "micro-batch",
-                       ", but ", body, " instruction ", use.instruction, " uses buffer ",
-                       use.buffer, ", which lies in its frames");
+    if (!hasFrame) {
+      return makeError(where(), " is for no frame of set ", use.set, ", but ", body,
+                       " instruction ", use.instruction, " uses buffer ", use.buffer,
+                       ", which lies in its frames");
     }
   }
   for (size_t i = 0; i < action.frames.size(); ++i) {

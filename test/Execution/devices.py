@@ -56,6 +56,8 @@ PARTS_OF_BYTES = {**PARTS, "steps": (2e-3, 1e-3), "gradients": (3e-2, 1e-3)}
 # Of more than examples have. At the default scale of F16 the first gradients leave the range.
 MORE_LINES = ("precision: F16 loss_scale { initial: 1024 }", "precision: TF32", "documents { end: 5 }",
               "precision: BF16 documents { end: 5 }")
+# Stages that gather parameters once a step, or several times: the same bits.
+GATHERED = ("llama-tiny", "h100-8", "pp=2,chunks=2,dp=2,zero=1,accumulation=4", "precision: BF16")
 # The machine has a rate for FP8 matmuls. Beside their operands all is float32: in bf16 a sum in another
 # order rounds to another number now and then, and that to another FP8 number.
 FP8 = (("llama-tiny", "tp=2", "precision: F32 fp8 {}"),
@@ -158,6 +160,26 @@ def fault_of(options, name, machine, nodes, mesh, seeds, lines=""):
     return None
 
 
+def fault_of_gathers(options):
+    """Returns a sentence about the fault, or None."""
+    name, machine, mesh, lines = GATHERED
+    environment = {"WEFT_RT_CUDA": str(plugin_of(options)), "WEFT_SIMULATOR_REFUSES_ATTENTION": "not here"}
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        text = folder / "text"
+        text.write_bytes(bytes(i * i % 101 for i in range(1 << 16)))
+        try:
+            for gather in ("", ",gather=run"):
+                program = compiled(options.bin, name, machine, 1, mesh + gather, "cuda", folder, lines)
+                got = trained(program, text, False, "--graphs", **environment)
+                # Files name their plans.
+                results.append([got["steps"], *(floats_of(got[what]) for what in ("weights", "gradients"))])
+        except RuntimeError as error:
+            return str(error)
+    return None if results[0] == results[1] else "bits are not those of parameters that are gathered once"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--bin", type=Path, required=True, help="folder of weft and weft-translate")
@@ -182,6 +204,7 @@ def main():
         count(fault_of(options, "llama-tiny", "laptop", 1, "tp=2", 1, lines), "llama-tiny tp=2", lines)
     for name, mesh, lines in FP8:
         count(fault_of(options, name, "h100-8", 1, mesh, 1, lines), name, mesh, lines)
+    count(fault_of_gathers(options), *GATHERED, "gathered several times")
     print(f"{passed} passed, {failed} failed")
     return failed > 0 or passed == 0
 

@@ -9,12 +9,14 @@
 
     pipelines.py --bin bin
 
-The first loss, and gradients before clipping, must have the same bits, whatever the number of stages, their layers,
-and the schedule, but for the gradient of an embedding that is the head: its stages add up their own terms. In float64
+The first loss, and gradients before clipping, must have the same bits, whatever the number of stages, their layers, and
+the schedule, but for the gradient of an embedding that is the head: its stages add up their own terms. In float64
 losses, weights and states of the optimizer after some steps, and the loss of a validation, may differ by a few
 roundings, as stages add up their own terms of the norm that clips gradients; without clipping, they have the same bits
-in a case with FP8, of which only later steps use the scales. On threads, by MPI, and by TCP all
-bits are the same. A checkpoint of one is resumed by the other. The plan that is printed must give the same program.
+in a case with FP8, of which only later steps use the scales. Where a schedule gathers parameters anew, or reduces
+gradients early or late, all bits are those of one that does not, and gathers take less memory. On threads, by MPI, and
+by TCP all bits are the same. A checkpoint of one is resumed by the other. The plan that is printed must give the same
+program.
 Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
 
@@ -65,6 +67,15 @@ CASES = (
     ("mixtral-tiny", "accumulation=4,ep=2", ("pp=2",), F64, ""),
     ("deepseek-tiny", "accumulation=4,dp=2,zero=3", ("pp=2",), F64, ""),
 )
+MIXED = "precision: BF16"
+# Recipes, the mesh and micro-batches, lines for the model, and how plans gather parameters that the first one gathers
+# once a step; "order" stands for a schedule with gathers and reductions at random places.
+GATHERS = (
+    (MIXED, "accumulation=4,dp=2,zero=1,pp=2,chunks=2", "", ("gather=run", "gather=micro-batch", "order")),
+    (MIXED, "accumulation=4,dp=2,zero=2,pp=2,chunks=2,schedule=gpipe", DROPOUT, ("gather=run", "order")),
+    (F64, "accumulation=4,dp=2,zero=1,pp=2,chunks=2", "", ("order",)),
+    (DELAYED, "accumulation=4,dp=2,zero=1,pp=2", TIED, ("gather=micro-batch", "order")),
+)
 EMBEDDING = "gradient/embed.tokens.weight"
 # What needs a whole batch is replaced in recipes.
 REPLACED = (("load_balance_loss: 0.01", f"load_balance_loss: 0.01 {SEQUENCE}"),
@@ -72,11 +83,13 @@ REPLACED = (("load_balance_loss: 0.01", f"load_balance_loss: 0.01 {SEQUENCE}"),
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def random_schedule(draw, chunks, micro_batches):
-    """Returns the actions of each stage, as `weft compile --schedule` reads them."""
-    stages = draw.randint(2, chunks)
-    places = [*range(stages), *(draw.randrange(stages) for _ in range(chunks - stages))]
-    draw.shuffle(places)
+def random_schedule(draw, chunks, micro_batches, places=None):
+    """Returns the actions of each stage, as `weft compile --schedule` reads them. Each chunk is in the stage that
+    `places` says, or in any."""
+    stages = len(set(places)) if places else draw.randint(2, chunks)
+    if not places:
+        places = [*range(stages), *(draw.randrange(stages) for _ in range(chunks - stages))]
+        draw.shuffle(places)
     rows = [[] for _ in range(stages)]
     # For each micro-batch, how many of its actions are done: forward of all chunks, then backward.
     done = [0] * micro_batches
@@ -90,6 +103,24 @@ def random_schedule(draw, chunks, micro_batches):
         rows[places[chunk]].append(f"{chunk}{'F' if is_forward else 'B'}{number}")
         done[number] += 1
     return [",".join(row) for row in rows]
+
+
+def with_gathers(draw, rows):
+    """Adds gathers and reductions at random places where they may be."""
+    made = []
+    for row in rows:
+        actions = row.split(",")
+        for chunk in sorted({int(re.match("[0-9]+", action)[0]) for action in actions}):
+            places = [place for place, action in enumerate(actions) if re.match(f"{chunk}[FB]", action)]
+            # From the last to the first, as each moves those behind it.
+            actions.insert(draw.randint(places[-1] + 1, len(actions)), f"{chunk}REDUCE_GRAD")
+            for before, place in reversed(list(zip([-1, *places], places))):
+                if before < 0 or draw.random() < 0.5:
+                    actions.insert(draw.randint(before + 1, place), f"{chunk}UNSHARD")
+                    if before >= 0 and draw.random() < 0.7:
+                        actions.insert(before + 1, f"{chunk}RESHARD")
+        made.append(",".join(actions))
+    return made
 
 
 class PipelinesBench(Bench):
@@ -200,6 +231,33 @@ class PipelinesBench(Bench):
                 return f"{rows}: {', '.join(wrong)} are not those without stages"
         return None
 
+    def peaks(self):
+        """The most MiB in use of a rank of each stage, as the program in the folder says."""
+        told = run([self.tools / "weft", "explain", "train", "--memory"], self.folder)
+        return [float(number) for number in re.findall(r"in use ([0-9.]+) MiB at the peak", told)]
+
+    def fault_of_gathers(self, recipe, pins, model, ways):
+        """Schedules that gather parameters several times in a step, and reduce gradients early and late."""
+        self.describe("llama-tiny", recipe, model)
+        self.compiled("--pin", pins)
+        expected, most = self.results(["./train"]), self.peaks()
+        for way in ways:
+            if way == "order":
+                chunks = 4 if "chunks=2" in pins else 2
+                draw = random.Random(pins)
+                rows = with_gathers(draw, random_schedule(draw, chunks, 4, [0, 1] * (chunks // 2)))
+                (self.folder / "schedule").write_text("\n".join(rows))
+                self.compiled("--pin", re.sub(",(chunks|schedule)=[0-9a-z]+", "", pins), "--schedule", "schedule")
+            else:
+                self.compiled("--pin", f"{pins},{way}")
+            if wrong := self.differing(expected, self.results(["./train"])):
+                return f"{way}: {', '.join(wrong)} are not those of parameters that are gathered once"
+            # Where a stage has one chunk, it may need all of it at the peak.
+            falls = "gather" in way and "chunks" in pins
+            if falls and not all(own < before for own, before in zip(self.peaks(), most, strict=True)):
+                return f"{way}: takes {self.peaks()} MiB, and {most} if parameters are gathered once"
+        return None
+
     def fault_of_backends(self):
         """Ranks as processes."""
         self.describe("llama-tiny", F64, "")
@@ -243,6 +301,9 @@ def check_all(bench):
             bench.tell(f"a plan's stages of {layers} layers {model}".strip(), bench.fault_of_plan, layers, model)
         bench.tell(f"checkpoints {model}".strip(), bench.fault_of_checkpoints, model)
         bench.tell(f"any schedule {model}".strip(), bench.fault_of_schedules, model, range(3))
+    for recipe, pins, model, ways in GATHERS:
+        what = " ".join(part for part in ("gathers", pins, "with", " and ".join(ways), recipe, model) if part)
+        bench.tell(what, bench.fault_of_gathers, recipe, pins, model, ways)
     bench.tell("ranks as processes", bench.fault_of_backends)
 
 

@@ -430,15 +430,18 @@ def stages(seed, model, split, parts, files):
     count = min(draw.pick((2, 2, 3, 4)), max(2, model["layers"] + int(draw.chance(0.1))))
     schedule = draw.pick(("1f1b", "1f1b", "gpipe"))
     chunks = Draw(f"chunks {seed}").pick((1, 1, 2)) if 2 * count <= model["layers"] else 1
+    gather = Draw(f"gathers {seed}").pick(("step", "run", "micro-batch"))
     if "--plan" not in split:
         pins = f"pp={count},schedule={schedule}" + (f",accumulation={micro_batches}" if parts == 1 else "")
         pins += f",chunks={chunks}" if chunks > 1 else ""
+        pins += f",gather={gather}" if gather != "step" else ""
         return [*split, "--pin", pins], micro_batches
     borders = sorted(draw.random.sample(range(1, max(model["layers"], count)), count - 1))
     layers = [end - begin for begin, end in zip([0, *borders], [*borders, model["layers"]])]
     pipeline = {"layers": layers} if draw.chance(0.5) else {"stages": count}
     pipeline["chunks"] = chunks if "stages" in pipeline else 1
     pipeline["schedule"] = Enum("GPIPE" if schedule == "gpipe" else "ONE_F_ONE_B")
+    pipeline["gather"] = Enum(gather.upper().replace("-", "_"))
     files["plan.textproto"] += text_of({"accumulation": micro_batches if parts == 1 else None, "pipeline": pipeline})
     return split, micro_batches
 

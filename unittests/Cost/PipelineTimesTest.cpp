@@ -21,7 +21,7 @@ using namespace weft::cost;
 namespace {
 
 using desc::StageAction;
-using Direction = StageAction::Direction;
+using Kind = StageAction::Kind;
 
 /// Buffers of all stages.
 constexpr uint32_t kOwn = 0, kReceived = 1, kOther = 2;
@@ -102,7 +102,7 @@ public:
     std::ranges::sort(events);
     for (const auto &[time, isCall, action] : events) {
       auto stage = uint32_t(action.chunk); // Each stage has one.
-      size_t direction = size_t(action.direction);
+      size_t direction = size_t(action.kind);
       int64_t target = action.chunk + (direction == 0 ? 1 : -1);
       if (isCall) {
         programs[stage].step.push_back({bodies[stage].work[direction], action.microBatch});
@@ -125,8 +125,8 @@ private:
                   {collective(stage, rt::CollectiveKind::Transfer, number, {from, to}, seconds)});
     };
     Bodies made;
-    made.work[0] = body(stage, {work(timeOf({stage, Direction::Forward}))});
-    made.work[1] = body(stage, {work(timeOf({stage, Direction::Backward}))});
+    made.work[0] = body(stage, {work(timeOf({stage, Kind::Forward}))});
+    made.work[1] = body(stage, {work(timeOf({stage, Kind::Backward}))});
     if (stage + 1 < count) {
       made.send[0] = transfer(2 * stage + 1, stage, stage + 1);
       made.receive[1] = transfer(2 * stage + 2, stage + 1, stage);
@@ -140,9 +140,7 @@ private:
 };
 
 /// Backward takes twice as long as forward.
-double usualTime(const StageAction &action) {
-  return action.direction == Direction::Forward ? 1 : 2;
-}
+double usualTime(const StageAction &action) { return action.kind == Kind::Forward ? 1 : 2; }
 
 PipelineTimes timesOf(const char *name, int64_t stages, int64_t microBatches,
                       const TimeOf &timeOf = usualTime, double transferSeconds = 0) {

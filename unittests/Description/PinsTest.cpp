@@ -73,12 +73,21 @@ TEST(Pins, Stages) {
   };
   EXPECT_EQ(planOf("pp=4"), "version: 1\npipeline { stages: 4 schedule: ONE_F_ONE_B }\n");
   EXPECT_EQ(planOf("pp=2,schedule=gpipe"), "version: 1\npipeline { stages: 2 schedule: GPIPE }\n");
+  EXPECT_EQ(planOf("pp=2,gather=run"),
+            "version: 1\npipeline { stages: 2 schedule: ONE_F_ONE_B gather: RUN }\n");
+  EXPECT_EQ(planOf("pp=2,gather=micro-batch"),
+            "version: 1\npipeline { stages: 2 schedule: ONE_F_ONE_B gather: MICRO_BATCH }\n");
+  EXPECT_EQ(planOf("pp=2,gather=step"), planOf("pp=2"));
   EXPECT_EQ(planOf("pp=1"), "version: 1\n");
   EXPECT_EQ(applyPins({"pp=4,tp=2"})->ranks(), 8);
   EXPECT_EQ(pinErrors({"pp=1025"}),
             "pin_r3: --pin: pp: expected a number from 1 to 1024, got '1025'\n");
   EXPECT_EQ(pinErrors({"pp=2,schedule=zb"}),
             "pin_r3: --pin: schedule: expected 1f1b, gpipe, got 'zb'\n");
+  EXPECT_EQ(pinErrors({"pp=2,gather=use"}),
+            "pin_r3: --pin: gather: expected step, run, micro-batch, got 'use'\n");
+  EXPECT_EQ(pinErrors({"gather=run"}),
+            "pin_r5: --pin: gather: expected pp of at least 2 as well, got none\n");
   EXPECT_EQ(pinErrors({"schedule=gpipe"}),
             "pin_r5: --pin: schedule: expected pp of at least 2 as well, got none\n");
   EXPECT_EQ(pinErrors({"dp=524288,pp=4"}),
@@ -99,7 +108,7 @@ TEST(Pins, R1Names) {
   EXPECT_EQ(pinErrors({"dp=2,"}), "pin_r1: --pin: expected name=value as in dp=2, got ''\n");
   EXPECT_EQ(pinErrors({"=2"}),
             "pin_r1: --pin: unknown name ''; names are dp, fsdp, ep, tp, cp, sp, zero, "
-            "accumulation, recompute, pp, schedule, chunks\n");
+            "accumulation, recompute, pp, schedule, chunks, gather\n");
 }
 
 TEST(Pins, R2Repeated) {
@@ -184,14 +193,15 @@ TEST(Pins, R5WhatTheyNeed) {
 }
 
 TEST(Pins, R6BesideMesh) {
-  Result<PlanSpec> plan =
-      applyPins({"accumulation=4,recompute=full,pp=2,schedule=gpipe,chunks=3"}, "a=2,b=4");
+  Result<PlanSpec> plan = applyPins(
+      {"accumulation=4,recompute=full,pp=2,schedule=gpipe,chunks=3,gather=run"}, "a=2,b=4");
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->accumulation, 4);
   EXPECT_EQ(plan->activations.size(), 1u);
   EXPECT_EQ(plan->ranks(), 16);
   EXPECT_EQ(plan->pipeline.schedule, PipelineSchedule::GPipe);
   EXPECT_EQ(plan->pipeline.chunks, 3);
+  EXPECT_EQ(plan->pipeline.gather, GatherPeriod::Run);
   EXPECT_TRUE(plan->shardings.empty());
   EXPECT_NE(errors(applyPins({"zero=0"}, "dp=2"))
                 .find("pin_r6: --pin: zero: expected no pins but accumulation, recompute, pp, "),

@@ -435,6 +435,15 @@ TEST(Plan, R16Order) {
       pipelineOf("order: '0F0 2F0 2B0 0B0 0F1 2F1 2B1 0B1' " + second)->pipeline.stagesOfChunks(),
       (std::vector<int64_t>{0, 1, 0}));
 
+  EXPECT_EQ(pipelineOf("order: '0UNSHARD 0F0 0F1 0B0 0B1 0RESHARD 0REDUCE_GRAD' " + second)
+                ->pipeline.scheduleText(),
+            "0UNSHARD,0F0,0F1,0B0,0B1,0RESHARD,0REDUCE_GRAD;1F0,1B0,1F1,1B1");
+  EXPECT_EQ(errors(pipelineOf(first + "order: '1UNSHARD 1F0 1RESHARD 1B0 1F1 1B1'")),
+            "plan_r16: p:2:37: pipeline.order[1]: backward of micro-batch 0 in chunk 1 comes after "
+            "RESHARD of the chunk, and no UNSHARD stands between\n");
+  EXPECT_EQ(errors(pipelineOf(first + second + "gather: RUN")),
+            "plan_r16: p:2:62: pipeline.gather: has no effect as order says which chunk does what "
+            "when\n");
   EXPECT_EQ(errors(pipelineOf(first + second + "schedule: GPIPE chunks: 2")),
             "plan_r16: p:2:62: pipeline.schedule: has no effect as order says which chunk does "
             "what when\n"
@@ -442,7 +451,8 @@ TEST(Plan, R16Order) {
             "when\n");
   EXPECT_EQ(errors(pipelineOf(first + "order: '1F0 1X0'")),
             "plan_r16: p:2:37: pipeline.order[1]: expected actions such as 0F3 or 0B3, forward or "
-            "backward of micro-batch 3 in chunk 0, got '1X0'\n");
+            "backward of micro-batch 3 in chunk 0, or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got "
+            "'1X0'\n");
   EXPECT_EQ(
       errors(pipelineOf(first + "order: '1F0 1B0 1F1'")),
       "plan_r16: p:2:37: pipeline.order[1]: backward of micro-batch 1 in chunk 1 is missing\n");

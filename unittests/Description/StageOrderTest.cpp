@@ -13,12 +13,10 @@ using namespace weft::desc;
 
 namespace {
 
-using Direction = StageAction::Direction;
+using Kind = StageAction::Kind;
 
 /// Backward takes twice as long as forward.
-double usualTime(const StageAction &action) {
-  return action.direction == Direction::Forward ? 1 : 2;
-}
+double usualTime(const StageAction &action) { return action.kind == Kind::Forward ? 1 : 2; }
 
 Course courseOf(const StageSchedule &schedule, int64_t microBatches) {
   auto result = simulate(schedule, microBatches, usualTime);
@@ -96,6 +94,86 @@ TEST(StageOrder, TextIsReadAsItIsPrinted) {
   auto blanks = parseSchedule({" 0F0 ,,0B0,\r", ""});
   EXPECT_EQ(printActions(std::get<StageSchedule>(blanks)[0]), "0F0,0B0");
   EXPECT_TRUE(std::get<StageSchedule>(blanks)[1].empty());
+  const std::vector<std::string> gathers = {
+      "0UNSHARD,0F0,0RESHARD,0UNSHARD,0B0,0RESHARD,0REDUCE_GRAD", "1F0,1B0"};
+  auto both = std::get<StageSchedule>(parseSchedule(gathers));
+  EXPECT_EQ(printActions(both[0]), gathers[0]);
+  EXPECT_EQ(both[0][3], (StageAction{0, Kind::Unshard, 1})) << "the second one";
+}
+
+/// The schedule of two stages with these actions, 1F1B in the second.
+StageSchedule withFirst(const std::string &actions) {
+  return std::get<StageSchedule>(parseSchedule({actions, "1F0,1B0,1F1,1B1"}));
+}
+
+TEST(StageOrder, ParametersAreGatheredForEachPeriod) {
+  StageSchedule two = makeOneForwardOneBackward(2, 2, 2);
+  EXPECT_EQ(withGathers(two, GatherPeriod::Step), two);
+  EXPECT_EQ(
+      printActions(withGathers(two, GatherPeriod::Run)[1]),
+      "1UNSHARD,1F0,1F1,1RESHARD,3UNSHARD,3F0,3B0,3F1,3B1,3RESHARD,1UNSHARD,1B0,1B1,1RESHARD");
+  EXPECT_EQ(
+      printActions(withGathers(makeGPipe(2, 1, 2), GatherPeriod::MicroBatch)[0]),
+      "0UNSHARD,0F0,0RESHARD,0UNSHARD,0F1,0RESHARD,0UNSHARD,0B0,0RESHARD,0UNSHARD,0B1,0RESHARD");
+  for (GatherPeriod period : {GatherPeriod::Run, GatherPeriod::MicroBatch}) {
+    StageSchedule made = withGathers(two, period);
+    EXPECT_EQ(faultOf(made, 2), "");
+    EXPECT_EQ(
+        std::get<StageSchedule>(parseSchedule({printActions(made[0]), printActions(made[1])})),
+        made);
+    EXPECT_EQ(faultOf(withGathers(firstOf(two, 1), period), 1), "");
+    EXPECT_EQ(faultOf(firstOf(made, 1), 1), "");
+  }
+}
+
+TEST(StageOrder, EvaluationsGatherForForward) {
+  StageSchedule one = withFirst(
+      "0UNSHARD,0F0,0RESHARD,0UNSHARD,0F1,0UNSHARD,0B0,0RESHARD,0UNSHARD,0B1,0REDUCE_GRAD");
+  EXPECT_EQ(faultOf(one, 2), "");
+  EXPECT_EQ(printActions(forwardOf(one, 2)[0]), "0UNSHARD,0F0,0RESHARD,0UNSHARD,0F1");
+  EXPECT_EQ(printActions(forwardOf(one, 1)[0]), "0UNSHARD,0F0,0RESHARD");
+  EXPECT_EQ(printActions(firstOf(one, 1)[0]),
+            "0UNSHARD,0F0,0RESHARD,0UNSHARD,0B0,0RESHARD,0REDUCE_GRAD");
+}
+
+/// They need nothing of other stages, and take their own time.
+TEST(StageOrder, GathersTakeTime) {
+  StageSchedule one = withFirst("0UNSHARD,0F0,0B0,0F1,0B1,0RESHARD,0REDUCE_GRAD");
+  auto timeOf = [](const StageAction &action) { return action.isOfMicroBatch() ? 1.0 : 10.0; };
+  Course course = std::get<Course>(simulate(one, 2, timeOf));
+  EXPECT_EQ(course.actions.front().end, 10);
+  EXPECT_EQ(course.end, 10 + 4 + 4 + 20);
+}
+
+TEST(StageOrder, FaultsOfGathersNameTheAction) {
+  auto fault = [](const std::string &actions) { return faultOf(withFirst(actions), 2); };
+  EXPECT_EQ(fault("0F0,0UNSHARD,0F1,0B0,0B1"),
+            "forward of micro-batch 0 in chunk 0 comes before any UNSHARD of the chunk");
+  EXPECT_EQ(fault("0UNSHARD,0F0,0F1,0RESHARD,0B0,0B1"),
+            "backward of micro-batch 0 in chunk 0 comes after RESHARD of the chunk, and no UNSHARD "
+            "stands between");
+  EXPECT_EQ(fault("0UNSHARD,0UNSHARD,0F0,0F1,0B0,0B1"),
+            "UNSHARD of chunk 0 is there twice, and no forward or backward of the chunk stands "
+            "between");
+  EXPECT_EQ(fault("0UNSHARD,0F0,0F1,0B0,0B1,0UNSHARD"),
+            "UNSHARD of chunk 0 comes last, and nothing uses what it gathers");
+  EXPECT_EQ(fault("0RESHARD,0UNSHARD,0F0,0F1,0B0,0B1"),
+            "RESHARD of chunk 0 comes without UNSHARD before it");
+  EXPECT_EQ(fault("0UNSHARD,0RESHARD,0F0,0F1,0B0,0B1"),
+            "RESHARD of chunk 0 comes right after UNSHARD, and no forward or backward of the chunk "
+            "stands between");
+  EXPECT_EQ(
+      fault("0F0,0F1,0B0,0REDUCE_GRAD,0B1"),
+      "backward of micro-batch 1 in chunk 0 comes after REDUCE_GRAD of the chunk, which would "
+      "miss its gradients");
+  EXPECT_EQ(fault("0F0,0F1,0B0,0B1,0REDUCE_GRAD,0REDUCE_GRAD"),
+            "REDUCE_GRAD of chunk 0 is there twice");
+  EXPECT_EQ(
+      fault("0F0,0F1,0B0,0B1,1REDUCE_GRAD"),
+      "REDUCE_GRAD of chunk 1 is in stage 0, expected stage 1, which has other actions of that "
+      "chunk");
+  EXPECT_EQ(fault("0F0,0F1,0B0,0B1,2REDUCE_GRAD"),
+            "forward of micro-batch 0 in chunk 2 is missing");
 }
 
 TEST(StageOrder, FaultsOfTextNameTheAction) {
@@ -105,9 +183,11 @@ TEST(StageOrder, FaultsOfTextNameTheAction) {
     return fault ? std::to_string(fault->stage) + ": " + fault->text : "";
   };
   const std::string expected = "1: expected actions such as 0F3 or 0B3, forward or backward of "
-                               "micro-batch 3 in chunk 0, got ";
-  for (const char *bad : {"0I0", "F0", "0F", "1", "-1F0", "0F-1", "1024F0", "0F1048576", "0B0x",
-                          "99999999999999999999F0"}) {
+                               "micro-batch 3 in chunk 0, or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, "
+                               "got ";
+  for (const char *bad :
+       {"0I0", "F0", "0F", "1", "-1F0", "0F-1", "1024F0", "0F1048576", "0B0x",
+        "99999999999999999999F0", "UNSHARD", "0UNSHARD1", "0REDUCE", "0RESHARDx"}) {
     EXPECT_EQ(faultOfText(std::string("0B0,") + bad).substr(0, expected.size()), expected) << bad;
   }
   EXPECT_EQ(faultOfText("0SEND_F1"), expected + "'0SEND_F1'");
@@ -158,9 +238,9 @@ TEST(StageOrder, ACourseDoesWhatIsNeededFirst) {
     }
     return -1.0;
   };
-  EXPECT_EQ(endOf({0, Direction::Forward, 1}), 2);
-  EXPECT_EQ(endOf({1, Direction::Backward, 0}), 4);
-  EXPECT_EQ(endOf({0, Direction::Backward, 0}), 6);
+  EXPECT_EQ(endOf({0, Kind::Forward, 1}), 2);
+  EXPECT_EQ(endOf({1, Kind::Backward, 0}), 4);
+  EXPECT_EQ(endOf({0, Kind::Backward, 0}), 6);
 }
 
 TEST(StageOrder, FaultsNameTheAction) {
@@ -181,7 +261,7 @@ TEST(StageOrder, FaultsNameTheAction) {
   bad = good;
   bad[1].clear();
   EXPECT_EQ(faultOf(bad, 2), "stage 1 has no actions");
-  bad[1].push_back({2, Direction::Forward, 0});
+  bad[1].push_back({2, Kind::Forward, 0});
   EXPECT_EQ(faultOf(bad, 2), "forward of micro-batch 0 in chunk 1 is missing");
   bad = good;
   std::swap(bad[0][0], bad[0][1]);

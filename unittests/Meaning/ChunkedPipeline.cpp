@@ -18,6 +18,7 @@ constexpr const char *kBegin = R"(
 #mesh = #weft.mesh<$A>
 #samples = #weft.sharding<#mesh, [{}, {"dp"}, {}]>
 #vector = #weft.sharding<#mesh, [{}]>
+#shard = #weft.sharding<#mesh, [{"dp"}]>
 #scalar = #weft.sharding<#mesh, []>
 #k = affine_map<(d) -> (d)>
 #none = affine_map<() -> ()>
@@ -27,12 +28,12 @@ module attributes {weft.mesh = #mesh} {
 )";
 
 constexpr const char *kVariable = R"(
-  weft.variable parameter @w$C ["k"] decay {$S} : tensor<4xf64, #vector>
+  weft.variable parameter @w$C ["k"] decay {$S} : tensor<4xf64, #$U>
 )";
 
 constexpr const char *kFirst = R"(
-  func.func private @forward_0(%m: index) -> tensor<4xf64> attributes {weft.micro_batch, $S} {
-    %0 = weft.read @w0 : tensor<4xf64>
+  func.func private @forward_0(%m: index$W) -> tensor<4xf64> attributes {weft.micro_batch, $S} {
+    $R
     %1 = weft.read @images : tensor<$Mx1x4xf64>
     %2 = weft.select %1[%m] : tensor<$Mx1x4xf64> -> tensor<1x4xf64>
     %3 = weft.contract "bk,k->k"(%2, %0) : (tensor<1x4xf64>, tensor<4xf64>) -> tensor<4xf64>
@@ -53,9 +54,9 @@ constexpr const char *kFirst = R"(
 )";
 
 constexpr const char *kMiddle = R"(
-  func.func private @forward_$C(%m: index, %x: tensor<4xf64>) -> tensor<4xf64>
+  func.func private @forward_$C(%m: index$W, %x: tensor<4xf64>) -> tensor<4xf64>
       attributes {weft.micro_batch, $S} {
-    %0 = weft.read @w$C : tensor<4xf64>
+    $R
     %1 = weft.contract "k,k->k"(%0, %x) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
     %2 = weft.all_reduce sum %1 over ["dp"] of #mesh : tensor<4xf64> -> tensor<4xf64>
     %3 = weft.contract "k,k->"(%x, %x) : (tensor<4xf64>, tensor<4xf64>) -> tensor<f64>
@@ -66,9 +67,9 @@ constexpr const char *kMiddle = R"(
     }
     return %4 : tensor<4xf64>
   }
-  func.func private @backward_$C(%m: index, %sum: tensor<4xf64>, %x: tensor<4xf64>,
+  func.func private @backward_$C(%m: index$W, %sum: tensor<4xf64>, %x: tensor<4xf64>,
       %d: tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>) attributes {weft.micro_batch, $S} {
-    %0 = weft.read @w$C : tensor<4xf64>
+    $R
     %1 = weft.contract "k,k->k"(%0, %d) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
     %2 = weft.map ins(%sum, %x, %d : tensor<4xf64>, tensor<4xf64>, tensor<4xf64>)
         maps [#k, #k, #k] -> tensor<4xf64> {
@@ -82,9 +83,9 @@ constexpr const char *kMiddle = R"(
 )";
 
 constexpr const char *kLast = R"(
-  func.func private @forward_$C(%m: index, %sum: tensor<f64>, %x: tensor<4xf64>) -> tensor<f64>
+  func.func private @forward_$C(%m: index$W, %sum: tensor<f64>, %x: tensor<4xf64>) -> tensor<f64>
       attributes {weft.micro_batch, $S} {
-    %0 = weft.read @w$C : tensor<4xf64>
+    $R
     %1 = weft.contract "k,k->"(%0, %x) : (tensor<4xf64>, tensor<4xf64>) -> tensor<f64>
     %2 = weft.map ins(%sum, %1 : tensor<f64>, tensor<f64>) maps [#none, #none] -> tensor<f64> {
     ^bb0(%a: f64, %b: f64):
@@ -93,9 +94,9 @@ constexpr const char *kLast = R"(
     }
     return %2 : tensor<f64>
   }
-  func.func private @backward_$C(%m: index, %sum: tensor<4xf64>, %x: tensor<4xf64>)
+  func.func private @backward_$C(%m: index$W, %sum: tensor<4xf64>, %x: tensor<4xf64>)
       -> (tensor<4xf64>, tensor<4xf64>) attributes {weft.micro_batch, $S} {
-    %0 = weft.read @w$C : tensor<4xf64>
+    $R
     %1 = weft.contract "k,k->k"(%0, %x) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
     %2 = weft.map ins(%sum, %x : tensor<4xf64>, tensor<4xf64>) maps [#k, #k] -> tensor<4xf64> {
     ^bb0(%a: f64, %b: f64):
@@ -117,23 +118,23 @@ constexpr const char *kBack = R"(
 /// Calls for micro-batch M, which get sums M and make sums N.
 constexpr const char *kForwardFirst = R"(
     %m$M = arith.constant $M : index
-    %x0_$M = weft.call @forward_0(%m$M) label "$M" {$S} : (index) -> tensor<4xf64>
+    %x0_$M = weft.call @forward_0(%m$M$V) label "$M" {$S} : (index$T) -> tensor<4xf64>
 )";
 constexpr const char *kForwardMiddle = R"(
-    %x$C_$M = weft.call @forward_$C(%m$M, %t$C_$M) label "$M" {$S}
-        : (index, tensor<4xf64>) -> tensor<4xf64>
+    %x$C_$M = weft.call @forward_$C(%m$M$V, %t$C_$M) label "$M" {$S}
+        : (index$T, tensor<4xf64>) -> tensor<4xf64>
 )";
 constexpr const char *kForwardLast = R"(
-    %s$N = weft.call @forward_$C(%m$M, %s$M, %t$C_$M) label "$M" {$S}
-        : (index, tensor<f64>, tensor<4xf64>) -> tensor<f64>
+    %s$N = weft.call @forward_$C(%m$M$V, %s$M, %t$C_$M) label "$M" {$S}
+        : (index$T, tensor<f64>, tensor<4xf64>) -> tensor<f64>
 )";
 constexpr const char *kBackwardLast = R"(
-    %d$C_$M, %g$C_$N = weft.call @backward_$C(%m$M, %g$C_$M, %t$C_$M) label "$M" {$S}
-        : (index, tensor<4xf64>, tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>)
+    %d$C_$M, %g$C_$N = weft.call @backward_$C(%m$M$V, %g$C_$M, %t$C_$M) label "$M" {$S}
+        : (index$T, tensor<4xf64>, tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>)
 )";
 constexpr const char *kBackwardMiddle = R"(
-    %d$C_$M, %g$C_$N = weft.call @backward_$C(%m$M, %g$C_$M, %t$C_$M, %u$C_$M) label "$M" {$S}
-        : (index, tensor<4xf64>, tensor<4xf64>, tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>)
+    %d$C_$M, %g$C_$N = weft.call @backward_$C(%m$M$V, %g$C_$M, %t$C_$M, %u$C_$M) label "$M" {$S}
+        : (index$T, tensor<4xf64>, tensor<4xf64>, tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>)
 )";
 constexpr const char *kBackwardFirst = R"(
     %g0_$N = weft.call @backward_0(%m$M, %g0_$M, %u0_$M) label "$M" {$S}
@@ -152,6 +153,16 @@ constexpr const char *kObserve = R"(
 constexpr const char *kAssign = R"(
     weft.assign @w$C, %r$C {$S} : tensor<4xf64>
 )";
+constexpr const char *kAssignShard = R"(
+    %i$C = weft.axis_index "dp" of #mesh
+    %q$C = weft.slice %r$C dim 0 over ["dp"] of #mesh index %i$C {$S}
+        : tensor<4xf64> -> tensor<2xf64>
+    weft.assign @w$C, %q$C {$S} : tensor<2xf64>
+)";
+constexpr const char *kGather = R"(
+    %v$C = weft.read @w$C {$S} : tensor<2xf64>
+    %w$C = weft.all_gather %v$C dim 0 over ["dp"] of #mesh : tensor<2xf64> -> tensor<4xf64>
+)";
 constexpr const char *kValidate = R"(
     %l = weft.all_reduce sum %s1 over ["dp"] of #mesh {$S} : tensor<f64> -> tensor<f64>
     weft.observe "validation_loss", %l layout tensor<f64, #scalar> {$S} : tensor<f64>
@@ -169,13 +180,14 @@ public:
     for (int64_t c = 0; c < shape.chunks; ++c) {
       add(c == 0 ? kFirst : c == last() ? kLast : kMiddle, c, shape.microBatches);
     }
-    text += "  func.func @init() {\n    %0 = weft.fill constant 1.0 : tensor<4xf64>\n";
+    add("  func.func @init() {\n    %0 = weft.fill constant 1.0 : tensor<$Lxf64>\n", 0);
     for (int64_t c = 0; c < shape.chunks; ++c) {
-      add("    weft.assign @w$C, %0 {$S} : tensor<4xf64>\n", c);
+      add("    weft.assign @w$C, %0 {$S} : tensor<$Lxf64>\n", c);
     }
     text += "    return\n  }\n";
     writeStep();
     text += "  func.func @evaluate() {\n    %s0 = weft.fill constant 0.0 : tensor<f64>\n";
+    gather();
     forward(0);
     add(kValidate, last());
     text += "    return\n  }\n}\n";
@@ -192,7 +204,15 @@ private:
     if (chunk != stage) {
       marks += ", weft.chunk = " + std::to_string(chunk) + " : i64";
     }
+    const bool cut = shape.hasShards;
+    // The first ones have others in them.
     const std::pair<const char *, std::string> letters[] = {
+        {"$U", cut ? "shard" : "vector"},
+        {"$L", cut ? "2" : "4"},
+        {"$W", cut ? ", %0: tensor<4xf64>" : ""},
+        {"$R", cut ? "" : "%0 = weft.read @w$C : tensor<4xf64>"},
+        {"$V", cut ? ", %w$C" : ""},
+        {"$T", cut ? ", tensor<4xf64>" : ""},
         {"$A", shape.hasTensorRanks ? "\"dp\" = 2, \"tp\" = 2" : "\"dp\" = 2"},
         {"$C", std::to_string(chunk)},
         {"$P", std::to_string(chunk - 1)},
@@ -209,6 +229,12 @@ private:
     text += part;
   }
 
+  void gather() {
+    for (int64_t c = 0; c < shape.chunks && shape.hasShards; ++c) {
+      add(kGather, c);
+    }
+  }
+
   void forward(int64_t microBatch) {
     add(kForwardFirst, 0, microBatch);
     for (int64_t c = 1; c < shape.chunks; ++c) {
@@ -222,6 +248,7 @@ private:
     for (int64_t c = 0; c < shape.chunks; ++c) {
       add("    %g$C_0 = weft.fill constant 0.0 : tensor<4xf64>\n", c);
     }
+    gather();
     for (int64_t m = 0; m < shape.microBatches; ++m) {
       forward(m);
       for (int64_t c = last(); c > 0; --c) {
@@ -235,7 +262,7 @@ private:
     }
     add(kObserve, last(), shape.microBatches);
     for (int64_t c = 0; c < shape.chunks; ++c) {
-      add(kAssign, c);
+      add(shape.hasShards ? kAssignShard : kAssign, c);
     }
     text += "    return\n  }\n";
   }

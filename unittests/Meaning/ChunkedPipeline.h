@@ -18,6 +18,8 @@ namespace weft::test {
 struct ChunkedShape {
   int64_t stages = 2, chunks = 2, microBatches = 3;
   bool hasTensorRanks = false;
+  /// The two ranks of a stage have shards of its variables, which a step gathers when it begins.
+  bool hasShards = false;
 };
 
 /// Returns a module as Partition leaves it, as `SmallPipeline::text` does. Chunks in the middle

@@ -194,8 +194,18 @@ size_t mutantCount() {
 TEST(PipelineMutants, HarmfulOnesAreRefused) {
   const size_t count = mutantCount();
   const PipelineCase cases[] = {
-      {{2, 2, 3}, "1f1b"}, {{2, 2, 3}, "gpipe"}, {{3, 3, 3}, "1f1b"},       {{3, 3, 3}, "gpipe"},
-      {{2, 4, 3}, "1f1b"}, {{2, 4, 2}, "gpipe"}, {{2, 2, 2, true}, "1f1b"}, {{3, 6, 3}, "1f1b"}};
+      {{2, 2, 3}, "1f1b"},
+      {{2, 2, 3}, "gpipe"},
+      {{3, 3, 3}, "1f1b"},
+      {{3, 3, 3}, "gpipe"},
+      {{2, 4, 3}, "1f1b"},
+      {{2, 4, 2}, "gpipe"},
+      {{2, 2, 2, true}, "1f1b"},
+      {{3, 6, 3}, "1f1b"},
+      // Gathers and reductions at places of the schedule.
+      {{2, 4, 2, false, true},
+       "0UNSHARD,0F0,0F1,0RESHARD,2UNSHARD,2F0,2B0,2F1,2UNSHARD,2B1,2RESHARD,2REDUCE_GRAD,0UNSHARD,"
+       "0B0,0B1,0REDUCE_GRAD;1UNSHARD,1F0,1F1,3UNSHARD,3F0,3B0,1B0,3F1,3B1,3REDUCE_GRAD,1B1"}};
   std::deque<Pipeline> pipelines;
   std::vector<Term> ends;
   for (const PipelineCase &one : cases) {

@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <random>
 
@@ -140,6 +141,77 @@ TEST(Frames, OfTwoSetsAreAllProven) {
     auto region = findFrameRegions(program)[1];
     EXPECT_EQ(region.end - region.begin, findMostFrameBytes(program)[1]) << order;
   }
+}
+
+constexpr uint32_t kBackward = 3, kGather = 5;
+
+/// A program whose forward and backward read a copy of the table, which an action of no micro-batch
+/// gathers before `isGatheredAt` of the actions between.
+rt::Program makeGathered(const char *order, uint32_t frames,
+                         const std::function<bool(size_t)> &isGatheredAt) {
+  rt::Program program = rt::makeToyPipeline(2, 2, order, frames);
+  const auto copy = uint32_t(program.buffers.size());
+  program.buffers.push_back(program.buffers[kGradient]);
+  program.buffers[copy].kind = rt::BufferClass::ParameterCopy;
+  rt::Instruction gather = program.bodies[kEnd].instructions[2]; // As if it were an all-gather.
+  gather.operands = {{0, rt::Access::Read}, {copy, rt::Access::Write}};
+  program.bodies.push_back({"gather", {gather}});
+  program.bodies[kForward].instructions[0].operands[0].buffer = copy;
+  program.bodies[kBackward].instructions[0].operands.push_back({copy, rt::Access::Read});
+  std::vector<rt::Action> step;
+  for (size_t number = 0; number < program.step.size(); ++number) {
+    if (program.step[number].microBatch && isGatheredAt(number - 1)) {
+      step.push_back({kGather});
+    }
+    step.push_back(program.step[number]);
+  }
+  program.step = step;
+  program.frameSets.clear();
+  std::vector<bool> mayHaveFrames(program.buffers.size(), false);
+  mayHaveFrames[kDifference] = mayHaveFrames[copy] = true;
+  makeFrameSets(program, program.step, mayHaveFrames);
+  packArena(program);
+  return program;
+}
+
+/// A gather serves the actions up to the next one, whatever their micro-batches, and others have
+/// its place then.
+TEST(Frames, HoldWhatIsGathered) {
+  for (auto [order, frames] : kOrders) {
+    for (size_t period : {1, 2, 3, 100}) {
+      rt::Program program =
+          makeGathered(order, frames, [&](size_t number) { return number % period == 0; });
+      EXPECT_EQ(refusal(program), "") << order << ' ' << period;
+      ASSERT_EQ(program.frameSets.size(), 2u);
+      EXPECT_EQ(program.step[1].frames.size(), 1u);
+      const uint32_t set = program.step[1].frames[0].set;
+      auto region = findFrameRegions(program)[1];
+      EXPECT_GE(region.end - region.begin, findMostFrameBytes(program)[1]);
+      EXPECT_GE(findMostFrameBytes(program)[1], program.frameSets[set].bytes);
+    }
+  }
+}
+
+TEST(Frames, MistakesWithGathersAreRefused) {
+  const auto first = [](size_t number) { return number == 0; };
+  rt::Program late = makeGathered(rt::kTwoInFlight, 2, first);
+  std::swap(late.step[1], late.step[2]);
+  EXPECT_EQ(refusal(late), "step instruction 1 'micro-batch 0/table: differences' of forward reads "
+                           "buffer 10 of frame 0, which no instruction has written\n");
+  // Another gather's bytes, or an activation's, lie in the place that is named.
+  rt::Program other = makeGathered(rt::kTwoInFlight, 2, first);
+  const uint32_t set = other.step[1].frames[0].set;
+  rt::FrameSet &gathered = other.frameSets[set];
+  gathered.offsets[0] = other.frameSets[1 - set].offsets[0];
+  EXPECT_NE(refusal(other), "");
+  // What a micro-batch leaves is not of all of them.
+  rt::Program whole = makeGathered(rt::kTwoInFlight, 2, first);
+  for (rt::Action &action : whole.step) {
+    if (action.body == kBackward) {
+      action.microBatch.reset();
+    }
+  }
+  EXPECT_NE(refusal(whole), "");
 }
 
 /// Adds instructions to a body that fill a buffer and read it again, before the instruction `at`.

@@ -236,7 +236,7 @@ rt::Program makeEager(uint32_t stage, const desc::StageSchedule &schedule) {
     program.bodies.push_back(std::move(body));
   }
   for (const desc::StageAction &action : schedule[stage]) {
-    bool isBackward = action.direction == desc::StageAction::Direction::Backward;
+    bool isBackward = action.kind == desc::StageAction::Kind::Backward;
     program.step.push_back({uint32_t(isBackward), action.microBatch});
     program.microBatches = std::max(program.microBatches, action.microBatch + 1);
   }

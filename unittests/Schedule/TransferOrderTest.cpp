@@ -16,7 +16,7 @@ using namespace weft::desc;
 
 namespace {
 
-using Direction = StageAction::Direction;
+using Kind = StageAction::Kind;
 using TimeOf = std::function<double(const StageAction &)>;
 
 /// Transfers from each chunk to the next of another stage, forward and back.
@@ -26,7 +26,7 @@ std::vector<ActionTransfer> transfersOf(const StageSchedule &schedule) {
   for (const std::vector<StageAction> &actions : schedule) {
     for (const StageAction &maker : actions) {
       StageAction user = maker;
-      user.chunk += maker.direction == Direction::Forward ? 1 : -1;
+      user.chunk += maker.kind == Kind::Forward ? 1 : -1;
       bool isThere = user.chunk >= 0 && user.chunk < int64_t(stages.size());
       if (isThere && stages[size_t(maker.chunk)] != stages[size_t(user.chunk)]) {
         transfers.push_back({maker, user, stages[size_t(maker.chunk)], stages[size_t(user.chunk)]});
@@ -91,9 +91,8 @@ struct Ordered {
 };
 
 TimeOf timesOf(double forward, double backward) {
-  return [=](const StageAction &action) {
-    return action.direction == Direction::Forward ? forward : backward;
-  };
+  return
+      [=](const StageAction &action) { return action.kind == Kind::Forward ? forward : backward; };
 }
 
 TEST(TransferOrder, ValuesAreTakenWhenTheyAreNeeded) {
@@ -121,7 +120,7 @@ TEST(TransferOrder, SeveralChunksAreNearTheirSchedule) {
     return [=](const StageAction &action) {
       double layers = action.chunk < 30 ? 4 : 3;
       double head = action.chunk == 31 ? 2 : 0;
-      return 64 * (action.direction == Direction::Forward ? layers + head : backward * layers);
+      return 64 * (action.kind == Kind::Forward ? layers + head : backward * layers);
     };
   };
   Ordered made(makeOneForwardOneBackward(16, 2, 256), model(3));
@@ -137,7 +136,7 @@ TEST(TransferOrder, ACircleIsNoOrder) {
   std::vector<ActionTransfer> transfers = transfersOf(schedule);
   TimeOf timeOf = timesOf(1, 2);
   EXPECT_TRUE(orderTransfers(schedule, transfers, timeOf).has_value());
-  transfers.push_back({{1, Direction::Forward, 0}, {0, Direction::Forward, 0}, 1, 0});
+  transfers.push_back({{1, Kind::Forward, 0}, {0, Kind::Forward, 0}, 1, 0});
   EXPECT_FALSE(orderTransfers(schedule, transfers, timeOf).has_value());
 }
 

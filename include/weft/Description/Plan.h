@@ -90,7 +90,8 @@ struct PipelineSpec {
   /// possible.
   std::vector<int64_t> layers;
   PipelineSchedule schedule = PipelineSchedule::OneFOneB;
-  /// The actions of each stage, in place of `schedule`; empty if that holds.
+  GatherPeriod gather = GatherPeriod::Step;
+  /// The actions of each stage, in place of `schedule` and `gather`; empty if these hold.
   StageSchedule order;
   /// Where it was written; not part of the plan's identity.
   Location location;

@@ -7,8 +7,9 @@
 //
 // A model's layers are cut into chunks, each of which lies in a stage of the pipeline. A schedule
 // says in which order each stage does its actions: forward and backward of each micro-batch through
-// each of its chunks. From it and the times of actions follows a course: when each action begins
-// and ends, if a stage does one at a time, as early as those that it needs have ended.
+// each of its chunks, and, if it likes, where parameters are gathered and gradients reduced. From
+// it and the times of actions follows a course: when each action begins and ends, if a stage does
+// one at a time, as early as those that it needs have ended.
 //
 // Schedules are data: anybody may write one. GPipe is that of Huang et al., 2019, 1F1B the
 // one without flushes within a batch of Narayanan et al., 2021 (section 2.2.1), and so is
@@ -31,18 +32,32 @@
 
 namespace weft::desc {
 
-/// The work of a stage on one micro-batch, in one of its chunks. Chunks are numbered in the order
-/// of the model, over all stages.
+/// The work of a stage in one of its chunks. Chunks are numbered in the order of the model, over
+/// all stages.
 struct StageAction {
-  enum class Direction : uint8_t { Forward, Backward };
+  enum class Kind : uint8_t {
+    Forward,
+    Backward,
+    /// Gathers the parameters that forward and backward of the chunk use from here on. Without it
+    /// they are gathered once, when a step begins, and whole until its end.
+    Unshard,
+    /// Ends the use of what was gathered: its memory is free until it is gathered anew.
+    Reshard,
+    /// Reduces the chunk's sums of gradients over the ranks that have terms of them. Without it
+    /// that is done behind all forward and backward.
+    ReduceGrad,
+  };
 
   int64_t chunk = 0;
-  Direction direction = Direction::Forward;
+  Kind kind = Kind::Forward;
+  /// Of forward and backward; of another action, how many of its kind the chunk has had before.
   int64_t microBatch = 0;
   auto operator<=>(const StageAction &) const = default;
+
+  bool isOfMicroBatch() const { return kind == Kind::Forward || kind == Kind::Backward; }
 };
 
-/// Returns "forward of micro-batch 3 in chunk 1".
+/// Returns "forward of micro-batch 3 in chunk 1", or "UNSHARD of chunk 1".
 std::string describe(const StageAction &action);
 
 /// The actions of each stage, in its order.
@@ -67,18 +82,39 @@ StageSchedule makeOneForwardOneBackward(int64_t stages, int64_t chunks, int64_t 
 std::optional<StageSchedule> makeSchedule(std::string_view name, int64_t stages, int64_t chunks,
                                           int64_t microBatches);
 
+/// How long a stage keeps what it gathers of a chunk's parameters.
+enum class GatherPeriod : uint8_t {
+  /// All the step.
+  Step,
+  /// While it does nothing but actions of that chunk.
+  Run,
+  /// For one forward or backward.
+  MicroBatch,
+};
+
+/// Returns the period of that name: "step", "run" or "micro-batch"; nothing for other names.
+std::optional<GatherPeriod> makeGatherPeriod(std::string_view name);
+/// Returns the name of a period.
+std::string_view nameOf(GatherPeriod period);
+
+/// Returns the schedule with UNSHARD before the actions of each period, and RESHARD behind them.
+/// REQUIRES: it has neither.
+StageSchedule withGathers(const StageSchedule &schedule, GatherPeriod period);
+
 /// The most chunks and micro-batches of a schedule that is read from text.
 inline constexpr int64_t kMostChunks = 1024, kMostMicroBatches = 1 << 20;
 
 /// Returns the schedule of which `rows` are the stages' actions, each such as "0F0,0F1,0B0,0B1":
-/// the chunk, F for forward or B for backward, and the micro-batch. Actions are separated by commas
-/// or blanks; an empty one, between two commas, means nothing. Fails if something else is there.
+/// the chunk, F for forward or B for backward, and the micro-batch; or the chunk and UNSHARD,
+/// RESHARD or REDUCE_GRAD. Actions are separated by commas or blanks; an empty one, between two
+/// commas, means nothing. Fails if something else is there.
 std::variant<StageSchedule, ScheduleFault> parseSchedule(const std::vector<std::string> &rows);
 
 /// Returns the text that `parseSchedule` reads as these actions, "0F0,0F1,0B0,0B1".
 std::string printActions(const std::vector<StageAction> &actions);
 
-/// Returns the stage of each chunk. REQUIRES: each chunk up to the last has an action in one stage.
+/// Returns the stage of each chunk. REQUIRES: each chunk up to the last has forward or backward in
+/// one stage.
 std::vector<int64_t> stagesOfChunks(const StageSchedule &schedule);
 
 /// What a schedule is for.
@@ -89,6 +125,10 @@ enum class SchedulePurpose : uint8_t {
   Evaluation,
 };
 
+/// Returns the schedule without UNSHARD and RESHARD.
+StageSchedule withoutGathers(const StageSchedule &schedule);
+/// Returns the actions of a schedule on its first `microBatches`, and the gathers that they need.
+StageSchedule firstOf(const StageSchedule &schedule, int64_t microBatches);
 /// Returns the actions of a schedule that an evaluation of so many micro-batches has.
 StageSchedule forwardOf(const StageSchedule &schedule, int64_t microBatches);
 
@@ -110,8 +150,10 @@ struct Course {
 
 /// Returns the course of a schedule. Forward needs forward of the chunk before, backward that of
 /// the chunk behind, and backward of the last chunk its forward. `timeOf` is positive. Fails if an
-/// action is missing, doubled, unknown, or waits for itself, if two stages have one chunk, or if a
-/// chunk does not take micro-batches in their order, in which losses and gradients are added up.
+/// action is missing, doubled, unknown, or waits for itself, if two stages have one chunk, if a
+/// chunk does not take micro-batches in their order, in which losses and gradients are added up, or
+/// if parameters are not gathered where a chunk needs them, or gradients reduced before they are
+/// complete.
 std::variant<Course, ScheduleFault>
 simulate(const StageSchedule &schedule, int64_t microBatches,
          const std::function<double(const StageAction &)> &timeOf,

@@ -12,6 +12,8 @@
 //   Sets.    Buffers that each micro-batch needs from the same action to the same action are in one
 //            frame set: what a chunk of a pipeline stage keeps from forward to backward, what it
 //            has yet to send, what it has received.
+//            What an action of no micro-batch gathers for those of several is in sets of its own:
+//            a frame is needed from that action to the last one before it is gathered anew.
 //   Places.  All frames of a section lie in one region of the arena. A micro-batch's frame has its
 //            place there from the first action to the last, and others have it at other times, in
 //            frames of other sets too. So the region is as large as the frames that are in use at
@@ -32,11 +34,12 @@
 
 namespace weft::schedule {
 
-/// Adds frame sets for the buffers of a section that need frames. `isOfMicroBatch` says of each
-/// buffer of the program whether a micro-batch leaves something in it to a later action. REQUIRES:
-/// only actions of micro-batches use such buffers, and only in this section.
+/// Adds frame sets for the buffers of a section that need frames. `mayHaveFrames` says of each
+/// buffer of the program whether a micro-batch, or an action that gathers, leaves something in it
+/// to a later action. REQUIRES: only this section uses such buffers, and other actions of no
+/// micro-batch do not.
 void makeFrameSets(rt::Program &program, const std::vector<rt::Action> &section,
-                   const std::vector<bool> &isOfMicroBatch);
+                   const std::vector<bool> &mayHaveFrames);
 
 /// `init`, `step` and `evaluate`, in order.
 inline constexpr size_t kFrameRegions = 3;

@@ -12,9 +12,11 @@
 using namespace weft;
 using desc::StageAction;
 
-const ActionPrice &PipelinePrice::of(const StageAction &action) const {
+ActionPrice PipelinePrice::of(const StageAction &action) const {
   const ChunkPrice &chunk = chunks[size_t(action.chunk)];
-  return action.direction == StageAction::Direction::Forward ? chunk.forward : chunk.backward;
+  return action.kind == StageAction::Kind::Forward    ? chunk.forward
+         : action.kind == StageAction::Kind::Backward ? chunk.backward
+                                                      : ActionPrice();
 }
 
 /// Returns the most bytes that a stage has while it does `actions`, one after another.
@@ -22,11 +24,10 @@ static double peakOf(const PipelinePrice &price, double held,
                      const std::vector<StageAction> &actions) {
   double inFlight = 0, peak = held;
   for (const StageAction &action : actions) {
-    bool isForward = action.direction == StageAction::Direction::Forward;
     double kept = price.chunks[size_t(action.chunk)].keptBytes;
-    inFlight += isForward ? kept : 0;
+    inFlight += action.kind == StageAction::Kind::Forward ? kept : 0;
     peak = std::max(peak, held + inFlight + price.of(action).scratchBytes);
-    inFlight -= isForward ? 0 : kept;
+    inFlight -= action.kind == StageAction::Kind::Backward ? kept : 0;
   }
   return peak;
 }

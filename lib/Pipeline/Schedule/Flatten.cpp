@@ -134,7 +134,7 @@ LogicalResult SectionWriter::placeCarries(int32_t time) {
 }
 
 /// Bodies for what stands before and after the repeat, and those of the repeat, which actions run
-/// for each micro-batch.
+/// for each micro-batch, or to gather and reduce between these.
 LogicalResult SectionWriter::writeBodies(std::vector<rt::Action> &actions) {
   const int32_t end = section.ops.size();
   auto writeOnce = [&](int32_t begin, int32_t until, StringRef suffix) -> LogicalResult {
@@ -148,7 +148,7 @@ LogicalResult SectionWriter::writeBodies(std::vector<rt::Action> &actions) {
     return writeOnce(0, end, "");
   }
   const FlatRepeat &repeat = *section.repeat;
-  if (failed(writeOnce(0, repeat.begin, "_begin"))) {
+  if (failed(writeOnce(0, repeat.first, "_begin"))) {
     return failure();
   }
   const auto first = static_cast<uint32_t>(program.bodies.size());
@@ -162,22 +162,22 @@ LogicalResult SectionWriter::writeBodies(std::vector<rt::Action> &actions) {
     }
   }
   root = name;
-  return writeOnce(repeat.end, end, "_end");
+  return writeOnce(repeat.last, end, "_end");
 }
 
 /// Lets what micro-batches leave to later actions of theirs lie in frames, as far as several are in
-/// flight.
+/// flight, and what is gathered for them.
 void SectionWriter::placeInFrames(std::vector<rt::Action> &actions) {
-  std::vector<bool> isOfMicroBatch(program.buffers.size(), false);
+  std::vector<bool> mayHaveFrames(program.buffers.size(), false);
   for (auto [number, value] : llvm::enumerate(section.values)) {
-    if (section.isOfMicroBatch(value)) {
-      isOfMicroBatch[bufferOf[number]] = true;
+    if (section.isOfMicroBatch(value) || section.isGathered(value)) {
+      mayHaveFrames[bufferOf[number]] = true;
     }
   }
   for (const FlatCarry &carry : section.carries) {
-    isOfMicroBatch[bufferOf[carry.before]] = false; // Of all micro-batches.
+    mayHaveFrames[bufferOf[carry.before]] = false; // Of all micro-batches.
   }
-  schedule::makeFrameSets(program, actions, isOfMicroBatch);
+  schedule::makeFrameSets(program, actions, mayHaveFrames);
 }
 
 LogicalResult SectionWriter::writeBody(StringRef bodyName, int32_t begin, int32_t end) {

@@ -35,6 +35,11 @@ bool FlatSection::isOfMicroBatch(const FlatValue &value) const {
   return next != repeat->bodies.end() && value.lastRead >= next->begin;
 }
 
+bool FlatSection::isGathered(const FlatValue &value) const {
+  return repeat && repeat->first <= value.definedAt && value.definedAt < repeat->begin &&
+         value.lastRead >= repeat->begin;
+}
+
 namespace {
 
 class Linearizer {
@@ -49,10 +54,12 @@ public:
     if (failed(enter(section, {}, 0))) {
       return failure();
     }
-    while (!frames.empty()) {
-      Operation *op = &*frames.back().next++;
-      if (failed(visit(op))) {
+    for (Operation *op : findOrder()) {
+      if (failed(visitAll(op))) {
         return failure();
+      }
+      if (repeated.contains(op) || isBetween(op)) {
+        flat.repeat->last = flat.ops.size();
       }
     }
     keepForRepeat();
@@ -101,6 +108,44 @@ private:
     frames.pop_back();
   }
 
+  /// Returns the section's ops in the order of the list: what gathers for the repeat before it,
+  /// what reduces behind it.
+  SmallVector<Operation *> findOrder() {
+    SmallVector<Operation *> order;
+    for (Operation &op : section.getBody().front()) {
+      if (!isBetween(&op)) {
+        order.push_back(&op);
+      }
+    }
+    if (repeat) {
+      auto isRepeated = [&](Operation *op) { return repeated.contains(op); };
+      auto behind = llvm::find_if(llvm::reverse(order), isRepeated).base();
+      order.insert(behind, reductions.begin(), reductions.end());
+      SmallVector<Operation *> all(gathers.begin(), gathers.end());
+      for (const CallBetween &each : repeat->gathers) {
+        if (!llvm::is_contained(gathers, each.op)) {
+          all.push_back(each.op);
+        }
+      }
+      order.insert(llvm::find_if(order, isRepeated), all.begin(), all.end());
+    }
+    return order;
+  }
+
+  /// Lists an op of the section, with all of the functions that it calls.
+  LogicalResult visitAll(Operation *op) {
+    const size_t outer = frames.size();
+    if (failed(visit(op))) {
+      return failure();
+    }
+    while (frames.size() > outer) {
+      if (failed(visit(&*frames.back().next++))) {
+        return failure();
+      }
+    }
+    return success();
+  }
+
   uint32_t makeValue(Type type) {
     flat.values.emplace_back().type = type;
     return flat.values.size() - 1;
@@ -115,7 +160,7 @@ private:
       return visitRepeated(op, kind->second);
     }
     if (auto call = dyn_cast<CallOp>(op)) {
-      return visitCall(call);
+      return isBetween(op) ? visitBetween(call) : visitCall(call);
     }
     if (auto assign = dyn_cast<AssignOp>(op)) {
       return visitAssign(assign);
@@ -147,6 +192,9 @@ private:
       return;
     }
     flat.repeat.emplace();
+    gathers = firstCalls(repeat->gathers);
+    reductions = firstCalls(repeat->reductions);
+    noteBodies(gathers);
     for (RepeatedKind &kind : repeat->kinds) {
       if (!kind.followsRight) {
         flat.repeat->bodies.emplace_back();
@@ -155,12 +203,63 @@ private:
       name += (name.empty() ? "" : " ") + nameOfWork(kind.first);
       bodyOfKind.push_back(flat.repeat->bodies.size() - 1);
     }
-    for (const RepeatedOp &each : repeat->ops) {
+    noteBodies(reductions);
+    noteActions();
+  }
+
+  /// Makes a body of each function.
+  void noteBodies(ArrayRef<CallOp> calls) {
+    for (CallOp call : calls) {
+      bodyOfFunction[call.getCallee()] = flat.repeat->bodies.size();
+      firstOfFunction[call.getCallee()] = call;
+      flat.repeat->bodies.push_back({nameOfWork(call)});
+    }
+  }
+
+  void noteActions() {
+    std::vector<CallBetween> calls(repeat->gathers.begin(), repeat->gathers.end());
+    calls.insert(calls.end(), repeat->reductions.begin(), repeat->reductions.end());
+    // Those at one place as they stand in the section.
+    llvm::sort(calls, [](const CallBetween &a, const CallBetween &b) {
+      CallOp first = a.op, second = b.op;
+      return a.place != b.place ? a.place < b.place : first->isBeforeInBlock(second);
+    });
+    auto next = calls.begin();
+    auto noteCalls = [&](size_t place) {
+      for (; next != calls.end() && next->place <= place; ++next) {
+        CallOp call = next->op;
+        flat.repeat->actions.push_back({bodyOfFunction.at(call.getCallee()), std::nullopt});
+      }
+    };
+    for (auto [place, each] : llvm::enumerate(repeat->ops)) {
+      noteCalls(place);
       repeated[each.op] = each.kind;
       if (!repeat->kinds[each.kind].followsRight) {
         flat.repeat->actions.push_back({bodyOfKind[each.kind], each.microBatch});
       }
     }
+    noteCalls(repeat->ops.size());
+  }
+
+  /// Returns true for a call of a function that gathers or reduces.
+  bool isBetween(Operation *op) const {
+    auto call = dyn_cast<CallOp>(op);
+    return call && firstOfFunction.contains(call.getCallee());
+  }
+
+  /// Lists a function that gathers or reduces once. What other calls gather has the same numbers.
+  LogicalResult visitBetween(CallOp call) {
+    if (CallOp first = firstOfFunction.at(call.getCallee()); first != call) {
+      for (auto [result, own] : llvm::zip_equal(call->getResults(), first->getResults())) {
+        numberOf[result] = numberOf.at(own);
+      }
+      return success();
+    }
+    const auto time = static_cast<int32_t>(flat.ops.size());
+    const uint32_t body = bodyOfFunction.at(call.getCallee());
+    flat.repeat->first = body == 0 ? time : flat.repeat->first;
+    flat.repeat->bodies[body].begin = time;
+    return visitCall(call);
   }
 
   /// Returns true if `op` is listed for all work of its kind.
@@ -181,6 +280,7 @@ private:
     auto time = static_cast<int32_t>(flat.ops.size());
     if (kind == 0) {
       flat.repeat->begin = time;
+      flat.repeat->first = gathers.empty() ? time : flat.repeat->first;
     }
     if (!repeat->kinds[kind].followsRight) {
       flat.repeat->bodies[bodyOfKind[kind]].begin = time;
@@ -212,7 +312,8 @@ private:
     }
   }
 
-  /// What each micro-batch reads must last until the end of the repeat, except what it replaces.
+  /// What each micro-batch reads must last until the end of the repeat, except what it replaces,
+  /// and so must what is gathered anew.
   void keepForRepeat() {
     if (!flat.repeat) {
       return;
@@ -222,8 +323,10 @@ private:
       carried.insert(carry.before);
     }
     for (auto [number, value] : llvm::enumerate(flat.values)) {
-      if (value.definedAt < flat.repeat->begin && flat.repeat->contains(value.lastRead) &&
-          !carried.contains(number)) {
+      bool isGathered = flat.repeat->first <= value.lastRead &&
+                        value.lastRead < flat.repeat->begin && value.definedAt < flat.repeat->first;
+      bool isRead = value.definedAt < flat.repeat->begin && flat.repeat->contains(value.lastRead);
+      if (isGathered || (isRead && !carried.contains(number))) {
         value.lastRead = flat.repeat->end;
       }
     }
@@ -297,6 +400,10 @@ private:
   /// The kind of each op of the repeat, and the body of each kind.
   llvm::DenseMap<Operation *, uint32_t> repeated;
   SmallVector<uint32_t> bodyOfKind;
+  /// The first calls of functions that gather or reduce, and the bodies of these.
+  SmallVector<CallOp> gathers, reductions;
+  llvm::DenseMap<StringRef, CallOp> firstOfFunction;
+  llvm::DenseMap<StringRef, uint32_t> bodyOfFunction;
 };
 
 } // namespace

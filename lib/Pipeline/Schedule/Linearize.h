@@ -13,7 +13,8 @@
 // Work on micro-batches that repeats (Repeats.h) is listed once, for all: that of the first of
 // them. A result of it has one number, whatever the micro-batch. What the first call gets and what
 // the last one leaves are values of the section; `FlatCarry` says which of them belong in one
-// place.
+// place. Functions that gather parameters, called between, are listed once before it, and those
+// that reduce gradients behind it.
 //
 // Changes nothing; refers to the module's ops, and is valid as long as they are.
 //
@@ -42,7 +43,7 @@ struct ModuleSymbols {
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> functions;
 };
 
-/// Ops that several actions run, each for its micro-batch.
+/// Ops that several actions run, each for its micro-batch, if they are of one.
 struct FlatBody {
   std::string name;
   /// The first of the ops. They end where the next body begins, or the repeat ends.
@@ -51,18 +52,20 @@ struct FlatBody {
 
 struct FlatAction {
   uint32_t body = 0;
-  int64_t microBatch = 0;
+  std::optional<int64_t> microBatch;
 };
 
-/// The work on micro-batches that repeats: ops `begin` to `end - 1`.
+/// The work on micro-batches that repeats: ops `begin` to `end - 1`. What gathers for it are ops
+/// `first` to `begin - 1`, what reduces its sums ops `end` to `last - 1`.
 struct FlatRepeat {
-  int32_t begin = 0, end = 0;
+  int32_t first = 0, begin = 0, end = 0, last = 0;
+  /// Of all three, in this order.
   std::vector<FlatBody> bodies;
   std::vector<FlatAction> actions;
 
   bool contains(int32_t time) const { return begin <= time && time < end; }
   int32_t endOf(size_t body) const {
-    return body + 1 < bodies.size() ? bodies[body + 1].begin : end;
+    return body + 1 < bodies.size() ? bodies[body + 1].begin : last;
   }
 };
 
@@ -127,6 +130,8 @@ struct FlatSection {
   }
   /// Returns true if a body of the repeat leaves the value to a later one for each micro-batch.
   bool isOfMicroBatch(const FlatValue &value) const;
+  /// Returns true if the value is gathered for work on micro-batches, perhaps several times.
+  bool isGathered(const FlatValue &value) const;
 };
 
 /// Linear in the length of the list. Fails, with an error at the op, if a function calls itself

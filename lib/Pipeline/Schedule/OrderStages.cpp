@@ -11,11 +11,16 @@
 #include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Schedule/Passes.h"
+#include "weft/Pipeline/Schedule/StageCollectives.h"
 #include "weft/Pipeline/Schedule/TransferOrder.h"
+
+#include "mlir/IR/IRMapping.h"
 
 #include "llvm/ADT/SetVector.h"
 
 #include <cmath>
+#include <map>
+#include <set>
 
 using namespace mlir;
 
@@ -45,12 +50,118 @@ Places placesOf(const desc::StageSchedule &schedule) {
   return places;
 }
 
+/// What an action does, and its op in the root.
+using Actions = llvm::MapVector<Operation *, StageAction>;
+
+/// Gives a root the gathers and reductions that its schedule names.
+class CollectivesOfSchedule {
+public:
+  CollectivesOfSchedule(func::FuncOp root, desc::StageSchedule &schedule, Actions &actions)
+      : root(root), schedule(schedule), actions(actions) {
+    std::vector<int64_t> stages = desc::stagesOfChunks(schedule);
+    for (const auto &[call, action] : actions) {
+      ChunkCalls &own = chunks[action.chunk];
+      own.chunk = action.chunk;
+      own.stage = stages[static_cast<size_t>(action.chunk)];
+      own.calls.push_back(cast<CallOp>(call));
+      calls[action] = cast<CallOp>(call);
+    }
+  }
+
+  /// Calls what gathers and reduces. Then `schedule` and `actions` have these calls, and only
+  /// actions that have one.
+  void run() {
+    for (std::vector<StageAction> &list : schedule) {
+      for (const StageAction &action : list) {
+        place(action);
+      }
+      std::erase_if(list, [&](const StageAction &action) { return !calls.count(action); });
+    }
+    if (!gathers.empty()) {
+      eraseUnusedBefore(root.getBody().front().getTerminator());
+    }
+    warn(idle[StageAction::Kind::Unshard],
+         "UNSHARD has no effect, as their parameters are not gathered once a step");
+    warn(idle[StageAction::Kind::ReduceGrad],
+         "REDUCE_GRAD has no effect, as no sums of their gradients are reduced once a step");
+  }
+
+private:
+  void place(const StageAction &action) {
+    if (action.isOfMicroBatch()) {
+      use(action);
+    } else if (action.kind == StageAction::Kind::Unshard) {
+      gather(action);
+    } else if (action.kind == StageAction::Kind::ReduceGrad) {
+      if (CallOp call = outlineReduction(root, chunks.at(action.chunk))) {
+        add(call, action);
+      } else {
+        idle[action.kind].insert(action.chunk);
+      }
+    }
+  }
+
+  void gather(const StageAction &action) {
+    const ChunkCalls &chunk = chunks.at(action.chunk);
+    auto [found, isNew] = gathers.try_emplace(action.chunk);
+    if (isNew) {
+      found->second = outlineGather(root, chunk);
+    }
+    const std::optional<ChunkGather> &own = found->second;
+    if (!own) {
+      idle[action.kind].insert(action.chunk);
+      return;
+    }
+    OpBuilder builder(chunk.calls.front());
+    func::FuncOp function = own->function;
+    auto call =
+        CallOp::create(builder, root.getLoc(), function.getResultTypes(), function.getSymName(),
+                       ("chunk " + Twine(action.chunk) + " gather").str(), own->inputs);
+    markStage(call, chunk.stage);
+    add(call, action);
+    IRMapping &latest = current[action.chunk];
+    latest.map(own->gathered, call->getResults());
+  }
+
+  /// Lets a call use what was gathered last.
+  void use(const StageAction &action) {
+    auto latest = current.find(action.chunk);
+    if (latest != current.end()) {
+      for (OpOperand &operand : calls.at(action)->getOpOperands()) {
+        operand.set(latest->second.lookupOrDefault(operand.get()));
+      }
+    }
+  }
+
+  void add(CallOp call, const StageAction &action) {
+    calls[action] = call;
+    actions[call] = action;
+  }
+
+  void warn(const std::set<int64_t> &numbers, const char *text) {
+    if (!numbers.empty() && actions.size() > 0 && root.getSymName() == "step") {
+      InFlightDiagnostic warning = root.emitWarning("order-stages: chunks ");
+      llvm::interleaveComma(numbers, warning);
+      warning << ": " << text;
+    }
+  }
+
+  func::FuncOp root;
+  desc::StageSchedule &schedule;
+  Actions &actions;
+  std::map<int64_t, ChunkCalls> chunks;
+  std::map<StageAction, CallOp> calls;
+  std::map<int64_t, std::optional<ChunkGather>> gathers;
+  /// Of each chunk, what was gathered last in place of each value.
+  std::map<int64_t, IRMapping> current;
+  /// The chunks that have nothing to do for actions of a kind.
+  std::map<StageAction::Kind, std::set<int64_t>> idle;
+};
+
 /// Orders the calls of micro-batches' functions, and the ops that bring results of one to another,
 /// such as transfers.
 class Mover {
 public:
-  using Actions = llvm::MapVector<Operation *, StageAction>;
-
   Mover(const Actions &actions, Places places) : actions(actions), places(std::move(places)) {}
 
   /// Moves these ops to the place of the last of them. What only uses results of calls follows all.
@@ -226,24 +337,27 @@ public:
 
   void add(const StageAction &action, func::FuncOp function) {
     double own = flops.of(function);
-    ofActions[{action.chunk, action.direction}] = own;
+    ofActions[{action.chunk, action.kind}] = own;
     least = own > 0 && (least == 0 || own < least) ? own : least;
   }
 
   /// Without operations, backward takes twice as long as forward: it has two matmuls for each.
   double of(const StageAction &action) const {
+    if (!action.isOfMicroBatch()) {
+      return 1; // As a transfer.
+    }
     if (least == 0) {
-      return action.direction == StageAction::Direction::Forward ? 1 : 2;
+      return action.kind == StageAction::Kind::Forward ? 1 : 2;
     }
     constexpr double kUnits = 64; // Of the shortest action.
     // Backward of a chunk that has the loss alone is in its forward.
-    auto own = ofActions.find({action.chunk, action.direction});
+    auto own = ofActions.find({action.chunk, action.kind});
     return own == ofActions.end() ? 1 : std::max(1.0, std::round(kUnits * own->second / least));
   }
 
 private:
   FunctionCosts flops;
-  std::map<std::pair<int64_t, StageAction::Direction>, double> ofActions;
+  std::map<std::pair<int64_t, StageAction::Kind>, double> ofActions;
   double least = 0;
 };
 
@@ -269,7 +383,7 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     if (calls.empty()) {
       return success();
     }
-    Mover::Actions actions;
+    Actions actions;
     ActionTimes lengths(module);
     int64_t chunks = 0, microBatches = 0;
     for (const auto &[call, own] : calls) {
@@ -298,8 +412,9 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
                << desc::describe(own.action) << " in stage " << own.stage;
       }
     }
+    CollectivesOfSchedule(root, *lists, actions).run();
     Block &body = root.getBody().front();
-    if (failed(Mover(actions, std::move(places)).run(body, *lists, timeOf))) {
+    if (failed(Mover(actions, placesOf(*lists)).run(body, *lists, timeOf))) {
       return root.emitError("order-stages: stages wait for each other in a circle");
     }
     auto backwards = llvm::reverse(body);
@@ -316,7 +431,12 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     const int64_t stages = countStages(module);
     const std::string &text = schedule.getValue();
     if (auto known = desc::makeSchedule(text, stages, chunks / stages, microBatches)) {
-      return *known;
+      std::optional<desc::GatherPeriod> period = desc::makeGatherPeriod(gather.getValue());
+      if (!period) {
+        return module.emitError("order-stages: unknown period '")
+               << gather.getValue() << "' of gathers, expected step, run or micro-batch";
+      }
+      return desc::withGathers(*known, *period);
     }
     if (!llvm::StringRef(text).contains(';')) {
       return module.emitError("order-stages: unknown schedule '")
@@ -345,7 +465,7 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     llvm::MapVector<Operation *, CallOfStage> calls;
     SymbolTable symbols(module);
     std::map<int64_t, func::FuncOp> forward;
-    std::map<std::pair<int64_t, StageAction::Direction>, int64_t> counts;
+    std::map<std::pair<int64_t, StageAction::Kind>, int64_t> counts;
     for (auto call : root.getOps<CallOp>()) {
       auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
       std::optional<int64_t> stage = markedStageOf(callee);
@@ -354,8 +474,7 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
       }
       const int64_t chunk = *markedChunkOf(callee);
       bool isForward = forward.try_emplace(chunk, callee).first->second == callee;
-      auto direction =
-          isForward ? StageAction::Direction::Forward : StageAction::Direction::Backward;
+      auto direction = isForward ? StageAction::Kind::Forward : StageAction::Kind::Backward;
       calls[call] = {{chunk, direction, counts[{chunk, direction}]++}, *stage, callee};
     }
     return calls;

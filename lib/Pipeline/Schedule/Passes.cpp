@@ -66,6 +66,7 @@ void weft::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &
   manager.addPass(createObserveInStagesPass());
   OrderStagesPassOptions order;
   order.schedule = options.stageOrder;
+  order.gather = desc::nameOf(options.stageGather);
   manager.addPass(createOrderStagesPass(order));
   // The rest sees one stage at a time: no pass moves anything from one to another any more.
   manager.addPass(createSeparateStagesPass());

@@ -40,7 +40,8 @@ public:
       return std::nullopt;
     }
     leaveEndsOut();
-    if (!numberKinds() || !hasLikeOperands() || !isReadAsPassedOn()) {
+    if (!numberKinds() || !areGatheredAnew() || !hasLikeOperands() || !isReadAsPassedOn() ||
+        !areReducedOnce()) {
       return std::nullopt;
     }
     joinNeighbours();
@@ -52,11 +53,13 @@ private:
   struct Source {
     /// If no op of the repeat makes it.
     Value outside;
-    /// Else the kind of the op that does, and the number of its result.
+    /// Else the kind of the op that does, unless it is gathered, and the number of its result.
     uint32_t kind = 0;
     unsigned result = 0;
     /// It is of the micro-batch before.
     bool isPassedOn = false;
+    /// The function that gathers it.
+    const void *gather = nullptr;
 
     bool operator==(const Source &other) const = default;
   };
@@ -73,13 +76,17 @@ private:
 
   void collect();
   void notePassedOn(CallOp call);
+  void noteBetween();
+  bool areGatheredAnew() const;
+  bool areReducedOnce() const;
   void noteReceived();
   void noteSent();
   std::optional<int64_t> microBatchOf(Operation *op) const;
   Key keyOf(Operation *op) const;
-  bool standsTogether() const;
+  bool standsTogether();
   void leaveEndsOut();
   bool numberKinds();
+  std::optional<Source> gatherOf(Value operand, const RepeatedOp &user) const;
   std::optional<Source> sourceOf(Value operand, const RepeatedOp &user) const;
   std::optional<SmallVector<Source>> sourcesOf(const RepeatedOp &user) const;
   bool hasLikeOperands();
@@ -93,6 +100,9 @@ private:
   llvm::DenseMap<Operation *, int64_t> microBatches;
   /// The results that some call gets from the one before.
   std::set<std::pair<const void *, unsigned>> passedOn;
+  /// Of each call that gathers, the number of ops of the repeat before the next one of its
+  /// function.
+  llvm::DenseMap<Operation *, size_t> gatheredUntil;
   /// The place of each op in the repeat.
   llvm::DenseMap<Operation *, size_t> places;
   int64_t count = 0;
@@ -179,26 +189,86 @@ void Finder::collect() {
       repeat.ops.push_back({&op, *microBatch});
     }
   }
+  noteBetween();
 }
 
-bool Finder::standsTogether() const {
-  auto next = repeat.ops.begin();
-  for (Operation *op = next->op; next != repeat.ops.end(); op = op->getNextNode()) {
-    if (op == next->op) {
-      ++next;
-    } else if (!isa<arith::ConstantIndexOp>(op)) {
+/// Finds the calls that gather and reduce: all in the section, as only a schedule makes them.
+void Finder::noteBetween() {
+  size_t place = 0;
+  for (Operation &op : section.getOps()) {
+    place += place < repeat.ops.size() && repeat.ops[place].op == &op ? 1 : 0;
+    auto call = dyn_cast<CallOp>(op);
+    func::FuncOp function =
+        call ? symbols.functions.lookup(call.getCalleeAttr().getAttr()) : func::FuncOp();
+    if (function && function->hasAttr(kGatherAttrName)) {
+      repeat.gathers.push_back({call, place});
+    } else if (function && function->hasAttr(kReduceAttrName)) {
+      repeat.reductions.push_back({call, place});
+    }
+  }
+  llvm::DenseMap<StringRef, size_t> next;
+  for (const CallBetween &each : llvm::reverse(repeat.gathers)) {
+    CallOp call = each.op;
+    auto [own, isLast] = next.try_emplace(call.getCallee(), repeat.ops.size());
+    gatheredUntil[call] = own->second;
+    own->second = each.place;
+  }
+}
+
+/// Returns true if nothing else stands between the first and the last of the work.
+bool Finder::standsTogether() {
+  llvm::DenseSet<Operation *> open;
+  for (const RepeatedOp &each : repeat.ops) {
+    open.insert(each.op);
+  }
+  for (const auto *calls : {&repeat.gathers, &repeat.reductions}) {
+    for (const CallBetween &each : *calls) {
+      open.insert(each.op);
+    }
+  }
+  bool hasBegun = false;
+  for (Operation &op : section.getOps()) {
+    const bool isWork = open.erase(&op);
+    hasBegun |= isWork;
+    if (hasBegun && !open.empty() && !isWork && !isa<arith::ConstantIndexOp>(op)) {
       return false;
     }
   }
   return true;
 }
 
+/// Returns true if the calls of each function that gathers get the same operands, from outside.
+bool Finder::areGatheredAnew() const {
+  llvm::DenseMap<StringRef, CallOp> firsts;
+  return llvm::all_of(repeat.gathers, [&](const CallBetween &each) {
+    CallOp call = each.op;
+    CallOp first = firsts.try_emplace(call.getCallee(), call).first->second;
+    bool isFromOutside = llvm::none_of(call->getOperands(), [&](Value operand) {
+      return places.contains(operand.getDefiningOp());
+    });
+    bool isForRepeat =
+        llvm::all_of(call->getUsers(), [&](Operation *user) { return places.contains(user); });
+    return isFromOutside && isForRepeat && llvm::equal(call->getOperands(), first->getOperands());
+  });
+}
+
+/// Returns true if each function that reduces is called once, and no work needs its results.
+bool Finder::areReducedOnce() const {
+  llvm::DenseSet<StringRef> functions;
+  return llvm::all_of(repeat.reductions, [&](const CallBetween &each) {
+    CallOp call = each.op;
+    return functions.insert(call.getCallee()).second &&
+           llvm::none_of(call->getUsers(), [&](Operation *user) { return places.contains(user); });
+  });
+}
+
 void Finder::leaveEndsOut() {
   auto first = dyn_cast<CallOp>(repeat.ops.front().op);
-  bool isOneFunction = first && llvm::all_of(repeat.ops, [&](const RepeatedOp &each) {
-                         auto call = dyn_cast<CallOp>(each.op);
-                         return call && call.getCallee() == first.getCallee();
-                       });
+  bool isOneFunction =
+      first && repeat.gathers.empty() && llvm::all_of(repeat.ops, [&](const RepeatedOp &each) {
+        auto call = dyn_cast<CallOp>(each.op);
+        return call && call.getCallee() == first.getCallee();
+      });
   if (isOneFunction) {
     repeat.ops.erase(repeat.ops.begin());
     repeat.ops.resize(repeat.ops.size() - std::min<size_t>(1, repeat.ops.size()));
@@ -253,11 +323,22 @@ bool Finder::numberKinds() {
   return count > 1 && llvm::all_of(counts, [&](int64_t own) { return own == count; });
 }
 
+/// Nothing if the function that gathers it has been called again before `user`.
+std::optional<Finder::Source> Finder::gatherOf(Value operand, const RepeatedOp &user) const {
+  auto call = operand.getDefiningOp<CallOp>();
+  Source source;
+  source.result = cast<OpResult>(operand).getResultNumber();
+  source.gather = call.getCalleeAttr().getAsOpaquePointer();
+  const bool isLatest = places.lookup(user.op) < gatheredUntil.lookup(call);
+  return isLatest ? std::optional(source) : std::nullopt;
+}
+
 /// Nothing if it is of another micro-batch, and not passed on.
 std::optional<Finder::Source> Finder::sourceOf(Value operand, const RepeatedOp &user) const {
   auto place = places.find(operand.getDefiningOp());
   if (place == places.end()) {
-    return Source{operand};
+    return gatheredUntil.contains(operand.getDefiningOp()) ? gatherOf(operand, user)
+                                                           : Source{operand};
   }
   const RepeatedOp &made = repeat.ops[place->second];
   unsigned result = cast<OpResult>(operand).getResultNumber();
@@ -347,12 +428,31 @@ void Finder::joinNeighbours() {
       repeat.kinds[each.kind].followsRight = false;
     }
   }
+  for (const auto *calls : {&repeat.gathers, &repeat.reductions}) {
+    for (const CallBetween &each : *calls) {
+      if (each.place < repeat.ops.size()) {
+        repeat.kinds[repeat.ops[each.place].kind].followsRight = false;
+      }
+    }
+  }
 }
 
 } // namespace
 
 std::optional<Repeat> weft::findRepeat(func::FuncOp section, const ModuleSymbols &symbols) {
   return Finder(section, symbols).run();
+}
+
+SmallVector<CallOp> weft::firstCalls(ArrayRef<CallBetween> calls) {
+  SmallVector<CallOp> firsts;
+  llvm::DenseSet<StringRef> functions;
+  for (const CallBetween &each : calls) {
+    CallOp call = each.op;
+    if (functions.insert(call.getCallee()).second) {
+      firsts.push_back(call);
+    }
+  }
+  return firsts;
 }
 
 std::string weft::nameOfWork(Operation *op) {

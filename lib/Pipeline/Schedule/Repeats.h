@@ -20,6 +20,11 @@
 //
 // Only what is passed on in this way is read by others behind the work.
 //
+// Among that work may stand calls of functions that gather the parameters of a chunk, or reduce its
+// sums of gradients. Those of one function that gathers get the same operands, from outside, and
+// each call of the chunk reads the results of the latest of them. One that reduces is called once,
+// on what the last calls of the chunk pass on.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef WEFT_LIB_PIPELINE_SCHEDULE_REPEATS_H
@@ -48,6 +53,13 @@ struct PassedOn {
   unsigned operand = 0, result = 0;
 };
 
+/// A call among the work that is of no micro-batch.
+struct CallBetween {
+  CallOp op;
+  /// The number of ops of the repeat that stand before it.
+  size_t place = 0;
+};
+
 struct RepeatedKind {
   /// That of the first micro-batch.
   mlir::Operation *first;
@@ -59,6 +71,7 @@ struct RepeatedKind {
 struct Repeat {
   /// In the order of the section.
   llvm::SmallVector<RepeatedOp> ops;
+  llvm::SmallVector<CallBetween> gathers = {}, reductions = {};
   /// In the order of each micro-batch.
   llvm::SmallVector<RepeatedKind> kinds;
 };
@@ -68,6 +81,9 @@ struct Repeat {
 /// beside these two. Nothing if the work does not repeat, or there are less than two calls of each
 /// function.
 std::optional<Repeat> findRepeat(mlir::func::FuncOp section, const ModuleSymbols &symbols);
+
+/// Returns the first of several calls of each function.
+llvm::SmallVector<CallOp> firstCalls(llvm::ArrayRef<CallBetween> calls);
 
 /// Returns "step_forward_0", "send_3".
 std::string nameOfWork(mlir::Operation *op);

@@ -96,12 +96,6 @@ const Fault kFaults[] = {
      "step action 3 names set 0 after set 0, expected sets in ascending order"},
     {[](Program &p) { p.step[3].frames.push_back({1, 0}); },
      "step action 3 is for a frame of set 1, but backward uses no buffer that lies in them"},
-    {[](Program &p) {
-       p.bodies[3].instructions[0].immediates[2].addsMicroBatch = false;
-       p.step[3].microBatch.reset();
-     },
-     "step action 3 is for no micro-batch, but backward instruction 0 uses buffer 8, which lies in "
-     "its frames"},
     {[](Program &p) { p.step[0].frames = {{0, 0}}; },
      "step action 0 is for a frame of set 0, but begin uses no buffer that lies in them"},
 };

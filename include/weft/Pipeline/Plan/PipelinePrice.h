@@ -50,7 +50,8 @@ struct PipelinePrice {
   std::vector<ChunkPrice> chunks;
   std::vector<StagePrice> stages;
 
-  const ActionPrice &of(const desc::StageAction &action) const;
+  /// Gathers and reductions cost nothing here: they are among what is done once a step.
+  ActionPrice of(const desc::StageAction &action) const;
 };
 
 /// A step in the order of a schedule.

@@ -8,6 +8,7 @@
 #ifndef WEFT_PIPELINE_SCHEDULE_PASSES_H
 #define WEFT_PIPELINE_SCHEDULE_PASSES_H
 
+#include "weft/Description/StageOrder.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
 #include "weft/Pipeline/Target.h"
 
@@ -34,6 +35,7 @@ struct ScheduleOptions {
   bool encodesMatmuls = true;
   /// The schedule of stages, as order-stages has it; empty for a module without stages.
   std::string stageOrder;
+  desc::GatherPeriod stageGather = desc::GatherPeriod::Step;
 };
 
 /// Appends the passes of the phase. Afterwards `flatten` makes the program of the module, or of

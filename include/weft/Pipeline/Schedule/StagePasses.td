@@ -47,9 +47,15 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     `weft/Description/StageOrder.h`. In `@evaluate` stages do what the schedule has of forward.
     Modules without stages do not change.
 
+    Where a schedule has `UNSHARD` of a chunk, calls of a function take the place of the ops that
+    gather its parameters, from the reads of their shards to what its calls get; where it has
+    `REDUCE_GRAD`, a call takes that of the reductions of its sums of gradients: see
+    `StageCollectives.h`. They are actions as the others.
+
     A schedule is `1f1b`, with several chunks a stage interleaved, `gpipe`, or any other: the actions
     of each stage, chunk, F for forward or B for backward, and micro-batch, with a semicolon between
-    stages. The order below is that of `schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1`.
+    stages. With `gather`, the first two gather parameters anew for each `run` of actions of a chunk,
+    or each `micro-batch`. The order below is that of `schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1`.
 
     ```mlir
     %0 = weft.call @step_forward_0(%c0)
@@ -72,6 +78,8 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
   let options = [
     Option<"schedule", "schedule", "std::string", "\"1f1b\"",
            "1f1b, gpipe, or the actions of each stage">,
+    Option<"gather", "gather", "std::string", "\"step\"",
+           "how long 1f1b and gpipe keep gathered parameters: step, run or micro-batch">,
   ];
 }
 

@@ -56,6 +56,11 @@ inline constexpr llvm::StringLiteral kMayPendAttrName = "weft.may_pend";
 /// On a function: it computes one micro-batch, whose number is its first argument. Unit.
 inline constexpr llvm::StringLiteral kMicroBatchAttrName = "weft.micro_batch";
 
+/// From order-stages on, on a function: it gathers the parameters of a chunk of a pipeline, or
+/// reduces the sums of its gradients, for all micro-batches. Unit.
+inline constexpr llvm::StringLiteral kGatherAttrName = "weft.gather";
+inline constexpr llvm::StringLiteral kReduceAttrName = "weft.reduce";
+
 /// From split-stages on, on a variable, a function of a micro-batch and an op of a root: the number
 /// of the pipeline stage that holds or runs it. Inputs, and ops on inputs and constants alone, are
 /// of every stage and have none; a transfer names both of its stages itself.
