@@ -40,13 +40,6 @@ Location weft::placeOf(MLIRContext *context, const desc::Location &location) {
                              unsigned(location.column));
 }
 
-std::string weft::wordsOf(const desc::LayerRange &layers) {
-  const std::string last = layers.last ? " to " + std::to_string(*layers.last) : "";
-  return "layers" +
-         (layers.first ? (layers.last ? " " : " from ") + std::to_string(*layers.first) : "") +
-         last;
-}
-
 std::string weft::textOf(const desc::ShardingSpec &entry) {
   desc::ShardingSpec anywhere = entry;
   anywhere.location = {};

@@ -476,13 +476,15 @@ void Review::warnOfNodes() {
     if (!group.crossesNodes()) {
       continue;
     }
-    double count = 2.0 * double(model.layers) * double(blocks.size());
+    const ShardingSpec &first = *blocks.begin()->second;
+    const int64_t last = std::min(first.layers.last.value_or(model.layers), model.layers - 1);
+    const int64_t layers = last - first.layers.first.value_or(0) + 1;
+    double count = 2.0 * double(layers) * double(blocks.size());
     std::string advice = "at most " + text(machine.devicesPerNode) + " ranks are on one node";
     if (group.ranks <= machine.devicesPerNode) {
       double within = count * sumSeconds(predictor, {group.ranks, 1});
       advice = "within a node " + text(within, "s") + ", where the last axes of the mesh are";
     }
-    const ShardingSpec &first = *blocks.begin()->second;
     result.warnings.push_back(
         diagnostic(first.location, "legal_r8",
                    "sums over " + product(axes) + " cross " + text(group.nodes) + " nodes, " +

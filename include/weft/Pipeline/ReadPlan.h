@@ -25,10 +25,6 @@ mlir::FailureOr<desc::PlanSpec> readPlan(mlir::ModuleOp module, llvm::StringRef 
 /// Returns the place of an entry of a plan, for errors: in its file, or in line 0 of "--pin".
 mlir::Location placeOf(mlir::MLIRContext *context, const desc::Location &location);
 
-/// Returns the layers of an entry that is for some: "layers 4 to 7", "layers from 4", "layers to
-/// 7".
-std::string wordsOf(const desc::LayerRange &layers);
-
 /// Returns an entry as a plan has it, without its place.
 std::string textOf(const desc::ShardingSpec &entry);
 

@@ -7,6 +7,7 @@
 
 #include "RecomputeValues.h"
 
+#include "weft/Description/LayerRuns.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
@@ -76,7 +77,7 @@ LogicalResult ActivationEntries::check(MLIRContext *context) const {
   bool isFound = true;
   for (auto [entry, matched] : llvm::zip_equal(entries, isMatched)) {
     if (entry.location.line > 0 && !matched) { // legal_r11
-      std::string of = entry.layers.isOpen() ? "the forward pass" : wordsOf(entry.layers);
+      std::string of = entry.layers.isOpen() ? "the forward pass" : desc::wordsOf(entry.layers);
       emitError(placeOf(context, entry.location))
           << "value: no operation of " << of << " is called '" << entry.value << "', near is '"
           << desc::nearestName(entry.value, {names.begin(), names.end()}) << "'";

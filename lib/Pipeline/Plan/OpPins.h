@@ -27,6 +27,8 @@ struct OpLayers {
 
   /// Returns true if an entry for `layers` is for all of them.
   bool areIn(const desc::LayerRange &layers) const { return layers.has(first) && layers.has(last); }
+  /// Returns true if `layer` may be one of them.
+  bool mayHave(int64_t layer) const { return first && *first <= layer && layer <= *last; }
 };
 
 /// The names of all ops of a module, which must not change afterwards.

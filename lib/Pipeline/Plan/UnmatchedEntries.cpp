@@ -8,6 +8,7 @@
 #include "UnmatchedEntries.h"
 
 #include "HomedValues.h"
+#include "weft/Description/LayerRuns.h"
 #include "weft/Pipeline/ReadPlan.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -81,7 +82,7 @@ public:
              llvm::join(sizes, " or ");
     }
     if (!isKnown) {
-      const std::string of = entry.layers.isOpen() ? "" : " of " + wordsOf(entry.layers);
+      const std::string of = entry.layers.isOpen() ? "" : " of " + desc::wordsOf(entry.layers);
       const std::string near = nearestTo(entry);
       return ("value: no " + kind + of + " is called '" + entry.value + "'" +
               (near.empty() ? "" : ", near is '" + near + "'"))

@@ -13,6 +13,7 @@
 #include "Padding.h"
 #include "Summary.h"
 
+#include "weft/Description/LayerRuns.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
@@ -90,18 +91,17 @@ bool areUneven(ModuleOp module, const desc::PlanSpec &plan) {
   });
 }
 
-/// Returns the layers of each run with functions of its own, in order. Entries for the first run
-/// are for all layers, and others except from them.
+/// Returns the layers of each run with functions of its own. Entries for the first run are for all
+/// layers, and others except from them.
 std::vector<desc::LayerRange> findRuns(ModuleOp module) {
-  std::vector<desc::LayerRange> runs(1);
+  std::vector<int64_t> numbers;
   if (auto borders = module->getAttrOfType<ArrayAttr>(kLayerBordersAttrName)) {
     for (IntegerAttr border : borders.getAsRange<IntegerAttr>()) {
-      if (runs.size() > 1) {
-        runs.back().last = border.getInt() - 1;
-      }
-      runs.push_back({border.getInt(), std::nullopt});
+      numbers.push_back(border.getInt());
     }
   }
+  std::vector<desc::LayerRange> runs = desc::runsBetween(numbers);
+  runs[0] = {};
   return runs;
 }
 
