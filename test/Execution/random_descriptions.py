@@ -487,9 +487,26 @@ def descriptions_of(seed, graphs):
                         graph, edits, draw.tags)
 
 
-def edited_plan(text, edits):
-    """Returns a plan that weft wrote, without some of its entries."""
+def layers_of(draw, layers, lines):
+    """Returns entries by which some layers are cut by fewer axes than `lines` say; all of them match."""
+    entries = []
+    for line in lines:
+        found = re.match(r'sharding \{ value: "\*" dimension: "(batch|sequence|kv_heads|ffn)" axes: \[(.*)\] \}', line)
+        if found and draw.random() < 0.5:
+            axes = [axis for axis in found[2].split(", ") if draw.random() < 0.4]
+            first = draw.randrange(layers)
+            last = draw.choice(("", f"last_layer: {draw.randrange(first, layers)} "))
+            cut = f"axes: [{', '.join(axes)}] " if axes else ""
+            entries.append(f'sharding {{ value: "*" dimension: "{found[1]}" {cut}first_layer: {first} {last}}}\n')
+    return entries
+
+
+def edited_plan(text, edits, layers=0):
+    """Returns a plan that weft wrote, without some of its entries, and in half of cases with some for some of the
+    model's `layers`."""
     draw = random.Random(edits)
     share = draw.choice((0.1, 0.5, 0.9))
-    return "".join(line for line in text.splitlines(keepends=True)
-                   if not line.startswith(("sharding", "home")) or draw.random() < share)
+    lines = [line for line in text.splitlines(keepends=True)
+             if not line.startswith(("sharding", "home")) or draw.random() < share]
+    more = layers_of(draw, layers, text.splitlines()) if layers and draw.random() < 0.5 else []
+    return "".join(lines + more)
