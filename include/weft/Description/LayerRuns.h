@@ -26,8 +26,12 @@ inline std::vector<LayerRange> runsBetween(const std::vector<int64_t> &borders) 
   return runs;
 }
 
-/// Returns "layers 4 to 7", "layers from 4" or "layers to 7". REQUIRES: the range is not open.
+/// Returns "layer 4", "layers 4 to 7", "layers from 4" or "layers to 7". REQUIRES: the range is not
+/// open.
 inline std::string wordsOf(const LayerRange &layers) {
+  if (layers.first && layers.first == layers.last) {
+    return "layer " + std::to_string(*layers.first);
+  }
   std::string text = "layers";
   if (layers.first) {
     text += (layers.last ? " " : " from ") + std::to_string(*layers.first);
