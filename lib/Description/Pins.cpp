@@ -167,7 +167,7 @@ void applyRecompute(PlanSpec &plan, const Value &value, const Values &) {
   if (value.mode != "none") {
     entry.saving = Saving::Recomputed;
     // Backward begins with what is in no layer, and would recompute it at once.
-    entry.firstLayer = 0;
+    entry.layers.first = 0;
   }
   plan.activations.push_back(entry);
   if (value.mode == "attention") {

@@ -15,8 +15,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <map>
 #include <set>
+#include <tuple>
 
 namespace weft::desc {
 
@@ -67,7 +69,7 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
   };
   auto sameSharding = [](const ShardingSpec &x, const ShardingSpec &y) {
     return x.value == y.value && x.dimension == y.dimension && x.axes == y.axes &&
-           x.priority == y.priority;
+           x.priority == y.priority && x.layers == y.layers;
   };
   return a.mayPad == b.mayPad &&
          std::equal(a.mesh.begin(), a.mesh.end(), b.mesh.begin(), b.mesh.end(), sameAxis) &&
@@ -79,13 +81,16 @@ bool operator==(const PlanSpec &a, const PlanSpec &b) {
 }
 
 bool operator==(const ActivationSpec &a, const ActivationSpec &b) {
-  return a.value == b.value && a.firstLayer == b.firstLayer && a.lastLayer == b.lastLayer &&
-         a.saving == b.saving;
+  return a.value == b.value && a.layers == b.layers && a.saving == b.saving;
 }
 
-bool ActivationSpec::isOf(std::optional<int64_t> layer) const {
-  return layer ? *layer >= firstLayer.value_or(0) && *layer <= lastLayer.value_or(*layer)
-               : !firstLayer && !lastLayer;
+bool LayerRange::has(std::optional<int64_t> layer) const {
+  return layer ? *layer >= first.value_or(0) && *layer <= last.value_or(*layer) : isOpen();
+}
+
+std::string LayerRange::text() const {
+  return (first ? " first_layer: " + std::to_string(*first) : "") +
+         (last ? " last_layer: " + std::to_string(*last) : "");
 }
 
 std::span<const std::string_view> dimensionNames() {
@@ -118,16 +123,46 @@ bool isOpDimension(std::string_view name) {
   return name == "terms" || isNumbered(name, "terms") || isNumbered(name, "factor");
 }
 
+std::optional<int64_t> layerOfName(std::string_view name) {
+  constexpr std::string_view kPrefix = "layers.";
+  for (size_t begin = 0; begin < name.size();
+       begin = std::min(name.find('/', begin), name.size()) + 1) {
+    std::string_view part = name.substr(begin);
+    int64_t layer = 0;
+    const char *digits = part.data() + std::min(kPrefix.size(), part.size());
+    const char *end = part.data() + part.size();
+    auto [behind, error] = std::from_chars(digits, end, layer);
+    if (part.starts_with(kPrefix) && error == std::errc() && layer >= 0 && behind != end &&
+        *behind == '.') {
+      return layer;
+    }
+  }
+  return std::nullopt;
+}
+
 const ShardingSpec *entryFor(const std::vector<ShardingSpec> &shardings, std::string_view value,
                              std::string_view dimension) {
   const ShardingSpec *found = nullptr;
+  const std::optional<int64_t> layer = layerOfName(value);
   for (const ShardingSpec &sharding : shardings) {
-    bool holds = !found || sharding.priority <= found->priority;
+    bool holds = sharding.layers.has(layer) && (!found || sharding.priority <= found->priority);
     if (holds && sharding.dimension == dimension && matchesPattern(sharding.value, value)) {
       found = &sharding;
     }
   }
   return found;
+}
+
+std::vector<int64_t> layerBorders(const PlanSpec &plan) {
+  std::set<int64_t> borders;
+  for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
+    for (const ShardingSpec &entry : *entries) {
+      borders.insert(entry.layers.first.value_or(0));
+      borders.insert(entry.layers.last.value_or(-1) + 1);
+    }
+  }
+  borders.erase(0);
+  return {borders.begin(), borders.end()};
 }
 
 std::optional<std::vector<std::string>> axesFor(const std::vector<ShardingSpec> &shardings,
@@ -233,11 +268,32 @@ static void checkAxes(const Entry &sharding, Fields &fields, Borders &known) {
   }
 }
 
+template <typename Entry> static void checkLayers(const Entry &entry, Fields &fields) {
+  bool areBoth = fields.integer("first_layer", "plan_r13", 0, detail::maximumLayer);
+  areBoth &= fields.integer("last_layer", "plan_r13", 0, detail::maximumLayer);
+  if (areBoth && entry.last_layer() < entry.first_layer()) { // plan_r13
+    fields.error("last_layer", "plan_r13",
+                 "expected at least first_layer, " + detail::text(entry.first_layer()) + ", got " +
+                     detail::text(entry.last_layer()));
+  }
+}
+
+template <typename Entry> static LayerRange layersOf(const Entry &entry) {
+  LayerRange layers;
+  if (entry.has_first_layer()) {
+    layers.first = entry.first_layer();
+  }
+  if (entry.has_last_layer()) {
+    layers.last = entry.last_layer();
+  }
+  return layers;
+}
+
 template <typename Entries>
 static void checkEntries(const Entries &shardings, const char *field, Fields &fields,
                          Borders &axes) {
   std::vector<std::string> dimensions(dimensionNames().begin(), dimensionNames().end());
-  std::set<std::pair<std::string, std::string>> entries;
+  std::set<std::tuple<std::string, std::string, std::string>> entries;
   for (int i = 0; i < shardings.size(); ++i) {
     const auto &sharding = shardings[i];
     Fields inner = fields.nested(field, i);
@@ -254,12 +310,16 @@ static void checkEntries(const Entries &shardings, const char *field, Fields &fi
     }
     checkAxes(sharding, inner, axes);
     inner.integer("priority", "plan_r10", 0, 1000); // plan_r10
+    checkLayers(sharding, inner);
     // plan_r8
-    if (!entries.insert({sharding.value(), sharding.dimension()}).second) {
+    const std::string layers = layersOf(sharding).text();
+    if (!entries.insert({sharding.value(), sharding.dimension(), layers}).second) {
       inner.error("dimension", "plan_r8",
-                  "expected one entry for a value and dimension, got a second one for value " +
+                  "expected one entry for a value, a dimension and layers, got a second one for "
+                  "value " +
                       detail::quote(sharding.value()) + " and dimension " +
-                      detail::quote(sharding.dimension()));
+                      detail::quote(sharding.dimension()) +
+                      (layers.empty() ? "" : " with" + layers));
     }
   }
 }
@@ -271,13 +331,7 @@ static void checkActivations(const proto::Plan &plan, Fields &fields) {
     inner.label("value", "plan_r5", 256, "._/-*"); // plan_r5
     // plan_r13
     inner.required("plan_r13", {"saving"});
-    bool areBoth = inner.integer("first_layer", "plan_r13", 0, detail::maximumLayer);
-    areBoth &= inner.integer("last_layer", "plan_r13", 0, detail::maximumLayer);
-    if (areBoth && activation.last_layer() < activation.first_layer()) {
-      inner.error("last_layer", "plan_r13",
-                  "expected at least first_layer, " + detail::text(activation.first_layer()) +
-                      ", got " + detail::text(activation.last_layer()));
-    }
+    checkLayers(activation, inner);
   }
 }
 
@@ -302,12 +356,7 @@ static std::vector<ActivationSpec> resolveActivations(const proto::Plan &plan, F
     const proto::Activation &activation = plan.activation(i);
     ActivationSpec spec;
     spec.value = activation.value();
-    if (activation.has_first_layer()) {
-      spec.firstLayer = activation.first_layer();
-    }
-    if (activation.has_last_layer()) {
-      spec.lastLayer = activation.last_layer();
-    }
+    spec.layers = layersOf(activation);
     spec.saving = Saving(activation.saving());
     spec.location = fields.nested("activation", i).location();
     specs.push_back(std::move(spec));
@@ -333,7 +382,8 @@ static PlanSpec resolve(const proto::Plan &plan, Fields &fields) {
                        entries[i].dimension(),
                        {entries[i].axes().begin(), entries[i].axes().end()},
                        fields.nested(field, i).location(),
-                       entries[i].priority()});
+                       entries[i].priority(),
+                       layersOf(entries[i])});
     }
     return specs;
   };
@@ -424,14 +474,14 @@ static std::string textOf(const ShardingSpec &entry) {
     text += (&axis == entry.axes.data() ? " axes: [\"" : ", \"") + axis + "\"";
   }
   text += entry.axes.empty() ? "" : "]";
+  text += entry.layers.text();
   text += entry.priority == 0 ? "" : " priority: " + std::to_string(entry.priority);
   return text + " }";
 }
 
 std::string ActivationSpec::text() const {
   std::string text = "{ value: \"" + value + "\"";
-  text += firstLayer ? " first_layer: " + std::to_string(*firstLayer) : "";
-  text += lastLayer ? " last_layer: " + std::to_string(*lastLayer) : "";
+  text += layers.text();
   return text + (saving == Saving::Kept ? " saving: KEPT }" : " saving: RECOMPUTED }");
 }
 

@@ -8,6 +8,7 @@
 #include "weft/Description/Strategies.h"
 
 #include "Text.h"
+#include "weft/Description/LayerRuns.h"
 #include "weft/Description/Pins.h"
 
 #include <algorithm>
@@ -54,20 +55,60 @@ public:
       lines.push_back(plan.pipeline.stages > 1 ? "one rank for each stage" : "one rank");
       return std::move(lines);
     }
+    const std::vector<LayerRange> runs = runsBetween(layerBorders(plan));
+    if (runs.size() == 1) {
+      nameShardings(/*withEnds=*/true);
+      return std::move(lines);
+    }
+    for (const LayerRange &run : runs) {
+      nameRun(run);
+    }
+    return std::move(lines);
+  }
+
+private:
+  /// With the embedding and the head, or of layers alone.
+  void nameShardings(bool withEnds) {
     batch = of("attention.query", "batch");
     context = of("attention.query", "sequence");
     experts = of("experts.up", "experts");
     nameData();
     nameContext();
     nameTensor();
-    nameVocabulary();
+    if (withEnds) {
+      nameVocabulary();
+    }
     nameExperts();
     nameHomes();
     nameIdle();
-    return std::move(lines);
   }
 
-private:
+  /// Names the strategies of some layers; the first ones stand for what is of no layer, too.
+  void nameRun(const LayerRange &run) {
+    const bool isFirst = run.first == 0;
+    PlanSpec own = plan;
+    for (std::vector<ShardingSpec> *entries : {&own.shardings, &own.homes}) {
+      std::erase_if(*entries,
+                    [&](const ShardingSpec &entry) { return !entry.layers.has(run.first); });
+      for (ShardingSpec &entry : *entries) {
+        entry.layers = {};
+      }
+    }
+    std::vector<VariableShape> shapes;
+    for (const VariableShape &variable : variables) {
+      std::optional<int64_t> layer = layerOfName(variable.name);
+      if (layer ? run.has(layer) : isFirst) {
+        shapes.push_back(variable);
+      }
+    }
+    Recognizer recognizer(own, shapes);
+    recognizer.nameShardings(isFirst);
+    lines.push_back(wordsOf(run) + (isFirst ? ", and what is of no layer:" : ":"));
+    for (const std::string &line : recognizer.lines) {
+      lines.push_back("  " + line);
+    }
+  }
+
   void nameActivations() {
     if (plan.activations.empty()) {
       return;

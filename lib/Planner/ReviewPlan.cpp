@@ -55,7 +55,7 @@ public:
     checkShards();
     checkBatch();
     checkAccumulation();
-    checkActivations();
+    checkLayers();
     checkPipeline();
     checkMemory();
     warnOfNodes();
@@ -102,7 +102,8 @@ private:
   void checkAccumulation();
   void checkOtherBatches(int64_t samples);
   void checkWholeBatch(int64_t samples);
-  void checkActivations();
+  void checkLayers(const LayerRange &layers, const Location &location);
+  void checkLayers();
   void checkPipeline();
   void checkMemory();
   void warnOfNodes();
@@ -302,21 +303,28 @@ void Review::checkOtherBatches(int64_t samples) {
   }
 }
 
-/// legal_r15
-void Review::checkActivations() {
-  for (const ActivationSpec &entry : plan.activations) {
-    std::optional<int64_t> layer = entry.lastLayer ? entry.lastLayer : entry.firstLayer;
-    if (!layer || (!model.graph && *layer < model.layers)) {
-      continue;
+/// legal_r15. Of all pins, only `recompute` gives layers.
+void Review::checkLayers(const LayerRange &layers, const Location &location) {
+  std::optional<int64_t> layer = layers.last ? layers.last : layers.first;
+  if (!layer || (!model.graph && *layer < model.layers)) {
+    return;
+  }
+  std::string field = location.line == 0 ? "recompute" : layers.last ? "last_layer" : "first_layer";
+  std::string message =
+      model.graph
+          ? "a graph has no layers: use entries of a plan with values alone"
+          : "expected a layer from 0 to " + text(model.layers - 1) + ", got " + text(*layer);
+  result.errors.push_back({location, field, "legal_r15", message});
+}
+
+void Review::checkLayers() {
+  for (const std::vector<ShardingSpec> *entries : {&plan.shardings, &plan.homes}) {
+    for (const ShardingSpec &entry : *entries) {
+      checkLayers(entry.layers, entry.location);
     }
-    std::string field = entry.location.line == 0 ? "recompute"
-                        : entry.lastLayer        ? "last_layer"
-                                                 : "first_layer";
-    std::string layers =
-        model.graph
-            ? "a graph has no layers: use entries of a plan with values alone"
-            : "expected a layer from 0 to " + text(model.layers - 1) + ", got " + text(*layer);
-    result.errors.push_back({entry.location, field, "legal_r15", layers});
+  }
+  for (const ActivationSpec &entry : plan.activations) {
+    checkLayers(entry.layers, entry.location);
   }
 }
 
@@ -468,13 +476,15 @@ void Review::warnOfNodes() {
     if (!group.crossesNodes()) {
       continue;
     }
-    double count = 2.0 * double(model.layers) * double(blocks.size());
+    const ShardingSpec &first = *blocks.begin()->second;
+    const int64_t last = std::min(first.layers.last.value_or(model.layers), model.layers - 1);
+    const int64_t layers = last - first.layers.first.value_or(0) + 1;
+    double count = 2.0 * double(layers) * double(blocks.size());
     std::string advice = "at most " + text(machine.devicesPerNode) + " ranks are on one node";
     if (group.ranks <= machine.devicesPerNode) {
       double within = count * sumSeconds(predictor, {group.ranks, 1});
       advice = "within a node " + text(within, "s") + ", where the last axes of the mesh are";
     }
-    const ShardingSpec &first = *blocks.begin()->second;
     result.warnings.push_back(
         diagnostic(first.location, "legal_r8",
                    "sums over " + product(axes) + " cross " + text(group.nodes) + " nodes, " +

@@ -22,27 +22,32 @@ namespace {
 /// Layers of one kind in a small model without stages.
 constexpr int64_t kLayersOfAKind = 2;
 
+/// Whether a layer has experts, which entries are for it, and the number of its run between
+/// borders.
+using LayerKind = std::vector<int64_t>;
 /// The kind of each layer.
-using LayerKinds = std::vector<std::vector<bool>>;
+using LayerKinds = std::vector<LayerKind>;
 
 /// The layers of each chunk of pipeline stages.
 using ChunkLayers = std::vector<std::set<int64_t>>;
 
-LayerKinds kindsOfLayers(const desc::ModelSpec &model, const desc::PlanSpec &plan,
-                         bool byActivations) {
+LayerKinds kindsOfLayers(const desc::ModelSpec &model, const desc::PlanSpec &plan, bool byEntries) {
   LayerKinds kinds;
+  const std::vector<int64_t> borders = desc::layerBorders(plan);
   for (int64_t layer = 0; layer < model.layers; ++layer) {
-    std::vector<bool> &kind = kinds.emplace_back();
+    LayerKind &kind = kinds.emplace_back();
     kind.push_back(model.hasExperts(layer));
     for (const desc::ActivationSpec &entry : plan.activations) {
-      kind.push_back(byActivations && entry.isOf(layer));
+      kind.push_back(byEntries && entry.layers.has(layer));
     }
+    auto run = std::upper_bound(borders.begin(), borders.end(), layer) - borders.begin();
+    kind.push_back(byEntries ? run : 0);
   }
   return kinds;
 }
 
 std::vector<int64_t> twoOfEachKind(const LayerKinds &kinds) {
-  std::map<std::vector<bool>, int64_t> ofKind;
+  std::map<LayerKind, int64_t> ofKind;
   std::vector<int64_t> chosen;
   for (size_t layer = 0; layer < kinds.size(); ++layer) {
     if (++ofKind[kinds[layer]] <= kLayersOfAKind) {
@@ -55,7 +60,7 @@ std::vector<int64_t> twoOfEachKind(const LayerKinds &kinds) {
 /// Returns the first layer of [begin, end), the last, and one of each kind.
 std::set<int64_t> endsAndKinds(const LayerKinds &kinds, int64_t begin, int64_t end) {
   std::set<int64_t> chosen = {begin, end - 1};
-  std::set<std::vector<bool>> known = {kinds[begin], kinds[end - 1]};
+  std::set<LayerKind> known = {kinds[begin], kinds[end - 1]};
   for (int64_t layer = begin; layer < end; ++layer) {
     if (known.insert(kinds[layer]).second) {
       chosen.insert(layer);
@@ -138,37 +143,40 @@ bool takeChunks(const desc::ModelSpec &model, const ChunkLayers &chunks, Shrunk 
 }
 
 /// Gives entries the places of their layers among the chosen ones.
-void renumberActivations(Shrunk &small) {
-  std::erase_if(small.plan.activations, [&](desc::ActivationSpec &entry) {
-    auto isOfEntry = [&](int64_t layer) { return entry.isOf(layer); };
-    auto first = std::find_if(small.layers.begin(), small.layers.end(), isOfEntry);
-    auto behind = std::find_if_not(first, small.layers.end(), isOfEntry);
-    if (entry.firstLayer) {
-      entry.firstLayer = first - small.layers.begin();
+template <typename Entry>
+void renumberLayers(std::vector<Entry> &entries, const std::vector<int64_t> &chosen) {
+  std::erase_if(entries, [&](Entry &entry) {
+    auto isOfEntry = [&](int64_t layer) { return entry.layers.has(layer); };
+    auto first = std::find_if(chosen.begin(), chosen.end(), isOfEntry);
+    auto behind = std::find_if_not(first, chosen.end(), isOfEntry);
+    if (entry.layers.first) {
+      entry.layers.first = first - chosen.begin();
     }
-    if (entry.lastLayer) {
-      entry.lastLayer = behind - small.layers.begin() - 1;
+    if (entry.layers.last) {
+      entry.layers.last = behind - chosen.begin() - 1;
     }
-    return first == behind;
+    return first == behind && !entry.layers.isOpen();
   });
 }
 
 } // namespace
 
 void chooseLayers(const desc::ModelSpec &model, const desc::PlanSpec &plan, Shrunk &small) {
-  const LayerKinds kinds = kindsOfLayers(model, plan, /*byActivations=*/true);
+  const LayerKinds kinds = kindsOfLayers(model, plan, /*byEntries=*/true);
   const std::vector<int64_t> counts = countChunkLayers(plan.pipeline, model.layers);
   if (!counts.empty()) {
     if (!takeChunks(model, chooseOfChunks(kinds, counts), small)) {
       takeChunks(model, allOfChunks(counts), small);
     }
   } else if (!takeLayers(model, twoOfEachKind(kinds), small)) {
-    takeLayers(model, twoOfEachKind(kindsOfLayers(model, plan, /*byActivations=*/false)), small);
+    takeLayers(model, twoOfEachKind(kindsOfLayers(model, plan, /*byEntries=*/false)), small);
     small.notKept.push_back(
-        "which layers are recomputed: of those with experts and of those without, the "
+        "which layers have which entries: of those with experts and of those without, the "
         "first two stand for all");
   }
-  renumberActivations(small);
+  renumberLayers(small.plan.activations, small.layers);
+  renumberLayers(small.plan.shardings, small.layers);
+  renumberLayers(small.plan.homes, small.layers);
 }
 
 } // namespace weft::verify

@@ -46,6 +46,17 @@ FUSED_SUMS = re.compile("@kernel_fused_norm")
 MORE_MESHES = {"llama-tiny": ["tp=2,accumulation=2", "tp=3", "dp=2,zero=3,accumulation=4", "tp=2,recompute=full",
                               "pp=2,accumulation=4", "pp=2,dp=2,zero=3,accumulation=4,schedule=gpipe",
                               "pp=2,chunks=2,tp=2,accumulation=4"]}
+# A plan whose stages have other groups of ranks: the second has tensor parallelism.
+PLAN_OF_LAYERS = """version: 1
+mesh { axis { name: "a" size: 2 } axis { name: "b" size: 2 } }
+sharding { dimension: "batch" axes: ["a", "b"] }
+sharding { dimension: "batch" axes: "a" first_layer: 2 }
+sharding { dimension: "kv_heads" axes: "b" first_layer: 2 }
+sharding { dimension: "ffn" axes: "b" first_layer: 2 }
+home { dimension: "hidden" axes: ["a", "b"] last_layer: 1 }
+accumulation: 4
+pipeline { stages: 2 }
+"""
 # What a number may be off, as a part of the largest in its tensor, of small tensors as a part of that part of the
 # largest of all: gradients of keys' biases are nothing but roundings, from which AdamW makes whole steps.
 # A norm is printed with four digits, of which the last may be another.
@@ -77,6 +88,10 @@ def compiled(tools, name, machine, nodes, mesh, target, folder, lines):
     recipe.write_text((ROOT / "examples" / name / "recipe.textproto").read_text() + lines)
     command = compile_command(tools, name, ROOT / f"machines/{machine}.textproto", nodes, mesh)
     command[command.index("--recipe") + 1] = recipe
+    if mesh == PLAN_OF_LAYERS:
+        plan = folder / "plan.textproto"
+        plan.write_text(mesh)
+        command[command.index("--pin"):] = ["--plan", plan]
     done = run([*command, "--target", target, "-o", program])
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
@@ -202,6 +217,7 @@ def main():
             count(fault, name, mesh)
     for lines in MORE_LINES:
         count(fault_of(options, "llama-tiny", "laptop", 1, "tp=2", 1, lines), "llama-tiny tp=2", lines)
+    count(fault_of(options, "llama-tiny", "h100-8", 1, PLAN_OF_LAYERS, 1), "llama-tiny", "stages split differently")
     for name, mesh, lines in FP8:
         count(fault_of(options, name, "h100-8", 1, mesh, 1, lines), name, mesh, lines)
     count(fault_of_gathers(options), *GATHERED, "gathered several times")

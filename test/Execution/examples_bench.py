@@ -38,6 +38,7 @@ class Bench:
     """A folder with the files of a case, and the numbers of those that passed and failed."""
 
     machine = "laptop"
+    nodes = 1
 
     def __init__(self, tools, folder):
         self.tools, self.folder = tools, folder
@@ -53,7 +54,7 @@ class Bench:
     def compiled(self, *plan):
         """Compiles into the file `train`, and returns its bytes."""
         run([self.tools / "weft", "compile", "model", "--recipe", "recipe", "--machine",
-             ROOT / f"machines/{self.machine}.textproto", *plan, "-o", "train"], self.folder)
+             ROOT / f"machines/{self.machine}.textproto", "--nodes", self.nodes, *plan, "-o", "train"], self.folder)
         return (self.folder / "train").read_bytes()
 
     def tell(self, what, check, *arguments):

@@ -14,6 +14,7 @@ any entries, most of which name a dimension that the value has.
 import json
 import math
 import random
+import re
 from dataclasses import dataclass, field
 
 # Ranks of the machine; `weft verify` shrinks meshes of more than 16.
@@ -407,6 +408,23 @@ def activations_of(draw, layers):
     return entries
 
 
+def of_layers(seed, model, split, files):
+    """Gives some layers entries of their own, in two of three plans by hand. Has random numbers of its own, as
+    `recompute`."""
+    draw = Draw(f"layers {seed}")
+    if model is None or "--plan" not in split or not draw.chance(2 / 3):
+        return
+    plan = files["plan.textproto"]
+    axes = {name: [int(size)] for name, size in re.findall(r'name: "(\w+)"\s+size: (\d+)', plan)}
+    for entry in entries_of(draw, model, axes)[:draw.pick((1, 2, 3))]:
+        first = draw.maybe(0.7, draw.random.randrange(model["layers"]))
+        last = draw.maybe(0.5, draw.random.randrange(first or 0, model["layers"]))
+        is_of_none = (entry.get("value") or "*").startswith(("head", "embed", "tokens"))
+        if not is_of_none or draw.chance(0.1):
+            field = draw.pick(("sharding", "sharding", "sharding", "home"))
+            files["plan.textproto"] += text_of({field: {**entry, "first_layer": first, "last_layer": last}})
+
+
 def recompute(seed, model, split, files):
     """Adds to the split of one case in three what is recomputed. Has random numbers of its own, so that the rest of
     the case does not depend on it."""
@@ -454,6 +472,7 @@ def descriptions_of(seed, graphs):
     model = None if graph else model_of(draw)
     files = {"machine.textproto": machine_of(draw)}
     split, parts, cuts = split_of(draw, model, files)
+    of_layers(seed, model, split, files)
     split = recompute(seed, model, split, files)
     split, parts = stages(seed, model, split, parts, files)
     if graph:
@@ -471,9 +490,26 @@ def descriptions_of(seed, graphs):
                         graph, edits, draw.tags)
 
 
-def edited_plan(text, edits):
-    """Returns a plan that weft wrote, without some of its entries."""
+def layers_of(draw, layers, lines):
+    """Returns entries by which some layers are cut by fewer axes than `lines` say; all of them match."""
+    entries = []
+    for line in lines:
+        found = re.match(r'sharding \{ value: "\*" dimension: "(batch|sequence|kv_heads|ffn)" axes: \[(.*)\] \}', line)
+        if found and draw.random() < 0.5:
+            axes = [axis for axis in found[2].split(", ") if draw.random() < 0.4]
+            first = draw.randrange(layers)
+            last = draw.choice(("", f"last_layer: {draw.randrange(first, layers)} "))
+            cut = f"axes: [{', '.join(axes)}] " if axes else ""
+            entries.append(f'sharding {{ value: "*" dimension: "{found[1]}" {cut}first_layer: {first} {last}}}\n')
+    return entries
+
+
+def edited_plan(text, edits, layers=0):
+    """Returns a plan that weft wrote, without some of its entries, and in half of cases with some for some of the
+    model's `layers`."""
     draw = random.Random(edits)
     share = draw.choice((0.1, 0.5, 0.9))
-    return "".join(line for line in text.splitlines(keepends=True)
-                   if not line.startswith(("sharding", "home")) or draw.random() < share)
+    lines = [line for line in text.splitlines(keepends=True)
+             if not line.startswith(("sharding", "home")) or draw.random() < share]
+    more = layers_of(draw, layers, text.splitlines()) if layers and draw.random() < 0.5 else []
+    return "".join(lines + more)

@@ -5,6 +5,7 @@
 #
 #===------------------------------------------------------------------------===#
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,16 @@ class RandomPlans(unittest.TestCase):
                      "loss_scale", "documents", "sub_axes", "cp=2:ring", "sp=true", "ep=", "zero=3",
                      "accumulation=", "--mesh", "sequence_length: 127", "gradient_accumulation: BF16"):
             self.assertTrue(any(word in text for text in texts), word)
+        self.assertTrue(any(re.search(r"(sharding|home) \{[^}]*first_layer", text) for text in texts))
         self.assertEqual({case.graph for case in cases}, {"", "mlp", "gpt"})
+
+    def test_some_layers_of_written_plans_have_fewer_axes(self):
+        text = 'sharding { value: "*" dimension: "ffn" axes: ["a", "b"] }\n' * 4
+        plans = [random_descriptions.edited_plan(text, edits, layers=3) for edits in range(40)]
+        more = {line for plan in plans for line in plan.splitlines() if "first_layer" in line}
+        self.assertIn('sharding { value: "*" dimension: "ffn" axes: ["b"] first_layer: 1 last_layer: 2 }', more)
+        self.assertIn('sharding { value: "*" dimension: "ffn" first_layer: 0 }', more)
+        self.assertFalse(any("layer" in random_descriptions.edited_plan(text, edits) for edits in range(40)))
 
     def test_what_compiles_and_is_not_verified_fails_and_becomes_smaller(self):
         status, lines = outcomes("exit 0")

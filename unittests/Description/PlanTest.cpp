@@ -313,8 +313,14 @@ TEST(Plan, PartsFollowTheirSizes) {
 
 TEST(Plan, R8Duplicates) {
   EXPECT_EQ(errors(parsePlan(planText + "sharding { dimension: 'batch' axes: 'tp' }", "p")),
-            "plan_r8: p:9:12: sharding[3].dimension: expected one entry for a value and dimension, "
-            "got a second one for value '*' and dimension 'batch'\n");
+            "plan_r8: p:9:12: sharding[3].dimension: expected one entry for a value, a dimension "
+            "and layers, got a second one for value '*' and dimension 'batch'\n");
+  const std::string some = planText + "sharding { dimension: 'batch' last_layer: 1 }\n";
+  EXPECT_EQ(errors(parsePlan(some)), "");
+  EXPECT_EQ(
+      errors(parsePlan(some + "sharding { dimension: 'batch' axes: 'tp' last_layer: 1 }", "p")),
+      "plan_r8: p:10:12: sharding[4].dimension: expected one entry for a value, a dimension "
+      "and layers, got a second one for value '*' and dimension 'batch' with last_layer: 1\n");
 }
 
 TEST(Plan, R9Accumulation) {
@@ -341,9 +347,9 @@ activation { value: "mlp.up/contract/1" first_layer: 2 last_layer: 4 saving: KEP
   EXPECT_EQ(printPlan(*plan), text);
   EXPECT_FALSE(*plan == PlanSpec());
   const ActivationSpec &all = plan->activations[0], &some = plan->activations[1];
-  EXPECT_TRUE(all.isOf(0) && all.isOf(std::nullopt));
-  EXPECT_TRUE(some.isOf(2) && some.isOf(4));
-  EXPECT_FALSE(some.isOf(1) || some.isOf(5) || some.isOf(std::nullopt));
+  EXPECT_TRUE(all.layers.has(0) && all.layers.has(std::nullopt));
+  EXPECT_TRUE(some.layers.has(2) && some.layers.has(4));
+  EXPECT_FALSE(some.layers.has(1) || some.layers.has(5) || some.layers.has(std::nullopt));
 
   auto errorsOf = [](const std::string &fields) {
     return errors(parsePlan("version: 1\nactivation { " + fields + " }", "p"));
@@ -358,6 +364,54 @@ activation { value: "mlp.up/contract/1" first_layer: 2 last_layer: 4 saving: KEP
   EXPECT_EQ(
       errorsOf("first_layer: 3 last_layer: 2 saving: KEPT"),
       "plan_r13: p:2:29: activation[0].last_layer: expected at least first_layer, 3, got 2\n");
+}
+
+TEST(Plan, R13LayersOfShardings) {
+  const std::string text = planText +
+                           R"(sharding { value: "*" dimension: "batch" axes: ["dp"] first_layer: 2 }
+sharding { value: "*" dimension: "ffn" first_layer: 2 last_layer: 4 priority: 3 }
+home { value: "*" dimension: "hidden" axes: ["tp"] last_layer: 4 }
+)";
+  Result<PlanSpec> plan = parsePlan(text, "p");
+  ASSERT_TRUE(bool(plan)) << errors(plan);
+  EXPECT_EQ(printPlan(*plan), text);
+  PlanSpec other = *plan;
+  other.homes[0].layers.last = 5;
+  EXPECT_FALSE(other == *plan);
+  EXPECT_NE(hashPlan(other), hashPlan(*plan));
+  EXPECT_EQ(layerBorders(*plan), (std::vector<int64_t>{2, 5}));
+  EXPECT_TRUE(layerBorders(PlanSpec()).empty());
+
+  for (const std::string field : {"sharding", "home"}) {
+    auto errorsOf = [&](const std::string &fields) {
+      return errors(
+          parsePlan("version: 1\n" + field + " { dimension: 'ffn' " + fields + " }", "p"));
+    };
+    const std::string entry = field + "[0].", column = field == "home" ? "25" : "29";
+    EXPECT_EQ(errorsOf("first_layer: 1024"),
+              "plan_r13: p:2:" + column + ": " + entry +
+                  "first_layer: expected a number from 0 to 1023, got 1024\n");
+    EXPECT_NE(errorsOf("first_layer: 3 last_layer: 2")
+                  .find(entry + "last_layer: expected at least first_layer, 3, got 2\n"),
+              std::string::npos);
+  }
+}
+
+TEST(Plan, EntriesForLayersHoldForVariablesOfThem) {
+  EXPECT_EQ(layerOfName("layers.12.mlp.up.weight"), 12);
+  EXPECT_EQ(layerOfName("adam_m/layers.0.mlp.up.weight"), 0);
+  EXPECT_EQ(layerOfName("gradient/layers.3.mlp.up.weight/stage_2"), 3);
+  for (const char *name : {"", "/", "layers", "layers.", "layers.1", "layers.x.up", "layers.-1.up",
+                           "head.weight", "my_layers.1.up", "layers.99999999999999999999.up"}) {
+    EXPECT_EQ(layerOfName(name), std::nullopt) << name;
+  }
+  using Axes = std::vector<std::string>;
+  std::vector<ShardingSpec> entries = {{"*", "ffn", {"a"}, {}},
+                                       {"*", "ffn", {"b"}, {}, 0, {2, std::nullopt}}};
+  EXPECT_EQ(axesFor(entries, "layers.1.mlp.up.weight", "ffn"), Axes{"a"});
+  EXPECT_EQ(axesFor(entries, "layers.2.mlp.up.weight", "ffn"), Axes{"b"});
+  EXPECT_EQ(axesFor(entries, "adam_m/layers.2.mlp.up.weight", "ffn"), Axes{"b"});
+  EXPECT_EQ(axesFor(entries, "head.weight", "ffn"), Axes{"a"});
 }
 
 TEST(Plan, R14Stages) {

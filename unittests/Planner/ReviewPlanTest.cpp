@@ -458,10 +458,10 @@ TEST(ReviewPlan, WarnsOfGroupsThatFitNoNode) {
   EXPECT_EQ(lines(scene.review().warnings), "");
 }
 
-TEST(ReviewPlan, Legal15LayersOfActivations) {
-  auto with = [](const std::string &activation) {
+TEST(ReviewPlan, Legal15LayersOfEntries) {
+  auto with = [](const std::string &entry) {
     Scene scene;
-    scene.plan = *desc::parsePlan(std::string(planText) + activation, "p");
+    scene.plan = *desc::parsePlan(std::string(planText) + entry, "p");
     return lines(scene.review().errors);
   };
   EXPECT_EQ(with("activation { first_layer: 1 last_layer: 1 saving: RECOMPUTED }"), "");
@@ -469,6 +469,11 @@ TEST(ReviewPlan, Legal15LayersOfActivations) {
             "legal_r15: p:10:1: last_layer: expected a layer from 0 to 1, got 2\n");
   EXPECT_EQ(with("activation { first_layer: 5 saving: RECOMPUTED }"),
             "legal_r15: p:10:1: first_layer: expected a layer from 0 to 1, got 5\n");
+  EXPECT_EQ(with("sharding { dimension: 'ffn' last_layer: 1 }"), "");
+  EXPECT_EQ(with("sharding { dimension: 'ffn' last_layer: 2 }"),
+            "legal_r15: p:10:1: last_layer: expected a layer from 0 to 1, got 2\n");
+  EXPECT_EQ(with("home { dimension: 'ffn' first_layer: 2 }"),
+            "legal_r15: p:10:1: first_layer: expected a layer from 0 to 1, got 2\n");
   Scene graph;
   graph.plan.activations = desc::applyPins({"recompute=full"})->activations;
   graph.model.graph.emplace();

@@ -332,10 +332,24 @@ TEST(ShrinkTest, TwoLayersOfEachKindOfActivationsStay) {
   Shrunk small = shrink(model, recipeOf(), plan);
   EXPECT_EQ(small.layers, (std::vector<int64_t>{0, 1, 4, 5, 6, 9, 10}));
   EXPECT_EQ(small.model.layers, 7);
-  EXPECT_EQ(small.plan.activations[0].lastLayer, 2);
-  EXPECT_EQ(small.plan.activations[1].firstLayer, 2);
-  EXPECT_EQ(small.plan.activations[1].lastLayer, 4);
-  EXPECT_FALSE(small.plan.activations[2].firstLayer || small.plan.activations[2].lastLayer);
+  EXPECT_EQ(small.plan.activations[0].layers.last, 2);
+  EXPECT_EQ(small.plan.activations[1].layers.first, 2);
+  EXPECT_EQ(small.plan.activations[1].layers.last, 4);
+  EXPECT_FALSE(small.plan.activations[2].layers.first || small.plan.activations[2].layers.last);
+}
+
+TEST(ShrinkTest, TwoLayersOfEachRunOfShardingsStay) {
+  desc::PlanSpec plan = *desc::parsePlan(R"(version: 1 mesh { axis { name: "dp" size: 2 } }
+    sharding { dimension: "batch" axes: "dp" }
+    sharding { dimension: "ffn" first_layer: 5 last_layer: 7 }
+    home { dimension: "hidden" axes: "dp" first_layer: 11 })");
+  desc::ModelSpec model = modelOf();
+  model.layers = 12;
+  Shrunk small = shrink(model, recipeOf(), plan);
+  EXPECT_EQ(small.layers, (std::vector<int64_t>{0, 1, 5, 6, 8, 9, 11}));
+  EXPECT_EQ(small.plan.shardings[1].layers, (desc::LayerRange{2, 3}));
+  EXPECT_EQ(small.plan.homes[0].layers, (desc::LayerRange{6, std::nullopt}));
+  EXPECT_TRUE(small.plan.shardings[0].layers.isOpen());
 }
 
 TEST(ShrinkTest, WhereExpertsCannotBeInTheSamePlacesActivationsAreNotKept) {
@@ -350,7 +364,7 @@ TEST(ShrinkTest, WhereExpertsCannotBeInTheSamePlacesActivationsAreNotKept) {
     EXPECT_EQ(small.model.hasExperts(int64_t(i)), model.hasExperts(small.layers[i]));
   }
   EXPECT_TRUE(small.plan.activations.empty());
-  EXPECT_NE(small.notKept.back().find("which layers are recomputed"), std::string::npos);
+  EXPECT_NE(small.notKept.back().find("which layers have which entries"), std::string::npos);
 }
 
 TEST(ShrinkTest, FourMicroBatchesAndTwoChunksOfManyStay) {

@@ -77,7 +77,7 @@ TEST(ShrunkLayersTest, StagesHaveALayerOfEachKind) {
       shrunkOf(planOf("pipeline { stages: 2 } activation { last_layer: 2 saving: RECOMPUTED }"));
   EXPECT_EQ(small.layers, (Numbers{0, 5, 6, 11}));
   ASSERT_EQ(small.plan.activations.size(), 1u);
-  EXPECT_EQ(small.plan.activations[0].lastLayer, 0);
+  EXPECT_EQ(small.plan.activations[0].layers.last, 0);
 }
 
 TEST(ShrunkLayersTest, AllLayersStayWhereExpertsNeedThem) {

@@ -39,6 +39,21 @@ struct AxisSpec {
   Location location;
 };
 
+/// The layers that an entry is for, counted from 0.
+struct LayerRange {
+  /// Null for the model's first layer, or its last.
+  std::optional<int64_t> first, last;
+
+  /// Returns true if the range has `layer`, null for what is of no layer.
+  bool has(std::optional<int64_t> layer) const;
+  /// Returns true if neither end is given: such an entry is also for what is of no layer.
+  bool isOpen() const { return !first && !last; }
+  /// The fields as a plan has them, with a space before each; empty if none is given.
+  std::string text() const;
+
+  bool operator==(const LayerRange &) const = default;
+};
+
 /// Splits one logical dimension of some values.
 struct ShardingSpec {
   /// Names of values; `*` stands for any run of characters, also for none.
@@ -52,6 +67,7 @@ struct ShardingSpec {
   Location location;
   /// Of two entries that exclude each other, the one with the lower priority holds. At least 0.
   int64_t priority = 0;
+  LayerRange layers = {};
 };
 
 enum class Saving { Kept, Recomputed };
@@ -60,14 +76,11 @@ enum class Saving { Kept, Recomputed };
 struct ActivationSpec {
   /// Names of operations of the forward pass; `*` stands for any run of characters.
   std::string value = "*";
-  /// The layers, from 0; null for the model's first layer, or its last.
-  std::optional<int64_t> firstLayer, lastLayer;
+  LayerRange layers;
   Saving saving = Saving::Kept;
   /// Where it was written; not part of the plan's identity.
   Location location;
 
-  /// Returns true if the entry is for operations of `layer`, null for those of no layer.
-  bool isOf(std::optional<int64_t> layer) const;
   /// The entry as a plan has it, without the field's name and its place.
   std::string text() const;
 };
@@ -160,6 +173,10 @@ bool isOpDimension(std::string_view name);
 /// time linear in the product of the lengths.
 bool matchesPattern(std::string_view pattern, std::string_view name);
 
+/// Returns N for the name of a variable of layer N, or of a home with its shape, such as
+/// "layers.N.mlp.up.weight" or "adam_m/layers.N.mlp.up.weight"; else nothing.
+std::optional<int64_t> layerOfName(std::string_view name);
+
 /// Returns the name that plans can give to a part of the model: with '_' for characters that they
 /// cannot contain, and at most 200 of them, which leaves room for what follows (plan_r5).
 std::string planNameOf(std::string_view part);
@@ -170,8 +187,13 @@ std::string planNameOf(std::string_view part);
 std::string nearestName(std::string_view pattern, const std::vector<std::string> &names);
 
 /// Returns the entry of `shardings` that holds for `dimension` of `value`, or null if none matches.
+/// Of entries for some layers, only those for the layer in the value's name match.
 const ShardingSpec *entryFor(const std::vector<ShardingSpec> &shardings, std::string_view value,
                              std::string_view dimension);
+
+/// Returns the layers at which a sharding or home of `plan` begins to hold or ends to, ascending,
+/// without 0. Layers between two of them have the same entries.
+std::vector<int64_t> layerBorders(const PlanSpec &plan);
 
 /// Returns the axes of the entry that entryFor returns, or nothing if there is none.
 std::optional<std::vector<std::string>> axesFor(const std::vector<ShardingSpec> &shardings,

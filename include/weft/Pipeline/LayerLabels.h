@@ -25,6 +25,12 @@ inline std::optional<int64_t> layerOfLabel(llvm::StringRef label) {
   return isLayer ? std::optional<int64_t>(number) : std::nullopt;
 }
 
+/// Returns N for the label of a call that belongs to layer N: "layers.N", "layers.N backward" or
+/// "layers.N update".
+inline std::optional<int64_t> layerOfCallLabel(llvm::StringRef label) {
+  return layerOfLabel(label.split(' ').first);
+}
+
 } // namespace weft
 
 #endif // WEFT_PIPELINE_LAYERLABELS_H

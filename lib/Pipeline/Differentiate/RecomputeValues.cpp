@@ -7,6 +7,7 @@
 
 #include "RecomputeValues.h"
 
+#include "weft/Description/LayerRuns.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Weft.h"
@@ -51,7 +52,7 @@ static bool isCheap(Operation &op) {
 ActivationEntries::OfLayer ActivationEntries::of(std::optional<int64_t> layer) const {
   OfLayer numbers;
   for (auto [number, entry] : llvm::enumerate(entries)) {
-    if (entry.isOf(layer)) {
+    if (entry.layers.has(layer)) {
       numbers.push_back(unsigned(number));
     }
   }
@@ -76,11 +77,9 @@ LogicalResult ActivationEntries::check(MLIRContext *context) const {
   bool isFound = true;
   for (auto [entry, matched] : llvm::zip_equal(entries, isMatched)) {
     if (entry.location.line > 0 && !matched) { // legal_r11
-      std::string of = entry.firstLayer  ? "of layers from " + std::to_string(*entry.firstLayer)
-                       : entry.lastLayer ? "of layers to " + std::to_string(*entry.lastLayer)
-                                         : "of the forward pass";
+      std::string of = entry.layers.isOpen() ? "the forward pass" : desc::wordsOf(entry.layers);
       emitError(placeOf(context, entry.location))
-          << "value: no operation " << of << " is called '" << entry.value << "', near is '"
+          << "value: no operation of " << of << " is called '" << entry.value << "', near is '"
           << desc::nearestName(entry.value, {names.begin(), names.end()}) << "'";
       isFound = false;
     }

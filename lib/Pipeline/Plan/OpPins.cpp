@@ -51,15 +51,57 @@ static constexpr llvm::StringLiteral kPaddingPrefix = "padding/";
 
 bool namesOpOfPadding(StringRef pattern) { return pattern.contains(("/" + kPaddingPrefix).str()); }
 
-OpNames::OpNames(ModuleOp module) {
-  llvm::StringMap<unsigned> counts;
-  module.walk([&](ShardableOpInterface op) {
-    std::string part = desc::planNameOf(weft::partOf(op));
-    StringRef prefix = op->hasAttr(kOfPaddingAttrName) ? StringRef(kPaddingPrefix) : "";
-    std::string kind = (part + "/" + prefix + op->getName().stripDialect() + "/").str();
-    std::string full = kind + std::to_string(++counts[kind]);
-    names[op] = {std::move(part), std::move(full)};
-  });
+namespace {
+
+/// Counts ops of each kind. A copy of a function counts from where its original does, so that names
+/// do not depend on which layers have functions of their own.
+class OpCounts {
+public:
+  void begin(func::FuncOp function) {
+    end();
+    auto copyOf = function->getAttrOfType<StringAttr>(kCopyOfAttrName);
+    current = copyOf ? atOriginals.lookup(copyOf.getValue()) : all;
+    if (!copyOf) {
+      atOriginals[function.getSymName()] = all;
+    }
+  }
+  unsigned next(StringRef kind) { return ++current[kind]; }
+
+private:
+  void end() {
+    for (const auto &entry : current) {
+      unsigned &count = all[entry.getKey()];
+      count = std::max(count, entry.getValue());
+    }
+  }
+
+  llvm::StringMap<unsigned> all, current;
+  /// Where originals began.
+  llvm::StringMap<llvm::StringMap<unsigned>> atOriginals;
+};
+
+} // namespace
+
+OpNames::OpNames(ModuleOp module) : uses(module) {
+  OpCounts counts;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    counts.begin(function);
+    function.walk([&](ShardableOpInterface op) {
+      std::string part = desc::planNameOf(weft::partOf(op));
+      StringRef prefix = op->hasAttr(kOfPaddingAttrName) ? StringRef(kPaddingPrefix) : "";
+      std::string kind = (part + "/" + prefix + op->getName().stripDialect() + "/").str();
+      std::string full = kind + std::to_string(counts.next(kind));
+      names[op] = {std::move(part), std::move(full)};
+    });
+  }
+}
+
+OpLayers OpNames::layersOf(Operation *op) const {
+  if (std::optional<LayerUses::Ends> ends = uses.of(op->getParentOfType<func::FuncOp>())) {
+    return {ends->first, ends->last};
+  }
+  std::optional<int64_t> layer = desc::layerOfName(names.find(op)->second.part);
+  return {layer, layer};
 }
 
 bool OpNames::matches(const std::string &pattern, Operation *op) const {
@@ -104,7 +146,7 @@ static SmallVector<const desc::ShardingSpec *>
 entriesOf(ShardableOpInterface op, const OpNames &names, const desc::PlanSpec &plan) {
   SmallVector<const desc::ShardingSpec *> entries;
   for (const desc::ShardingSpec &entry : llvm::reverse(plan.shardings)) {
-    if (names.matches(entry.value, op)) {
+    if (names.layersOf(op).areIn(entry.layers) && names.matches(entry.value, op)) {
       entries.push_back(&entry);
     }
   }

@@ -14,10 +14,22 @@
 #ifndef WEFT_LIB_PIPELINE_PLAN_OPPINS_H
 #define WEFT_LIB_PIPELINE_PLAN_OPPINS_H
 
+#include "LayerUses.h"
+
 #include "weft/Description/Plan.h"
 #include "weft/Pipeline/Dimensions.h"
 
 namespace weft {
+
+/// The first and the last layer of an op or a variable; both null if it is of no layer.
+struct OpLayers {
+  std::optional<int64_t> first, last;
+
+  /// Returns true if an entry for `layers` is for all of them.
+  bool areIn(const desc::LayerRange &layers) const { return layers.has(first) && layers.has(last); }
+  /// Returns true if `layer` may be one of them.
+  bool mayHave(int64_t layer) const { return first && *first <= layer && layer <= *last; }
+};
 
 /// The names of all ops of a module, which must not change afterwards.
 class OpNames {
@@ -31,12 +43,16 @@ public:
   /// "mlp.up/padding/pad/1" the first pad that padding added to it.
   llvm::StringRef nameOf(mlir::Operation *op) const { return names.find(op)->second.full; }
   bool matches(const std::string &pattern, mlir::Operation *op) const;
+  /// Returns the layers of `op`: those of all calls of its function, or that of the variable whose
+  /// initial value it computes.
+  OpLayers layersOf(mlir::Operation *op) const;
 
 private:
   struct Names {
     std::string part, full;
   };
   llvm::DenseMap<mlir::Operation *, Names> names;
+  LayerUses uses;
 };
 
 /// Returns true if `pattern` matches ops that padding adds, by their own names.

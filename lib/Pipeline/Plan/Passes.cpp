@@ -37,6 +37,11 @@ static void buildPaddingPipeline(OpPassManager &manager, const StepParts &parts,
   manager.addPass(createAccumulateMicroBatchesPass(parts.microBatches));
   // Next, as a micro-batch is what passes through stages, and each op has one from here on.
   manager.addPass(createSplitStagesPass(parts.stages));
+  // Then functions of layers that entries tell apart, which all later passes read entries for.
+  SeparateLayersPassOptions separate;
+  separate.plan = plan.plan;
+  separate.pins = plan.pins;
+  manager.addPass(createSeparateLayersPass(separate, context.plan));
   // Then sizes, which all later passes need.
   SubstituteBatchPassOptions sizes;
   sizes.batch = parts.microBatches.samples / parts.microBatches.accumulation;

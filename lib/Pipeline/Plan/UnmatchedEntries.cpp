@@ -8,6 +8,7 @@
 #include "UnmatchedEntries.h"
 
 #include "HomedValues.h"
+#include "weft/Description/LayerRuns.h"
 #include "weft/Pipeline/ReadPlan.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -33,14 +34,19 @@ using NamedSizes = std::map<std::string, std::set<int64_t>>;
 /// A variable or op that entries may match.
 struct Target {
   SmallVector<std::string, 2> names;
+  OpLayers layers;
   NamedSizes dimensions;
 };
 
 /// The targets of the entries of one list of a plan.
 class Targets {
 public:
+  void add(SmallVector<std::string, 2> names, OpLayers layers, NamedSizes dimensions) {
+    targets.push_back({std::move(names), layers, std::move(dimensions)});
+  }
   void add(SmallVector<std::string, 2> names, NamedSizes dimensions) {
-    targets.push_back({std::move(names), std::move(dimensions)});
+    std::optional<int64_t> layer = desc::layerOfName(names.front());
+    add(std::move(names), {layer, layer}, std::move(dimensions));
   }
 
   /// Returns what is wrong with an entry of `plan`; empty if it matches a target. `kind` is a
@@ -51,8 +57,9 @@ public:
     std::set<std::string> known, sizes;
     bool isKnown = false;
     for (const Target &target : targets) {
-      if (llvm::none_of(target.names,
-                        [&](StringRef name) { return desc::matchesPattern(entry.value, name); })) {
+      if (!target.layers.areIn(entry.layers) || llvm::none_of(target.names, [&](StringRef name) {
+            return desc::matchesPattern(entry.value, name);
+          })) {
         continue;
       }
       if (auto found = target.dimensions.find(entry.dimension); found != target.dimensions.end()) {
@@ -75,8 +82,10 @@ public:
              llvm::join(sizes, " or ");
     }
     if (!isKnown) {
-      return ("value: no " + kind + " is called '" + entry.value + "', near is '" +
-              nearestTo(entry.value) + "'")
+      const std::string of = entry.layers.isOpen() ? "" : " of " + desc::wordsOf(entry.layers);
+      const std::string near = nearestTo(entry);
+      return ("value: no " + kind + of + " is called '" + entry.value + "'" +
+              (near.empty() ? "" : ", near is '" + near + "'"))
           .str();
     }
     return "dimension: what is called '" + entry.value + "' has no dimension '" + entry.dimension +
@@ -84,12 +93,15 @@ public:
   }
 
 private:
-  std::string nearestTo(const std::string &pattern) const {
+  /// Returns the nearest name of the entry's layers; empty if these have none.
+  std::string nearestTo(const desc::ShardingSpec &entry) const {
     std::vector<std::string> names;
     for (const Target &target : targets) {
-      llvm::append_range(names, target.names);
+      if (target.layers.areIn(entry.layers)) {
+        llvm::append_range(names, target.names);
+      }
     }
-    return desc::nearestName(pattern, names);
+    return desc::nearestName(entry.value, names);
   }
 
   std::vector<Target> targets;
@@ -153,9 +165,10 @@ LogicalResult checkMatches(ModuleOp module, const desc::PlanSpec &plan, const Op
   }
   module.walk([&](ShardableOpInterface op) {
     std::string own = names.nameOf(op).str();
-    shardings.add({names.partOf(op).str(), own}, dimensionsOf(op, dimensions, false));
+    const OpLayers layers = names.layersOf(op);
+    shardings.add({names.partOf(op).str(), own}, layers, dimensionsOf(op, dimensions, false));
     if (ownEntries.contains(own)) {
-      shardings.add({own}, dimensionsOf(op, dimensions, true));
+      shardings.add({own}, layers, dimensionsOf(op, dimensions, true));
     }
   });
   bool isFound = true;

@@ -7,6 +7,8 @@
 
 #include "ValueExplainer.h"
 
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -25,10 +27,18 @@ std::vector<ValueExplainer::Candidate> ValueExplainer::candidates(const OpNames 
     }
     auto route = shardings.routes.find(op->getResult(0));
     if (route != shardings.routes.end()) {
-      all.push_back({names.nameOf(op).str(), nullptr, op->getResult(0), route->second.from});
+      all.push_back({nameOf(op, names), nullptr, op->getResult(0), route->second.from});
     }
   });
   return all;
+}
+
+/// Ops of layers with functions of their own have the names of the first of these layers.
+std::string ValueExplainer::nameOf(Operation *op, const OpNames &names) const {
+  std::optional<int64_t> layer = names.layersOf(op).first;
+  const bool isOneOfSeveral = layer && op->getParentOfType<func::FuncOp>().isPrivate() &&
+                              module->hasAttr(kLayerBordersAttrName);
+  return (isOneOfSeveral ? "layers." + std::to_string(*layer) + "." : "") + names.nameOf(op).str();
 }
 
 /// Returns the name after that of a called layer; empty if there is no such layer.
@@ -48,8 +58,13 @@ bool ValueExplainer::matches(const Candidate &candidate, const OpNames &names) c
     return candidate.variable ? desc::matchesPattern(pattern, candidate.name)
                               : names.matches(pattern, candidate.value.getDefiningOp());
   };
-  std::string inLayer = candidate.variable ? "" : withoutLayer(module, question.name);
-  return fits(question.name) || (!inLayer.empty() && fits(inLayer));
+  if (candidate.variable || fits(question.name)) {
+    return fits(question.name);
+  }
+  std::string inLayer = withoutLayer(module, question.name);
+  std::optional<int64_t> layer = desc::layerOfName(question.name);
+  const OpLayers layers = names.layersOf(candidate.value.getDefiningOp());
+  return !inLayer.empty() && fits(inLayer) && (!layer || layers.mayHave(*layer));
 }
 
 LogicalResult ValueExplainer::find() {

@@ -40,6 +40,7 @@ private:
   };
 
   std::vector<Candidate> candidates(const OpNames &names);
+  std::string nameOf(mlir::Operation *op, const OpNames &names) const;
   bool matches(const Candidate &candidate, const OpNames &names) const;
   std::string layoutOf(ShardingReasons &reasons, uint32_t option);
   LayoutPrice price(const ShardingChoice &choice, std::string layout, ReshardTables &tables);

@@ -13,6 +13,8 @@
 #include "Padding.h"
 #include "Summary.h"
 
+#include "weft/Description/LayerRuns.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
@@ -89,10 +91,40 @@ bool areUneven(ModuleOp module, const desc::PlanSpec &plan) {
   });
 }
 
+/// Returns the layers of each run with functions of its own. Entries for the first run are for all
+/// layers, and others except from them.
+std::vector<desc::LayerRange> findRuns(ModuleOp module) {
+  std::vector<int64_t> numbers;
+  if (auto borders = module->getAttrOfType<ArrayAttr>(kLayerBordersAttrName)) {
+    for (IntegerAttr border : borders.getAsRange<IntegerAttr>()) {
+      numbers.push_back(border.getInt());
+    }
+  }
+  std::vector<desc::LayerRange> runs = desc::runsBetween(numbers);
+  runs[0] = {};
+  return runs;
+}
+
+/// Returns the axes of a fact by `entries`, of which the last that matches holds.
+std::optional<Axes> axesOf(const Fact &fact, const std::vector<desc::ShardingSpec> &entries) {
+  for (const desc::ShardingSpec &entry : llvm::reverse(entries)) {
+    if (entry.dimension == fact.dimension && llvm::any_of(fact.names, [&](const std::string &name) {
+          return desc::matchesPattern(entry.value, name);
+        })) {
+      return entry.axes;
+    }
+  }
+  return fact.byDefault;
+}
+
+/// Facts of ops or variables, by the number of their run.
+using FactsOfRuns = std::vector<std::vector<Fact>>;
+
 class PlanWriter {
 public:
   explicit PlanWriter(ModuleOp module)
-      : module(module), mesh(getMesh(module)), names(module), dimensions(module) {}
+      : module(module), mesh(getMesh(module)), names(module), dimensions(module),
+        runs(findRuns(module)) {}
 
   desc::PlanSpec run() {
     for (auto [name, size] : llvm::zip(mesh.getNames(), mesh.getSizes())) {
@@ -129,34 +161,66 @@ private:
                      });
   }
 
+  /// Returns the number of the run that a layer is in, 0 for null.
+  size_t runOf(OpLayers layers) const {
+    auto found = llvm::find_if(llvm::drop_begin(runs),
+                               [&](const desc::LayerRange &run) { return layers.areIn(run); });
+    return found == runs.end() ? 0 : size_t(found - runs.begin());
+  }
+
+  /// Returns entries for the dimensions in which facts of a run are not those of `entries`.
+  std::vector<desc::ShardingSpec> exceptionsOf(size_t run, const std::vector<Fact> &facts,
+                                               const std::vector<desc::ShardingSpec> &entries) {
+    std::set<std::string> others;
+    for (const Fact &fact : facts) {
+      if (axesOf(fact, entries) != fact.axes) {
+        others.insert(fact.dimension);
+      }
+    }
+    std::vector<Fact> chosen;
+    llvm::copy_if(facts, std::back_inserter(chosen),
+                  [&](const Fact &fact) { return others.count(fact.dimension) != 0; });
+    std::vector<desc::ShardingSpec> exceptions = entriesFor(chosen);
+    for (desc::ShardingSpec &entry : exceptions) {
+      entry.layers = runs[run];
+    }
+    return exceptions;
+  }
+
   void writeHomes() {
-    std::vector<Fact> facts;
+    FactsOfRuns facts(runs.size());
     for (Home &home : findHomes(module)) {
+      std::optional<int64_t> layer = desc::layerOfName(home.name);
+      std::vector<Fact> &ofRun = facts[runOf({layer, layer})];
       ShardingAttr sharding = getSharding(home.type);
       for (auto [dim, dimension] :
            llvm::enumerate(home.variable.getDimensions().getAsRange<StringAttr>())) {
         if (!desc::isDimensionName(dimension.strref())) {
           continue; // No entry can cut it.
         }
-        facts.push_back({{home.name},
+        ofRun.push_back({{home.name},
                          patternsOf(home.name),
                          dimension.str(),
                          toNames(sharding.getDims()[dim]),
                          std::nullopt});
       }
       if (StringRef(home.name).starts_with("gradient/")) {
-        facts.push_back({{home.name},
+        ofRun.push_back({{home.name},
                          patternsOf(home.name),
                          "terms",
                          toNames(sharding.getUnreduced()),
                          std::nullopt});
       }
     }
-    plan.homes = entriesFor(facts);
+    plan.homes = entriesFor(facts[0]);
+    const std::vector<desc::ShardingSpec> ofAll = plan.homes;
+    for (size_t run = 1; run < runs.size(); ++run) {
+      llvm::append_range(plan.homes, exceptionsOf(run, facts[run], ofAll));
+    }
   }
 
   void writeShardings() {
-    std::vector<Fact> facts, unnamed;
+    FactsOfRuns facts(runs.size()), unnamed(runs.size());
     // Constraints that hold copies follow from homes.
     llvm::DenseSet<Operation *> held = WeightCopies(module).constraints();
     auto forEachOp = [&](llvm::function_ref<void(ShardableOpInterface)> visit) {
@@ -166,10 +230,19 @@ private:
         }
       });
     };
-    forEachOp([&](ShardableOpInterface op) { addFacts(op, facts, unnamed); });
+    forEachOp([&](ShardableOpInterface op) {
+      size_t run = runOf(names.layersOf(op));
+      addFacts(op, facts[run], unnamed[run]);
+    });
     // Entries by numbers stand before entries by names, which are better known.
-    plan.shardings = entriesFor(unnamed);
-    llvm::append_range(plan.shardings, entriesFor(facts));
+    plan.shardings = entriesFor(unnamed[0]);
+    llvm::append_range(plan.shardings, entriesFor(facts[0]));
+    const std::vector<desc::ShardingSpec> ofAll = plan.shardings;
+    for (size_t run = 1; run < runs.size(); ++run) {
+      llvm::append_range(plan.shardings, exceptionsOf(run, unnamed[run], ofAll));
+      llvm::append_range(plan.shardings, exceptionsOf(run, facts[run], ofAll));
+      stateRun(run, facts[run]);
+    }
     // If an op has several names for one factor, or one for several, another entry follows.
     forEachOp([&](ShardableOpInterface op) {
       SmallVector<Attribute> wanted = pinsFor(op);
@@ -178,6 +251,17 @@ private:
       }
       assert(pinsOf(op, names, dimensions, plan).pins == wanted);
     });
+  }
+
+  /// Lets some entry be for the layers of a run alone, as the next plan takes the runs from
+  /// entries.
+  void stateRun(size_t run, const std::vector<Fact> &facts) {
+    auto isOfRun = [&](const desc::ShardingSpec &entry) { return entry.layers == runs[run]; };
+    if (llvm::none_of(plan.shardings, isOfRun) && llvm::none_of(plan.homes, isOfRun) &&
+        !facts.empty()) {
+      const Fact &any = facts.front();
+      plan.shardings.push_back({any.patterns.back(), any.dimension, any.axes, {}, 0, runs[run]});
+    }
   }
 
   OpSharding shardingOf(ShardableOpInterface op) {
@@ -290,16 +374,18 @@ private:
   void pinWholly(ShardableOpInterface op) {
     OpSharding sharding = shardingOf(op);
     std::string name = names.nameOf(op).str();
+    const desc::LayerRange &layers = runs[runOf(names.layersOf(op))];
     llvm::erase_if(plan.shardings, [&](const desc::ShardingSpec &entry) {
-      return entry.value == name && StringRef(entry.dimension).starts_with("factor");
+      return entry.value == name && entry.layers == layers &&
+             StringRef(entry.dimension).starts_with("factor");
     });
     for (auto [number, axes] : llvm::enumerate(sharding.factors)) {
       std::string dimension = "factor" + std::to_string(number);
       // Of two entries of a value and a dimension, only the last would hold.
       std::erase_if(plan.shardings, [&](const desc::ShardingSpec &entry) {
-        return entry.value == name && entry.dimension == dimension;
+        return entry.value == name && entry.dimension == dimension && entry.layers == layers;
       });
-      plan.shardings.push_back({name, dimension, toNames(axes), {}});
+      plan.shardings.push_back({name, dimension, toNames(axes), {}, 0, layers});
     }
   }
 
@@ -307,6 +393,7 @@ private:
   MeshAttr mesh;
   OpNames names;
   Dimensions dimensions;
+  std::vector<desc::LayerRange> runs;
   desc::PlanSpec plan;
 };
 

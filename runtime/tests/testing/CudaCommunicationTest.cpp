@@ -576,4 +576,25 @@ TEST(DeviceCollectives, TransfersNeedNoCommunicatorAndFirstRunInOneOrder) {
   EXPECT_FALSE(run.failure) << run.failure->message;
 }
 
+/// Only the second class, of four ranks, makes a communicator for pairs; all end together.
+TEST(DeviceCollectives, ClassesMayHaveDifferentGroups) {
+  Simulator simulator({.devices = 8}, {});
+  DriverTable library = simulator.library();
+  RunResult run = makeLocalBackend(8, {})->run([&](Communicator &link) {
+    Handle device = 0;
+    DeviceFacts facts;
+    Bench::ok(library.open(link.rank(), &device, &facts));
+    const int64_t first = link.rank() < 4 ? 0 : 4, pair = link.rank() / 2 * 2;
+    DeviceCollectives collectives(library, link.rank(), device, link, 8,
+                                  RankGroup{{first, first + 1, first + 2, first + 3}, 1},
+                                  std::chrono::seconds(60));
+    Collective sum = {.shape = {4}};
+    EXPECT_TRUE(collectives.join() &&
+                (first == 0 || collectives.prepare(sum, {{pair, pair + 1}, 2})) &&
+                collectives.end());
+    Bench::ok(library.close(device));
+  });
+  EXPECT_FALSE(run.failure) << run.failure->message;
+}
+
 } // namespace

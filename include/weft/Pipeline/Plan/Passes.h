@@ -66,6 +66,8 @@ template <typename Result> struct PassWithResult {
 
 /// As the functions without a plan, where `plan` is not null with that instead of a text: entries
 /// then know where they were written, and so do errors.
+std::unique_ptr<mlir::Pass> createSeparateLayersPass(const SeparateLayersPassOptions &options,
+                                                     const desc::PlanSpec *plan);
 std::unique_ptr<mlir::Pass> createPadDimensionsPass(const PadDimensionsPassOptions &options,
                                                     const desc::PlanSpec *plan);
 std::unique_ptr<mlir::Pass> createPadVariablesPass(const PadVariablesPassOptions &options,

@@ -192,6 +192,41 @@ def VerifyStagesPass : Pass<"verify-stages", "::mlir::ModuleOp"> {
   }];
 }
 
+def SeparateLayersPass : Pass<"separate-layers", "::mlir::ModuleOp"> {
+  let summary = "gives layers that a plan splits differently functions of their own";
+  let description = [{
+    Before: all equal layers are calls of one function, labelled "layers.N", "layers.N backward",
+    "layers.N update". After: where a `sharding` or `home` of the plan begins or ends to hold for
+    layers, these are cut, and those between two cuts have functions of their own: the calls of
+    others go to copies. Calls inside of a layer are of that layer. A copy has the name of its
+    original as `weft.copy_of`, by which its ops have the names of the original's in plans; the
+    module has the cuts as `weft.layer_borders`. Nothing happens if the plan has no entries for
+    some layers.
+
+    ```mlir
+      %1 = weft.call @layer(%0) label "layers.0"
+      %2 = weft.call @layer(%1) label "layers.1"
+      %3 = weft.call @layer(%2) label "layers.2"
+    ```
+
+    becomes, with `sharding { dimension: "ffn" axes: ["tp"] first_layer: 1 }`,
+
+    ```mlir
+    func.func private @layer …
+    func.func private @layer.2 … attributes {weft.copy_of = "layer"}
+    …
+      %1 = weft.call @layer(%0) label "layers.0"
+      %2 = weft.call @layer.2(%1) label "layers.1"
+      %3 = weft.call @layer.2(%2) label "layers.2"
+    ```
+  }];
+  let options = [
+    Option<"plan", "plan", "std::string", "", "text of the plan">,
+    ListOption<"pins", "pins", "std::string", "pins, which make a plan if it has no text">,
+  ];
+  let statistics = [Statistic<"numCopies", "num-copies", "copies of functions">];
+}
+
 def SubstituteBatchPass : Pass<"substitute-batch", "::mlir::ModuleOp"> {
   let summary = "replaces the unknown size of the batch by a number";
   let description = [{

@@ -31,6 +31,13 @@ inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 /// On the module in Schedule: the target of the program, a string, if it is not the host.
 inline constexpr llvm::StringLiteral kTargetAttrName = "weft.target";
 
+/// On the module, from Plan on: the first layers of runs of layers with functions of their own, an
+/// array of i64. Absent if all layers share functions.
+inline constexpr llvm::StringLiteral kLayerBordersAttrName = "weft.layer_borders";
+
+/// On a function that separate-layers made: the name of the function that it is a copy of.
+inline constexpr llvm::StringLiteral kCopyOfAttrName = "weft.copy_of";
+
 /// On a variable, until its sharding is chosen: for each dimension the axes that a plan cuts it by,
 /// or unit if the plan leaves it open. Absent if the plan leaves all dimensions open.
 inline constexpr llvm::StringLiteral kPinsAttrName = "weft.pins";
