@@ -80,22 +80,17 @@ void weft::schedule::assignStreams(rt::Program &program) {
     return;
   }
   takeScratchFromFrames(program); // It is placed anew, for the new order.
-  ArenaProblem problem = makeArenaProblem(program);
-  const std::vector<size_t> entries = findEntries(program);
   const std::vector<rt::FrameSet> frameSets = program.frameSets;
   separateBuffers(program);
   setAllWaits(program);
   program.frameSets = frameSets;
+  placeScratchInFrames(program);
+  ArenaProblem problem = makeArenaProblem(program); // Frames are needed as early as their scratch.
+  const std::vector<size_t> entries = findEntries(program);
   int64_t begin = 0;
   for (const rt::Body &body : program.bodies) {
     extendLifetimes(program, body.instructions, begin, entries, problem);
     begin += int64_t(body.instructions.size());
-  }
-  placeScratchInFrames(program);
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    if (program.buffers[i].frameSet) {
-      problem.buffers[i] = {};
-    }
   }
   placeBuffers(program, packArena(problem));
   setAllWaits(program);

@@ -384,6 +384,41 @@ TEST(Frames, StreamsAreAssigned) {
   }
 }
 
+/// Of three buffers that `forward` needs before it fills a frame, two lie in the frame. The third
+/// lies apart from it.
+TEST(Frames, AreNeededAsEarlyAsTheirScratch) {
+  rt::Program program = rt::makeToyPipeline(2, 2, rt::kOneInFlight, 1);
+  rt::Instruction fill = program.bodies[kEnd].instructions[3], join = fill;
+  join.operands = {{kNorm, rt::Access::Write}};
+  std::vector<rt::Instruction> early;
+  for (uint32_t buffer = uint32_t(program.buffers.size()), end = buffer + 3; buffer < end;
+       ++buffer) {
+    program.buffers.push_back(program.buffers[kNorm]);
+    fill.operands[1].buffer = buffer;
+    early.push_back(fill);
+    join.operands.push_back({buffer, rt::Access::Read});
+  }
+  program.buffers.back().bytes = 128; // As a frame.
+  early.push_back(join);
+  std::vector<rt::Instruction> &body = program.bodies[kForward].instructions;
+  body.insert(body.begin(), early.begin(), early.end());
+  // A sum runs beside another kernel.
+  rt::Instruction other = program.bodies[kEnd].instructions[4];
+  other.operands = {{kNorm, rt::Access::Read}, {kNorm, rt::Access::Write}};
+  body.insert(body.begin() + 4, other);
+  for (rt::Body &one : program.bodies) {
+    for (rt::Instruction &instruction : one.instructions) {
+      instruction.cost.seconds = instruction.opcode == rt::Opcode::Observe ? 0 : 1e-3;
+      instruction.stream = rt::Stream::Compute;
+      instruction.waits.clear();
+    }
+  }
+  packArena(program);
+  assignStreams(program);
+  EXPECT_NE(toText(program).find("on communication"), std::string::npos);
+  EXPECT_EQ(refusal(program), "");
+}
+
 /// A buffer of `forward` shares bytes with frame 1 only, so frame 0 alone needs no wait.
 TEST(Frames, WaitsAreThoseOfAll) {
   rt::Program program = rt::makeToyPipeline(2, 2, "F0@0 B0@0 F1@1 B1@1 F2@0 B2@0 F3@1 B3@1", 2);
