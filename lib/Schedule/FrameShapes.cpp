@@ -49,17 +49,27 @@ const rt::BufferUse *BodyNeeds::findUse(uint32_t body, uint32_t buffer) const {
 }
 
 void BodyNeeds::findNeededAfter(const std::vector<rt::Action> &section) {
-  std::map<std::pair<uint32_t, int64_t>, uint32_t> before;
+  std::map<int64_t, std::vector<uint32_t>> bodiesOf;
   for (const rt::Action &action : section) {
-    for (const rt::BufferUse &use : allUses[action.body]) {
-      if (!program.buffers[use.buffer].frameSet) {
-        continue;
+    if (action.microBatch) {
+      bodiesOf[*action.microBatch].push_back(action.body);
+    }
+  }
+  // Nearly all micro-batches pass through the same bodies in the same order.
+  std::set<std::vector<uint32_t>> courses;
+  for (auto &[microBatch, bodies] : bodiesOf) {
+    courses.insert(std::move(bodies));
+  }
+  for (const std::vector<uint32_t> &course : courses) {
+    std::map<uint32_t, uint32_t> before; // The last body so far that uses a buffer.
+    for (uint32_t body : course) {
+      for (const rt::BufferUse &use : allUses[body]) {
+        auto [last, isFirst] = before.try_emplace(use.buffer, body);
+        if (!isFirst && use.readsBefore) {
+          neededAfter.insert({last->second, use.buffer});
+        }
+        last->second = body;
       }
-      auto [last, isFirst] = before.try_emplace({use.buffer, *action.microBatch}, action.body);
-      if (!isFirst && use.readsBefore) {
-        neededAfter.insert({last->second, use.buffer});
-      }
-      last->second = action.body;
     }
   }
 }

@@ -58,7 +58,7 @@ private:
   const rt::Program &program;
   std::vector<std::vector<rt::BufferUse>> allUses;
   std::vector<uint32_t> userCounts;
-  /// Bodies and framed buffers whose values of them later actions read.
+  /// Bodies and buffers whose values of them later actions of their micro-batch read.
   std::set<std::pair<uint32_t, uint32_t>> neededAfter;
 };
 
