@@ -5,144 +5,72 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft-rt/BodyUses.h"
+#include "FrameScratch.h"
+
 #include "weft-rt/BufferPlaces.h"
+#include "weft/Schedule/Arena.h"
 #include "weft/Schedule/Frames.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 using namespace weft;
 using namespace weft::schedule;
 
 namespace {
 
-/// Bytes of a frame that are needed from the first to the last of these instructions.
-struct Taken {
-  uint64_t begin = 0, end = 0;
-  int64_t first = 0, last = 0;
-};
-
-using BodyUses = std::vector<std::vector<rt::BufferUse>>;
-
-/// Returns the number of bodies that use each buffer.
-std::vector<uint32_t> countUsers(const rt::Program &program, const BodyUses &uses) {
-  std::vector<uint32_t> users(program.buffers.size(), 0);
-  for (const std::vector<rt::BufferUse> &own : uses) {
-    for (const rt::BufferUse &use : own) {
-      ++users[use.buffer];
-    }
-  }
-  return users;
-}
-
 class ScratchPlacer {
 public:
-  explicit ScratchPlacer(rt::Program &program)
-      : program(program), alignment(rt::alignmentOf(program)), uses(rt::findUses(program)),
-        users(countUsers(program, uses)) {
-    for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
-      findNeededAfter(*section);
-    }
-  }
+  ScratchPlacer(rt::Program &program, const BodyNeeds &needs)
+      : program(program), alignment(rt::alignmentOf(program)), needs(needs),
+        shapes(program, needs) {}
 
   void run() {
+    const std::vector<bool> areOfMicroBatches = findBodiesOfMicroBatches();
     for (uint32_t body = 0; body < program.bodies.size(); ++body) {
-      placeScratchOf(body);
+      if (areOfMicroBatches[body]) {
+        placeScratchOf(body);
+      }
     }
   }
 
 private:
-  /// Finds the bodies that leave a framed buffer's value to a later action.
-  void findNeededAfter(const std::vector<rt::Action> &section) {
-    const std::set<uint32_t> gathered = findGathered(section);
-    std::map<std::pair<uint32_t, int64_t>, uint32_t> before;
-    for (const rt::Action &action : section) {
-      for (const rt::BufferUse &use : uses[action.body]) {
-        if (!program.buffers[use.buffer].frameSet) {
-          continue;
-        }
-        // What is gathered is of all micro-batches until it is gathered anew.
-        const int64_t owner = gathered.contains(use.buffer) ? 0 : *action.microBatch;
-        auto [last, isFirst] = before.try_emplace({use.buffer, owner}, action.body);
-        if (!isFirst && use.readsBefore) {
-          neededAfter.insert({use.buffer, last->second});
-        }
-        last->second = action.body;
+  /// Finds the bodies of the sections that have frames, as far as they work on a micro-batch.
+  std::vector<bool> findBodiesOfMicroBatches() const {
+    std::vector<bool> found(program.bodies.size(), false);
+    for (const auto *section : {&program.init, &program.step, &program.evaluate}) {
+      const bool hasFrames = std::ranges::any_of(*section, [&](const rt::Action &action) {
+        return std::ranges::any_of(needs.uses(action.body), [&](const rt::BufferUse &use) {
+          return program.buffers[use.buffer].frameSet.has_value();
+        });
+      });
+      for (const rt::Action &action : *section) {
+        found[action.body] = hasFrames && action.microBatch;
       }
     }
-  }
-
-  /// Returns the framed buffers that actions of no micro-batch use.
-  std::set<uint32_t> findGathered(const std::vector<rt::Action> &section) const {
-    std::set<uint32_t> gathered;
-    for (const rt::Action &action : section) {
-      for (const rt::BufferUse &use : uses[action.body]) {
-        if (!action.microBatch && program.buffers[use.buffer].frameSet) {
-          gathered.insert(use.buffer);
-        }
-      }
-    }
-    return gathered;
+    return found;
   }
 
   void placeScratchOf(uint32_t body) {
-    std::map<uint32_t, std::vector<const rt::BufferUse *>> kept;
+    std::set<uint32_t> sets;
     std::vector<const rt::BufferUse *> scratch;
-    const std::set<uint32_t> beside = findBeside(program.bodies[body]);
-    for (const rt::BufferUse &use : uses[body]) {
+    for (const rt::BufferUse &use : needs.uses(body)) {
       const rt::Buffer &buffer = program.buffers[use.buffer];
       if (buffer.frameSet) {
-        kept[*buffer.frameSet].push_back(&use);
-      } else if (users[use.buffer] == 1 && buffer.kind != rt::BufferClass::Workspace &&
-                 !beside.contains(use.buffer)) {
+        sets.insert(*buffer.frameSet);
+      } else if (needs.users(use.buffer) == 1 && !use.readsBefore) {
         scratch.push_back(&use);
       }
     }
     std::ranges::sort(scratch, {}, [&](const rt::BufferUse *use) { // The largest first.
       return std::pair(~program.buffers[use->buffer].bytes, use->buffer);
     });
-    for (const auto &[set, own] : kept) {
-      std::vector<Taken> taken = findTaken(set, body, own, beside);
+    for (uint32_t set : sets) {
+      std::vector<Taken> taken = shapes.find(set, body);
       std::erase_if(scratch, [&](const rt::BufferUse *use) { return place(*use, set, taken); });
     }
-  }
-
-  /// The buffers that other streams use, perhaps longer than the next instructions take.
-  static std::set<uint32_t> findBeside(const rt::Body &body) {
-    std::set<uint32_t> beside;
-    for (const rt::Instruction &instruction : body.instructions) {
-      for (const rt::Operand &operand : instruction.operands) {
-        if (instruction.stream != rt::Stream::Compute) {
-          beside.insert(operand.buffer);
-        }
-      }
+    if (!scratch.empty()) {
+      makeSetOf(scratch);
     }
-    return beside;
-  }
-
-  /// What an action of the body needs of a frame, and when.
-  std::vector<Taken> findTaken(uint32_t set, uint32_t body,
-                               const std::vector<const rt::BufferUse *> &own,
-                               const std::set<uint32_t> &beside) const {
-    const auto end = int64_t(program.bodies[body].instructions.size());
-    std::vector<Taken> taken;
-    for (uint32_t number = 0; number < program.buffers.size(); ++number) {
-      const rt::Buffer &buffer = program.buffers[number];
-      if (buffer.frameSet != set || users[number] == 1) {
-        continue; // Of another set, or another body's scratch.
-      }
-      Taken all = {buffer.offset, buffer.offset + buffer.bytes, 0, end};
-      auto found = std::ranges::find(own, number, &rt::BufferUse::buffer);
-      if (found != own.end() && !beside.contains(number)) {
-        all.first = (*found)->readsBefore ? 0 : (*found)->first;
-        all.last = neededAfter.contains({number, body}) ? end : (*found)->last;
-      }
-      taken.push_back(all);
-    }
-    std::ranges::sort(taken, {}, &Taken::begin);
-    return taken;
   }
 
   /// Places a buffer at the lowest offset in the frame that is free while the body uses it. Returns
@@ -166,27 +94,46 @@ private:
     return true;
   }
 
+  /// Gives a body's scratch a set of its own.
+  void makeSetOf(const std::vector<const rt::BufferUse *> &scratch) {
+    ArenaProblem problem;
+    problem.alignment = alignment;
+    for (const rt::BufferUse *use : scratch) {
+      problem.buffers.push_back({program.buffers[use->buffer].bytes, use->first, use->last});
+    }
+    const ArenaPlan plan = packArena(problem);
+    for (size_t i = 0; i < scratch.size(); ++i) {
+      rt::Buffer &buffer = program.buffers[scratch[i]->buffer];
+      buffer.frameSet = uint32_t(program.frameSets.size());
+      buffer.offset = plan.offsets[i];
+    }
+    program.frameSets.emplace_back().bytes = plan.bytes;
+  }
+
   rt::Program &program;
   const uint64_t alignment;
-  const BodyUses uses;
-  const std::vector<uint32_t> users;
-  /// Framed buffers and bodies whose values of them later actions read.
-  std::set<std::pair<uint32_t, uint32_t>> neededAfter;
+  const BodyNeeds &needs;
+  const FrameShapes shapes;
 };
 
 } // namespace
 
-void weft::schedule::placeScratchInFrames(rt::Program &program) {
-  if (!program.frameSets.empty()) {
-    ScratchPlacer(program).run();
+void weft::schedule::placeScratchInFrames(rt::Program &program, const BodyNeeds &needs) {
+  ScratchPlacer(program, needs).run();
+}
+
+void weft::schedule::takeScratchFromFrames(rt::Program &program, const BodyNeeds &needs) {
+  uint32_t sets = 0;
+  for (uint32_t number = 0; number < program.buffers.size(); ++number) {
+    rt::Buffer &buffer = program.buffers[number];
+    if (needs.users(number) == 1) {
+      buffer.frameSet.reset();
+    }
+    sets = buffer.frameSet ? std::max(sets, *buffer.frameSet + 1) : sets;
   }
+  program.frameSets.resize(sets);
 }
 
 void weft::schedule::takeScratchFromFrames(rt::Program &program) {
-  const std::vector<uint32_t> users = countUsers(program, rt::findUses(program));
-  for (size_t number = 0; number < users.size(); ++number) {
-    if (users[number] == 1) {
-      program.buffers[number].frameSet.reset();
-    }
-  }
+  takeScratchFromFrames(program, BodyNeeds(program));
 }

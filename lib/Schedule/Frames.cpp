@@ -7,11 +7,12 @@
 
 #include "weft/Schedule/Frames.h"
 
+#include "FramePlaces.h"
+#include "FrameScratch.h"
 #include "weft-rt/BufferPlaces.h"
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -22,14 +23,7 @@ using namespace weft::schedule;
 
 namespace {
 
-/// The first and the last action that need something.
-struct Span {
-  size_t first = 0, last = 0;
-  auto operator<=>(const Span &) const = default;
-  bool meets(const Span &other) const { return first <= other.last && other.first <= last; }
-};
-
-/// By micro-batch, or by the number of times that it was gathered.
+/// By owner, see `Frame`.
 using Spans = std::map<int64_t, Span>;
 
 void cover(Spans &spans, int64_t owner, size_t action) {
@@ -37,7 +31,7 @@ void cover(Spans &spans, int64_t owner, size_t action) {
   own.last = action;
 }
 
-/// Returns true if two micro-batches need something at a time.
+/// Returns true if two owners need something at a time.
 bool overlap(const Spans &spans) {
   std::vector<Span> inTime;
   for (const auto &[owner, span] : spans) {
@@ -47,132 +41,10 @@ bool overlap(const Spans &spans) {
   return std::ranges::adjacent_find(inTime, &Span::meets) != inTime.end();
 }
 
-/// Returns true if no micro-batch needs something in two actions.
+/// Returns true if no owner needs something in two actions.
 bool isInOneAction(const Spans &spans) {
   return std::ranges::all_of(
       spans, [](const auto &each) { return each.second.first == each.second.last; });
-}
-
-/// A frame of one micro-batch, or of what is gathered once.
-struct Frame {
-  uint32_t set = 0;
-  int64_t owner = 0;
-  Span span = {};
-  uint64_t bytes = 0, offset = 0;
-  /// What frames of this size and a little less are placed as.
-  uint64_t slot = 0;
-  uint64_t end() const { return offset + bytes; }
-};
-
-/// Frames at least as large as this part of the largest take its place: many equal slots are used
-/// again without loss, and what is left of a slot is free for small frames.
-constexpr double kSlots[] = {1, 0.9, 0.75};
-
-/// Gives frames their places in a region.
-class Packer {
-public:
-  explicit Packer(size_t sets) : placesOf(sets) {}
-
-  /// Returns the size of the region. REQUIRES: frames have their slots.
-  uint64_t place(std::vector<Frame> &frames) {
-    std::ranges::sort(frames, {}, [](const Frame &frame) {
-      return std::tuple(~frame.slot, frame.span, frame.set);
-    });
-    uint64_t size = 0;
-    for (size_t number = 0; number < frames.size(); ++number) {
-      Frame &frame = frames[number];
-      if (frame.slot != frames[alike].slot) {
-        alike = number;
-        active.clear();
-      }
-      std::erase_if(active,
-                    [&](const Frame *other) { return other->span.last < frame.span.first; });
-      findGaps(frame, std::span(frames).first(alike));
-      frame.offset = choose(frame);
-      placesOf[frame.set].insert(frame.offset);
-      active.push_back(&frame);
-      size = std::max(size, frame.end());
-    }
-    return size;
-  }
-
-private:
-  struct Gap {
-    uint64_t begin = 0, end = 0;
-    bool holds(uint64_t offset, uint64_t bytes) const {
-      return begin <= offset && offset <= end && bytes <= end - offset;
-    }
-  };
-
-  /// Finds what is free while the frame is in use, given the frames of larger slots. All frames of
-  /// its slot that are placed begin no later than it does.
-  void findGaps(const Frame &frame, std::span<const Frame> larger) {
-    taken.clear();
-    for (const Frame &other : larger) {
-      if (other.span.meets(frame.span)) {
-        taken.push_back({other.offset, other.end()});
-      }
-    }
-    for (const Frame *other : active) {
-      taken.push_back({other->offset, other->offset + other->slot});
-    }
-    std::ranges::sort(taken, {}, &Gap::begin);
-    gaps.clear();
-    uint64_t end = 0;
-    for (const Gap &part : taken) {
-      if (part.begin > end) {
-        gaps.push_back({end, part.begin});
-      }
-      end = std::max(end, part.end);
-    }
-    gaps.push_back({end, ~uint64_t(0)});
-  }
-
-  uint64_t choose(const Frame &frame) const {
-    auto own = std::ranges::find_if(placesOf[frame.set], [&](uint64_t offset) {
-      return std::ranges::any_of(gaps,
-                                 [&](const Gap &gap) { return gap.holds(offset, frame.slot); });
-    });
-    if (own != placesOf[frame.set].end()) {
-      return *own;
-    }
-    auto fits = [&](const Gap &gap) { return gap.holds(gap.begin, frame.slot); };
-    return std::ranges::find_if(gaps, fits)->begin;
-  }
-
-  /// The number of the first frame of the present slot, and those of the slot that are placed and
-  /// in use when the next one begins.
-  size_t alike = 0;
-  std::vector<const Frame *> active;
-  /// Of each set, the places that its frames have had so far.
-  std::vector<std::set<uint64_t>> placesOf;
-  /// Of the frame that is placed: what others take, and what is free.
-  std::vector<Gap> taken, gaps;
-};
-
-void giveSlots(std::vector<Frame> &frames, double part) {
-  std::ranges::sort(frames, std::greater(), &Frame::bytes);
-  uint64_t slot = 0;
-  for (Frame &frame : frames) {
-    if (double(frame.bytes) < part * double(slot) || slot == 0) {
-      slot = frame.bytes;
-    }
-    frame.slot = slot;
-  }
-}
-
-/// Gives frames their places, those among several ways that take the fewest bytes.
-void placeFrames(std::vector<Frame> &frames, size_t sets) {
-  std::vector<Frame> best;
-  uint64_t least = ~uint64_t(0);
-  for (double part : kSlots) {
-    giveSlots(frames, part);
-    if (uint64_t size = Packer(sets).place(frames); size < least) {
-      least = size;
-      best = frames;
-    }
-  }
-  frames = std::move(best);
 }
 
 /// Numbers of frame sets or buffers that each body uses.
@@ -210,14 +82,14 @@ public:
 
   bool isGathered(uint32_t number) const { return gathered.contains(number); }
 
-  /// Calls `visit` with each number that the action uses and its owner: a micro-batch, or how often
-  /// it has been gathered. REQUIRES: it is called for all actions, in order.
+  /// Calls `visit` with each number that the action uses and its owner. REQUIRES: it is called for
+  /// all actions, in order.
   template <typename Visit> void take(const rt::Action &action, const Visit &visit) {
     for (uint32_t number : used[action.body]) {
       if (!action.microBatch) {
         ++times[number];
       }
-      visit(number, isGathered(number) ? times[number] : *action.microBatch);
+      visit(number, isGathered(number) ? -times[number] : *action.microBatch);
     }
   }
 
@@ -227,7 +99,7 @@ private:
   std::map<uint32_t, int64_t> times;
 };
 
-/// Returns when micro-batches need each of what bodies use.
+/// Returns when owners need each of what bodies use.
 std::map<uint32_t, Spans> findSpans(const Used &used, const std::vector<rt::Action> &section) {
   std::map<uint32_t, Spans> spans;
   Owners owners(used, section);
@@ -238,7 +110,7 @@ std::map<uint32_t, Spans> findSpans(const Used &used, const std::vector<rt::Acti
   return spans;
 }
 
-/// The frames that the micro-batches of a section need.
+/// The frames that a section needs.
 std::vector<Frame> findFrames(const rt::Program &program, const Used &setsOf,
                               const std::vector<rt::Action> &section) {
   std::vector<Frame> frames;
@@ -255,63 +127,228 @@ template <typename Program> auto sectionsOf(Program &program) {
   return std::array{&program.init, &program.step, &program.evaluate};
 }
 
-/// Places the frames of one section.
-class SectionFrames {
+/// Returns the most bytes of frames that are in use at one time, for each section.
+std::array<uint64_t, kFrameRegions> findMost(const rt::Program &program, const FrameShapes &shapes,
+                                             const Used &setsOf) {
+  const std::array sections = sectionsOf(program);
+  std::array<uint64_t, kFrameRegions> most = {};
+  std::vector<uint64_t> ofBody;
+  for (uint32_t body = 0; body < program.bodies.size(); ++body) {
+    ofBody.push_back(shapes.most(std::vector(setsOf[body].begin(), setsOf[body].end()), body));
+  }
+  for (size_t number = 0; number < kFrameRegions; ++number) {
+    // Of frames that an action does not use.
+    std::vector<int64_t> changes(sections[number]->size() + 1, 0);
+    for (const Frame &frame : findFrames(program, setsOf, *sections[number])) {
+      changes[frame.span.first] += int64_t(frame.bytes);
+      changes[frame.span.last + 1] -= int64_t(frame.bytes);
+    }
+    std::partial_sum(changes.begin(), changes.end(), changes.begin());
+    for (size_t action = 0; action < sections[number]->size(); ++action) {
+      const uint32_t body = (*sections[number])[action].body;
+      auto other = uint64_t(changes[action]);
+      for (uint32_t set : setsOf[body]) {
+        other -= program.frameSets[set].bytes;
+      }
+      most[number] = std::max(most[number], other + ofBody[body]);
+    }
+  }
+  return most;
+}
+
+/// Numbers the places that the frames of a set have had.
+class FrameNumbers {
 public:
-  SectionFrames(rt::Program &program, const Used &setsOf, std::vector<rt::Action> &section)
-      : program(program), setsOf(setsOf), section(section) {}
+  explicit FrameNumbers(rt::Program &program) : program(program) {}
+
+  void add(const Frame &frame) {
+    std::vector<uint64_t> &offsets = program.frameSets[frame.set].offsets;
+    const auto found = std::ranges::find(offsets, frame.offset);
+    numbers[{frame.set, frame.owner}] = uint32_t(found - offsets.begin());
+    if (found == offsets.end()) {
+      offsets.push_back(frame.offset);
+    }
+  }
+  uint32_t find(uint32_t set, int64_t owner) const { return numbers.at({set, owner}); }
+
+private:
+  rt::Program &program;
+  /// Of the frame of a set and its owner.
+  std::map<std::pair<uint32_t, int64_t>, uint32_t> numbers;
+};
+
+/// All that packing frames sets in a program.
+struct FramePlan {
+  explicit FramePlan(const rt::Program &program) : frameSets(program.frameSets) {
+    for (const rt::Buffer &buffer : program.buffers) {
+      buffers.push_back({buffer.frameSet, buffer.offset});
+    }
+    for (const auto *section : sectionsOf(program)) {
+      for (const rt::Action &action : *section) {
+        frames.push_back(action.frames);
+      }
+    }
+  }
+
+  void apply(rt::Program &program) const {
+    program.frameSets = frameSets;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      std::tie(program.buffers[i].frameSet, program.buffers[i].offset) = buffers[i];
+    }
+    auto own = frames.begin();
+    for (auto *section : sectionsOf(program)) {
+      for (rt::Action &action : *section) {
+        action.frames = *own++;
+      }
+    }
+  }
+
+  std::vector<rt::FrameSet> frameSets;
+  std::vector<std::pair<std::optional<uint32_t>, uint64_t>> buffers;
+  std::vector<std::vector<rt::FrameUse>> frames;
+};
+
+/// How often sets are cut, and the order of their frames is changed.
+struct Trial {
+  size_t parts = 0, changes = 0;
+};
+
+class FramePacker {
+public:
+  explicit FramePacker(rt::Program &program)
+      : program(program), alignment(rt::alignmentOf(program)), needs(program) {
+    for (const rt::Buffer &buffer : program.buffers) {
+      persistentBytes += buffer.persistent ? buffer.bytes : 0;
+    }
+  }
 
   void run() {
-    std::vector<Frame> frames = findFrames(program, setsOf, section);
-    placeFrames(frames, program.frameSets.size());
+    takeScratchFromFrames(program, needs);
+    const FramePlan whole(program);
+    std::optional<FramePlan> best;
+    uint64_t least = 0;
+    for (const Trial &trial : kTrials) {
+      if (best && (least == 0 || effort == 0)) {
+        break;
+      }
+      whole.apply(program);
+      split(trial.parts);
+      const uint64_t excess = pack(trial);
+      if (!best || excess < least) {
+        best.emplace(program);
+        least = excess;
+      }
+    }
+    best->apply(program);
+  }
+
+private:
+  /// Cuts the sets into parts of about equal size, which find room more easily:
+  /// the smallest of the large sets into so many, or none if 0.
+  void split(size_t parts) {
+    if (parts == 0) {
+      return;
+    }
+    uint64_t largest = 0, smallest = ~uint64_t(0);
+    layOut();
+    for (const rt::FrameSet &set : program.frameSets) {
+      largest = std::max(largest, set.bytes);
+    }
+    for (const rt::FrameSet &set : program.frameSets) {
+      smallest = set.bytes >= largest / 4 ? std::min(smallest, set.bytes) : smallest;
+    }
+    const std::vector<rt::FrameSet> whole = program.frameSets;
+    std::map<std::pair<uint32_t, uint64_t>, uint32_t> sets;
+    std::vector<bool> isCut(whole.size(), false);
+    for (rt::Buffer &buffer : program.buffers) {
+      if (!buffer.frameSet) {
+        continue;
+      }
+      const uint64_t bytes = whole[*buffer.frameSet].bytes;
+      const uint64_t own = partsOf(bytes, smallest / parts);
+      const uint64_t part = (buffer.offset + buffer.bytes / 2) / (bytes / own + 1);
+      // The first part of a set that has buffers keeps its number.
+      auto next = isCut[*buffer.frameSet] ? uint32_t(program.frameSets.size()) : *buffer.frameSet;
+      auto [set, isNew] = sets.try_emplace({*buffer.frameSet, part}, next);
+      isCut[*buffer.frameSet] = true;
+      program.frameSets.resize(std::max<size_t>(program.frameSets.size(), set->second + 1));
+      buffer.frameSet = set->second;
+    }
+  }
+
+  static uint64_t partsOf(uint64_t bytes, uint64_t part) {
+    return part == 0 ? 1 : std::max<uint64_t>((bytes + part / 2) / part, 1);
+  }
+
+  /// Puts the buffers of each frame one after another: all are needed at once.
+  void layOut() {
+    for (rt::FrameSet &set : program.frameSets) {
+      set = {};
+    }
+    for (rt::Buffer &buffer : program.buffers) {
+      if (buffer.frameSet) {
+        rt::FrameSet &set = program.frameSets[*buffer.frameSet];
+        buffer.offset = set.bytes;
+        set.bytes += (buffer.bytes + alignment - 1) / alignment * alignment;
+      }
+    }
+  }
+
+  /// Gives frames their places. Returns by how many bytes they miss the goal.
+  uint64_t pack(const Trial &trial) {
+    layOut();
+    placeScratchInFrames(program, needs);
+    const Used setsOf = findSets(program);
+    FrameShapes shapes(program, needs);
+    const auto most = findMost(program, shapes, setsOf);
+    uint64_t excess = 0;
+    for (size_t number = 0; number < kFrameRegions; ++number) {
+      std::vector<rt::Action> &section = *sectionsOf(program)[number];
+      std::vector<Frame> frames = findFrames(program, setsOf, section);
+      const uint64_t enough = most[number] + toleranceFor(most[number]);
+      PackingGoal goal = {enough / alignment * alignment, effort};
+      const uint64_t size = placeFrames(frames, section, shapes, trial.changes, goal);
+      effort = goal.effort;
+      excess = std::max(excess, size - std::min(size, goal.bytes));
+      setFrames(section, setsOf, frames);
+    }
+    return excess;
+  }
+
+  /// No more is tried when frames take so much more than what is in use: this part of the arena.
+  uint64_t toleranceFor(uint64_t most) const {
+    constexpr double kPart = 0.004;
+    constexpr uint64_t kLeast = 1 << 14;
+    return std::max(uint64_t(kPart * double(most + persistentBytes)), kLeast);
+  }
+
+  void setFrames(std::vector<rt::Action> &section, const Used &setsOf, std::vector<Frame> &frames) {
     std::ranges::sort(frames, {},
                       [](const Frame &frame) { return std::pair(frame.span, frame.set); });
+    FrameNumbers numbers(program);
     for (const Frame &frame : frames) {
-      numbers[{frame.set, frame.owner}] = numberOf(frame);
+      numbers.add(frame);
     }
     Owners owners(setsOf, section);
     for (rt::Action &action : section) {
       action.frames.clear();
       owners.take(action, [&](uint32_t set, int64_t owner) {
-        action.frames.push_back({set, numbers.at({set, owner})});
+        action.frames.push_back({set, numbers.find(set, owner)});
       });
     }
   }
 
-private:
-  /// Returns the number of the frame in its set; each place is one.
-  uint32_t numberOf(const Frame &frame) {
-    std::vector<uint64_t> &offsets = program.frameSets[frame.set].offsets;
-    const auto found = std::ranges::find(offsets, frame.offset);
-    const auto number = uint32_t(found - offsets.begin());
-    if (found == offsets.end()) {
-      offsets.push_back(frame.offset);
-    }
-    return number;
-  }
+  static constexpr Trial kTrials[] = {{0, 0},   {3, 0},   {1, 0},   {4, 0},   {2, 0},  {0, 100},
+                                      {4, 400}, {3, 400}, {1, 100}, {2, 100}, {0, 600}};
+  static constexpr size_t kEffort = 900000;
 
   rt::Program &program;
-  const Used &setsOf;
-  std::vector<rt::Action> &section;
-  /// Of the frame of a set and its owner.
-  std::map<std::pair<uint32_t, int64_t>, uint32_t> numbers;
+  const uint64_t alignment;
+  const BodyNeeds needs;
+  uint64_t persistentBytes = 0;
+  /// Of pairs of frames, see `PackingGoal`.
+  size_t effort = kEffort;
 };
-
-/// Puts the buffers of each frame one after another: all are needed at once.
-void layOutFrames(rt::Program &program) {
-  takeScratchFromFrames(program);
-  const uint64_t alignment = rt::alignmentOf(program);
-  for (rt::FrameSet &set : program.frameSets) {
-    set = {};
-  }
-  for (rt::Buffer &buffer : program.buffers) {
-    if (buffer.frameSet) {
-      rt::FrameSet &set = program.frameSets[*buffer.frameSet];
-      buffer.offset = set.bytes;
-      set.bytes += (buffer.bytes + alignment - 1) / alignment * alignment;
-    }
-  }
-}
 
 } // namespace
 
@@ -340,27 +377,14 @@ void weft::schedule::makeFrameSets(rt::Program &program, const std::vector<rt::A
 }
 
 void weft::schedule::packFrames(rt::Program &program) {
-  layOutFrames(program);
-  const Used setsOf = findSets(program);
-  for (auto *section : sectionsOf(program)) {
-    SectionFrames(program, setsOf, *section).run();
+  if (!program.frameSets.empty()) {
+    FramePacker(program).run();
   }
 }
 
 std::array<uint64_t, kFrameRegions> weft::schedule::findMostFrameBytes(const rt::Program &program) {
-  const Used setsOf = findSets(program);
-  const std::array sections = sectionsOf(program);
-  std::array<uint64_t, kFrameRegions> most = {};
-  for (size_t number = 0; number < kFrameRegions; ++number) {
-    std::vector<int64_t> changes(sections[number]->size() + 1, 0);
-    for (const Frame &frame : findFrames(program, setsOf, *sections[number])) {
-      changes[frame.span.first] += int64_t(frame.bytes);
-      changes[frame.span.last + 1] -= int64_t(frame.bytes);
-    }
-    std::partial_sum(changes.begin(), changes.end(), changes.begin());
-    most[number] = uint64_t(*std::ranges::max_element(changes));
-  }
-  return most;
+  const BodyNeeds needs(program);
+  return findMost(program, FrameShapes(program, needs), findSets(program));
 }
 
 std::vector<size_t> weft::schedule::findSectionsOfSets(const rt::Program &program) {

@@ -69,6 +69,5 @@ void weft::schedule::placeBuffers(rt::Program &program, const ArenaPlan &plan) {
 
 void weft::schedule::packArena(rt::Program &program) {
   packFrames(program);
-  placeScratchInFrames(program);
   placeBuffers(program, packArena(makeArenaProblem(program)));
 }

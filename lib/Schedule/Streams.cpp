@@ -12,14 +12,17 @@
 #include "weft/Schedule/Timeline.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace weft;
 using namespace weft::schedule;
 
+static bool isComputed(const rt::Instruction &instruction) {
+  return instruction.stream == rt::Stream::Compute;
+}
+
 static bool usesStreams(const rt::Body &body) {
-  return std::any_of(
-      body.instructions.begin(), body.instructions.end(),
-      [](const rt::Instruction &instruction) { return instruction.stream != rt::Stream::Compute; });
+  return !std::ranges::all_of(body.instructions, isComputed);
 }
 
 /// Gives every buffer bytes of its own, so that only data dependences order instructions.
@@ -43,30 +46,38 @@ static void setAllWaits(rt::Program &program) {
   }
 }
 
+std::vector<int64_t> weft::schedule::predictLastBeside(std::span<const rt::Instruction> body) {
+  std::vector<int64_t> lasts(body.size());
+  std::iota(lasts.begin(), lasts.end(), 0);
+  if (std::ranges::all_of(body, isComputed)) {
+    return lasts;
+  }
+  const std::vector<TimeSpan> times = predictTimes(body);
+  for (size_t i = 0; i < body.size(); ++i) {
+    const double end = times[i].end + (kMargin - 1) * body[i].cost.seconds;
+    for (size_t j = i + 1; !isComputed(body[i]) && j < body.size(); ++j) {
+      if (isComputed(body[j])) {
+        if (times[j].begin >= end) {
+          break;
+        }
+        lasts[i] = int64_t(j);
+      }
+    }
+  }
+  return lasts;
+}
+
 /// Extends the lifetimes of buffers that collectives beside computation use to the collectives'
 /// predicted ends. `begin` is the instant of the first instruction.
 static void extendLifetimes(const rt::Program &program, std::span<const rt::Instruction> body,
                             int64_t begin, const std::vector<size_t> &entries,
                             ArenaProblem &problem) {
-  std::vector<TimeSpan> times = predictTimes(body);
+  const std::vector<int64_t> lasts = predictLastBeside(body);
   for (size_t i = 0; i < body.size(); ++i) {
-    if (body[i].stream == rt::Stream::Compute) {
-      continue;
-    }
-    double end = times[i].end + (kMargin - 1) * body[i].cost.seconds;
-    size_t last = i;
-    for (size_t j = i + 1; j < body.size(); ++j) {
-      if (body[j].stream == rt::Stream::Compute) {
-        if (times[j].begin >= end) {
-          break;
-        }
-        last = j;
-      }
-    }
     for (const rt::Operand &operand : body[i].operands) {
-      if (!program.buffers[operand.buffer].persistent) {
+      if (!isComputed(body[i]) && !program.buffers[operand.buffer].persistent) {
         int64_t &until = problem.buffers[entries[operand.buffer]].last;
-        until = std::max(until, begin + int64_t(last));
+        until = std::max(until, begin + lasts[i]);
       }
     }
   }
@@ -79,23 +90,16 @@ void weft::schedule::assignStreams(rt::Program &program) {
   if (std::none_of(program.bodies.begin(), program.bodies.end(), usesStreams)) {
     return;
   }
-  takeScratchFromFrames(program); // It is placed anew, for the new order.
-  ArenaProblem problem = makeArenaProblem(program);
-  const std::vector<size_t> entries = findEntries(program);
-  const std::vector<rt::FrameSet> frameSets = program.frameSets;
+  takeScratchFromFrames(program);
   separateBuffers(program);
   setAllWaits(program);
-  program.frameSets = frameSets;
+  packFrames(program);                              // Anew, for the new order.
+  ArenaProblem problem = makeArenaProblem(program); // Frames are needed as early as their scratch.
+  const std::vector<size_t> entries = findEntries(program);
   int64_t begin = 0;
   for (const rt::Body &body : program.bodies) {
     extendLifetimes(program, body.instructions, begin, entries, problem);
     begin += int64_t(body.instructions.size());
-  }
-  placeScratchInFrames(program);
-  for (size_t i = 0; i < program.buffers.size(); ++i) {
-    if (program.buffers[i].frameSet) {
-      problem.buffers[i] = {};
-    }
   }
   placeBuffers(program, packArena(problem));
   setAllWaits(program);

@@ -52,9 +52,15 @@ Status weft::rt::checkFrames(const Program &program) {
       return makeError("buffer ", i, " lies in frame set ", *buffer.frameSet, ", the program has ",
                        program.frameSets.size());
     }
-    if (buffer.persistent || buffer.kind == BufferClass::Workspace) {
-      return makeError("buffer ", i, " lies in frame set ", *buffer.frameSet, " and is ",
-                       buffer.persistent ? "persistent" : "a workspace");
+    if (buffer.persistent) {
+      return makeError("buffer ", i, " lies in frame set ", *buffer.frameSet, " and is persistent");
+    }
+    for (uint64_t offset : program.frameSets[*buffer.frameSet].offsets) {
+      if (offset % buffer.alignment() != 0) {
+        return makeError("buffer ", i, " lies in frame set ", *buffer.frameSet,
+                         ", which has a frame at offset ", offset, ", expected multiples of ",
+                         buffer.alignment());
+      }
     }
   }
   return {};

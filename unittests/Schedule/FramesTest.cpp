@@ -75,8 +75,12 @@ TEST(Frames, FollowFromActions) {
     EXPECT_FALSE(made.buffers[kPart].frameSet);
     packArena(made);
     EXPECT_EQ(made.frameSets[0].offsets.size(), frames);
-    EXPECT_EQ(made.step, expected.step) << order;
+    EXPECT_EQ(made.buffers[kPart].frameSet, 1u); // Scratch of `forward`.
     EXPECT_EQ(refusal(made), "");
+    for (rt::Action &action : made.step) {
+      std::erase_if(action.frames, [](const rt::FrameUse &use) { return use.set == 1; });
+    }
+    EXPECT_EQ(made.step, expected.step) << order;
   }
 }
 
@@ -248,14 +252,17 @@ TEST(Frames, HoldScratchWhileTheyAreNotFull) {
     EXPECT_EQ(program.buffers[buffer].frameSet, 0u);
     EXPECT_EQ(program.buffers[buffer].offset, 0);
   }
+  // In sets of their bodies.
   for (uint32_t buffer : {tooEarly, tooLate}) {
-    EXPECT_FALSE(program.buffers[buffer].frameSet);
+    EXPECT_GT(program.buffers[buffer].frameSet, 0u);
   }
-  // Beside computation it may take longer.
-  program.bodies[kForward + 1].instructions[size_t(end) + 3].stream = rt::Stream::Communication;
+  // Beside computation, as long as is predicted.
+  rt::Instruction &sum = program.bodies[kForward].instructions[1];
+  sum.stream = rt::Stream::Communication;
+  sum.cost.seconds = 1;
   packArena(program);
-  EXPECT_FALSE(program.buffers[late].frameSet);
-  EXPECT_EQ(program.buffers[early].frameSet, 0u);
+  EXPECT_GT(program.buffers[early].frameSet, 0u);
+  EXPECT_EQ(program.buffers[late].frameSet, 0u);
 }
 
 TEST(Frames, OfTwoSetsInUseAtOnceLieApart) {
@@ -275,7 +282,7 @@ rt::Program makeRandomFrames(std::mt19937_64 &random) {
   const size_t sets = 1 + random() % 4;
   program.frameSets.resize(sets);
   for (uint32_t set = 0; set < sets; ++set) {
-    const uint64_t bytes = 64 * (1 + random() % 20);
+    const uint64_t bytes = 65536 * (1 + random() % 20);
     program.buffers.push_back({bytes, 0, rt::BufferClass::Activation, false, rt::ElementType::F32});
     program.buffers.back().frameSet = set;
     rt::Instruction use;
@@ -298,7 +305,7 @@ rt::Program makeRandomFrames(std::mt19937_64 &random) {
 TEST(Frames, TakeLittleMoreThanThoseInUse) {
   std::mt19937_64 random(1); // NOLINT(bugprone-random-generator-seed): the same in each run.
   double excess = 0;
-  constexpr int kTrials = 300;
+  constexpr int kTrials = 100;
   for (int trial = 0; trial < kTrials; ++trial) {
     rt::Program program = makeRandomFrames(random);
     packFrames(program);
@@ -330,8 +337,89 @@ TEST(Frames, TakeLittleMoreThanThoseInUse) {
     EXPECT_GE(double(region.end - region.begin), most);
     excess += double(region.end - region.begin) / most - 1;
   }
-  EXPECT_LT(excess / kTrials, 0.1);
+  EXPECT_LT(excess / kTrials, 0.01);
   RecordProperty("excess", std::to_string(excess / kTrials));
+}
+
+/// What `backward` leaves to a later action begins where `forward`'s value has been read.
+TEST(Frames, ShareBytesWhereOneEndsAndAnotherBegins) {
+  rt::Program program = rt::makeToyPipeline(2, 2, rt::kTwoInFlight, 2);
+  const auto result = uint32_t(program.buffers.size());
+  program.buffers.push_back(program.buffers[kDifference]);
+  program.buffers.push_back(program.buffers[kNorm]);
+  program.buffers[result].frameSet = 1;
+  program.frameSets.resize(2);
+  rt::Instruction fill = program.bodies[kEnd].instructions[3], use = fill;
+  fill.operands[1].buffer = result;
+  use.operands = {{result, rt::Access::Read}, {result + 1, rt::Access::Write}};
+  program.bodies[kForward + 1].instructions.push_back(fill);
+  const auto later = uint32_t(program.bodies.size());
+  program.bodies.push_back({"later", {use}});
+  for (auto action = program.step.begin(); action != program.step.end(); ++action) {
+    if (action->body == kForward + 1) {
+      const rt::Action next = {later, action->microBatch};
+      action = program.step.insert(action + 1, next);
+    }
+  }
+  packArena(program);
+  EXPECT_EQ(refusal(program), "");
+  const auto region = findFrameRegions(program)[1];
+  EXPECT_EQ(region.end - region.begin, findMostFrameBytes(program)[1]);
+  // Two frames, beside which `forward` needs the part of the loss.
+  EXPECT_EQ(region.end - region.begin, 2 * program.frameSets[0].bytes + 64);
+}
+
+/// Sets of four and of three equal buffers leave holes, unless they are cut.
+TEST(Frames, OfUnequalSetsAreCut) {
+  std::mt19937_64 random(1); // NOLINT(bugprone-random-generator-seed): the same in each run.
+  constexpr int kTrials = 20;
+  double excess = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    rt::Program program;
+    program.frameSets.resize(2);
+    for (uint32_t set : {0u, 1u}) {
+      rt::Instruction use;
+      for (uint32_t count = 4 - set; count > 0; --count) {
+        use.operands.push_back({uint32_t(program.buffers.size()), rt::Access::Read});
+        program.buffers.push_back(
+            {65536, 0, rt::BufferClass::Activation, false, rt::ElementType::F32, set});
+      }
+      program.bodies.push_back({"use", {use}});
+      program.bodies.push_back({"use again", {use}});
+    }
+    program.microBatches = 16;
+    for (int64_t microBatch = 0; microBatch < program.microBatches; ++microBatch) {
+      for (uint32_t body = 0; body < 4; ++body) {
+        const size_t least = program.step.size() - std::min<size_t>(program.step.size(), 12);
+        const size_t at = least + random() % (program.step.size() + 1 - least);
+        program.step.insert(program.step.begin() + int64_t(at), {body, microBatch});
+      }
+    }
+    packFrames(program);
+    const auto region = findFrameRegions(program)[1];
+    const auto most = double(findMostFrameBytes(program)[1]);
+    EXPECT_GE(double(region.end - region.begin), most);
+    excess += double(region.end - region.begin) / most - 1;
+  }
+  EXPECT_LT(excess / kTrials, 0.01);
+  RecordProperty("excess", std::to_string(excess / kTrials));
+}
+
+/// A library's scratch, too, lies where frames hold nothing.
+TEST(Frames, HoldWorkspaces) {
+  rt::Program program = rt::makeToyPipeline(2, 2, rt::kTwoInFlight, 2);
+  program.bodies[kForward].instructions[1].stream = rt::Stream::Compute;
+  for (rt::Instruction &instruction : program.bodies[kForward].instructions) {
+    instruction.waits.clear();
+  }
+  const uint32_t workspace = addScratch(program, kForward, 0);
+  program.buffers[workspace].kind = rt::BufferClass::Workspace;
+  packArena(program);
+  EXPECT_EQ(refusal(program), "");
+  EXPECT_EQ(program.buffers[workspace].frameSet, 0u);
+  for (uint64_t offset : program.frameSets[0].offsets) {
+    EXPECT_EQ(offset % rt::kWorkspaceAlignment, 0u);
+  }
 }
 
 struct Refusal {
@@ -454,6 +542,41 @@ TEST(Frames, StreamsAreAssigned) {
     EXPECT_EQ(refusal(program), "");
     EXPECT_NE(toText(program).find("over {model} %8 -> %8 on communication"), std::string::npos);
   }
+}
+
+/// Of three buffers that `forward` needs before it fills a frame, two lie in the frame. The third
+/// lies apart from it.
+TEST(Frames, AreNeededAsEarlyAsTheirScratch) {
+  rt::Program program = rt::makeToyPipeline(2, 2, rt::kOneInFlight, 1);
+  rt::Instruction fill = program.bodies[kEnd].instructions[3], join = fill;
+  join.operands = {{kNorm, rt::Access::Write}};
+  std::vector<rt::Instruction> early;
+  for (uint32_t buffer = uint32_t(program.buffers.size()), end = buffer + 3; buffer < end;
+       ++buffer) {
+    program.buffers.push_back(program.buffers[kNorm]);
+    fill.operands[1].buffer = buffer;
+    early.push_back(fill);
+    join.operands.push_back({buffer, rt::Access::Read});
+  }
+  program.buffers.back().bytes = 128; // As a frame.
+  early.push_back(join);
+  std::vector<rt::Instruction> &body = program.bodies[kForward].instructions;
+  body.insert(body.begin(), early.begin(), early.end());
+  // A sum runs beside another kernel.
+  rt::Instruction other = program.bodies[kEnd].instructions[4];
+  other.operands = {{kNorm, rt::Access::Read}, {kNorm, rt::Access::Write}};
+  body.insert(body.begin() + 4, other);
+  for (rt::Body &one : program.bodies) {
+    for (rt::Instruction &instruction : one.instructions) {
+      instruction.cost.seconds = instruction.opcode == rt::Opcode::Observe ? 0 : 1e-3;
+      instruction.stream = rt::Stream::Compute;
+      instruction.waits.clear();
+    }
+  }
+  packArena(program);
+  assignStreams(program);
+  EXPECT_NE(toText(program).find("on communication"), std::string::npos);
+  EXPECT_EQ(refusal(program), "");
 }
 
 /// A buffer of `forward` shares bytes with frame 1 only, so frame 0 alone needs no wait.

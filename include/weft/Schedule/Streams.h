@@ -38,6 +38,9 @@
 
 #include "weft-rt/Program.h"
 
+#include <span>
+#include <vector>
+
 namespace weft::schedule {
 
 /// The factor by which a collective may exceed its predicted time before computation waits for it.
@@ -55,6 +58,11 @@ void assignStreams(rt::Program &program);
 /// The first step of `assignStreams`: assigns the order of a body and its instructions'
 /// streams, without waits. REQUIRES: no two buffers that are needed at one time share bytes.
 void orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &body);
+
+/// Returns, for each instruction, the number of the last one of computation that begins before the
+/// instruction has ended, as predicted and with `kMargin`; its own number if it is on the stream of
+/// computation.
+std::vector<int64_t> predictLastBeside(std::span<const rt::Instruction> body);
 
 /// The last step of `assignStreams`: sets the waits of a body that the order, the streams and the
 /// places of buffers require, with any frames with which actions run the body, and no others.

@@ -76,8 +76,7 @@ struct Buffer {
   bool persistent = false;
   /// The type of every element; the search for non-finite values needs it.
   ElementType type = ElementType::F32;
-  /// The number of its frame set; empty if it has one place only. Persistent buffers and workspaces
-  /// have none.
+  /// The number of its frame set; empty if it has one place only, as persistent buffers.
   std::optional<uint32_t> frameSet = {};
 
   uint64_t alignment() const {
@@ -86,12 +85,13 @@ struct Buffer {
 };
 
 /// Frames of equal size and content: each holds what actions of one micro-batch leave to later
-/// actions of it, such as `forward` to `backward`. Frames of several sets may share bytes, which
-/// micro-batches then use one after another.
+/// actions of it, such as `forward` to `backward`, and what an action needs for itself. Frames of
+/// several sets may share bytes, which are then used one after another.
 struct FrameSet {
   /// The size of a frame, a multiple of `kAlignment`.
   uint64_t bytes = 0;
-  /// The byte offset of each frame in the arena: multiples of `kAlignment`.
+  /// The byte offset of each frame in the arena: multiples of `kAlignment`, and of the alignment of
+  /// all buffers in the frame.
   std::vector<uint64_t> offsets;
 };
 

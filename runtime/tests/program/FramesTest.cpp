@@ -82,7 +82,7 @@ const Fault kFaults[] = {
     {[](Program &p) { p.buffers[0].frameSet = 0; },
      "buffer 0 lies in frame set 0 and is persistent"},
     {[](Program &p) { p.buffers[kPart].kind = BufferClass::Workspace; },
-     "buffer 9 lies in frame set 0 and is a workspace"},
+     "buffer 9 lies in frame set 0, which has a frame at offset 7360, expected multiples of 256"},
     {[](Program &p) { p.buffers[kPart].offset += 64; },
      "buffer 9 ends at byte 328, its frame has 320 bytes"},
     {[](Program &p) { p.buffers[kPart].offset += 8; },
