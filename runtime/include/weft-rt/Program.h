@@ -85,8 +85,9 @@ struct Buffer {
 };
 
 /// Frames of equal size and content: each holds what actions of one micro-batch leave to later
-/// actions of it, such as `forward` to `backward`, and what an action needs for itself. Frames of
-/// several sets may share bytes, which are then used one after another.
+/// actions of it, such as `forward` to `backward`; or what an action needs for itself; or what an
+/// action of no micro-batch gathers for those of all, until it gathers it anew. Frames of several
+/// sets may share bytes, which are then used one after another.
 struct FrameSet {
   /// The size of a frame, a multiple of `kAlignment`.
   uint64_t bytes = 0;

@@ -68,7 +68,8 @@ const Fault kFaults[] = {
     {[](Program &p) { p.frameSets[0].offsets.clear(); },
      "frame set 0 has 0 frames, expected at least 1 and at most 10, the most actions of a section"},
     {[](Program &p) { p.frameSets[0].offsets.resize(11); },
-     "frame set 0 has 11 frames, expected at least 1 and at most 10, the most actions of a section"},
+     "frame set 0 has 11 frames, expected at least 1 and at most 10, the most actions of a "
+     "section"},
     {[](Program &p) { p.frameSets[0].offsets[1] += 8; },
      "frame 1 of set 0 lies at offset 7688 and has 320 bytes, expected multiples of 64"},
     {[](Program &p) { p.frameSets[0].bytes += 8; },
