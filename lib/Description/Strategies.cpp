@@ -8,7 +8,7 @@
 #include "weft/Description/Strategies.h"
 
 #include "Text.h"
-#include "weft/Description/LayerRuns.h"
+#include "weft/Description/LayerKinds.h"
 #include "weft/Description/Pins.h"
 
 #include <algorithm>
@@ -55,13 +55,13 @@ public:
       lines.push_back(plan.pipeline.stages > 1 ? "one rank for each stage" : "one rank");
       return std::move(lines);
     }
-    const std::vector<LayerRange> runs = runsBetween(layerBorders(plan));
-    if (runs.size() == 1) {
+    const std::vector<LayerKind> kinds = layerKinds(plan);
+    if (kinds.size() == 1) {
       nameShardings(/*withEnds=*/true);
       return std::move(lines);
     }
-    for (const LayerRange &run : runs) {
-      nameRun(run);
+    for (const LayerKind &kind : kinds) {
+      nameKind(kind);
     }
     return std::move(lines);
   }
@@ -84,12 +84,13 @@ private:
   }
 
   /// Names the strategies of some layers; the first ones stand for what is of no layer, too.
-  void nameRun(const LayerRange &run) {
-    const bool isFirst = run.first == 0;
+  void nameKind(const LayerKind &kind) {
+    const bool isFirst = kind.front().first == 0;
     PlanSpec own = plan;
     for (std::vector<ShardingSpec> *entries : {&own.shardings, &own.homes}) {
-      std::erase_if(*entries,
-                    [&](const ShardingSpec &entry) { return !entry.layers.has(run.first); });
+      std::erase_if(*entries, [&](const ShardingSpec &entry) {
+        return !entry.layers.has(kind.front().first);
+      });
       for (ShardingSpec &entry : *entries) {
         entry.layers = {};
       }
@@ -97,13 +98,17 @@ private:
     std::vector<VariableShape> shapes;
     for (const VariableShape &variable : variables) {
       std::optional<int64_t> layer = layerOfName(variable.name);
-      if (layer ? run.has(layer) : isFirst) {
+      if (layer ? desc::kindOf({kind}, *layer) == 0 : isFirst) {
         shapes.push_back(variable);
       }
     }
     Recognizer recognizer(own, shapes);
     recognizer.nameShardings(isFirst);
-    lines.push_back(wordsOf(run) + (isFirst ? ", and what is of no layer:" : ":"));
+    std::string layers;
+    for (const LayerRange &run : kind) {
+      layers += (layers.empty() ? "" : ", ") + wordsOf(run);
+    }
+    lines.push_back(layers + (isFirst ? ", and what is of no layer:" : ":"));
     for (const std::string &line : recognizer.lines) {
       lines.push_back("  " + line);
     }

@@ -7,6 +7,8 @@
 
 #include "ShrunkLayers.h"
 
+#include "weft/Description/LayerKinds.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,8 +24,7 @@ namespace {
 /// Layers of one kind in a small model without stages.
 constexpr int64_t kLayersOfAKind = 2;
 
-/// Whether a layer has experts, which entries are for it, and the number of its run between
-/// borders.
+/// Whether a layer has experts, which `activation` entries are for it, and its kind by shardings.
 using LayerKind = std::vector<int64_t>;
 /// The kind of each layer.
 using LayerKinds = std::vector<LayerKind>;
@@ -33,15 +34,14 @@ using ChunkLayers = std::vector<std::set<int64_t>>;
 
 LayerKinds kindsOfLayers(const desc::ModelSpec &model, const desc::PlanSpec &plan, bool byEntries) {
   LayerKinds kinds;
-  const std::vector<int64_t> borders = desc::layerBorders(plan);
+  const std::vector<desc::LayerKind> byShardings = desc::layerKinds(plan);
   for (int64_t layer = 0; layer < model.layers; ++layer) {
     LayerKind &kind = kinds.emplace_back();
     kind.push_back(model.hasExperts(layer));
     for (const desc::ActivationSpec &entry : plan.activations) {
       kind.push_back(byEntries && entry.layers.has(layer));
     }
-    auto run = std::upper_bound(borders.begin(), borders.end(), layer) - borders.begin();
-    kind.push_back(byEntries ? run : 0);
+    kind.push_back(byEntries ? int64_t(desc::kindOf(byShardings, layer)) : 0);
   }
   return kinds;
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Description/Plan.h"
+#include "weft/Description/LayerKinds.h"
 
 #include "Helpers.h"
 
@@ -381,6 +382,7 @@ home { value: "*" dimension: "hidden" axes: ["tp"] last_layer: 4 }
   EXPECT_NE(hashPlan(other), hashPlan(*plan));
   EXPECT_EQ(layerBorders(*plan), (std::vector<int64_t>{2, 5}));
   EXPECT_TRUE(layerBorders(PlanSpec()).empty());
+  EXPECT_EQ(layerKinds(PlanSpec()), (std::vector<LayerKind>{{{0, std::nullopt}}}));
 
   for (const std::string field : {"sharding", "home"}) {
     auto errorsOf = [&](const std::string &fields) {
@@ -394,6 +396,37 @@ home { value: "*" dimension: "hidden" axes: ["tp"] last_layer: 4 }
     EXPECT_NE(errorsOf("first_layer: 3 last_layer: 2")
                   .find(entry + "last_layer: expected at least first_layer, 3, got 2\n"),
               std::string::npos);
+  }
+}
+
+TEST(Plan, LayersOfTheSameEntriesAreOfAKind) {
+  // Layers 0 to 3 and 8 have one kind; entries that say the same may stand at several places.
+  const std::vector<ShardingSpec> some = {{"*", "ffn", {"b"}, {}, 0, {4, 5}},
+                                          {"*", "ffn", {"b"}, {}, 0, {6, 7}},
+                                          {"*", "ffn", {"b"}, {}, 0, {9, 10}},
+                                          {"*", "ffn", {"c"}, {}, 0, {11, std::nullopt}}};
+  PlanSpec plan;
+  plan.shardings = some;
+  std::vector<LayerKind> kinds = layerKinds(plan);
+  ASSERT_EQ(kinds.size(), 3u);
+  EXPECT_EQ(kinds[0], (LayerKind{{0, 3}, {8, 8}}));
+  EXPECT_EQ(kinds[1], (LayerKind{{4, 7}, {9, 10}}));
+  EXPECT_EQ(kinds[2], (LayerKind{{11, std::nullopt}}));
+  EXPECT_EQ(kindOf(kinds, 8), 0u);
+  EXPECT_EQ(kindOf(kinds, 9), 1u);
+  EXPECT_EQ(kindOf(kinds, 1000), 2u);
+  EXPECT_EQ(kindsFrom(firstLayersOf(kinds, 11)), kinds);
+  EXPECT_EQ(firstLayersOf(kinds, 10), (std::vector<std::vector<int64_t>>{{0, 8}, {4, 9}}));
+  // An entry for all layers between two others holds for those of the first.
+  plan.shardings.insert(plan.shardings.begin() + 2, {"*", "ffn", {"d"}, {}});
+  EXPECT_EQ(layerKinds(plan).size(), 4u);
+  plan.homes = {{"*", "ffn", {"b"}, {}, 0, {std::nullopt, 0}}};
+  EXPECT_EQ(layerKinds(plan)[0], (LayerKind{{0, 0}}));
+  for (auto [range, words] :
+       {std::pair(LayerRange{4, 4}, "layer 4"), std::pair(LayerRange{4, 7}, "layers 4 to 7"),
+        std::pair(LayerRange{4, std::nullopt}, "layers from 4"),
+        std::pair(LayerRange{std::nullopt, 7}, "layers to 7")}) {
+    EXPECT_EQ(wordsOf(range), words);
   }
 }
 

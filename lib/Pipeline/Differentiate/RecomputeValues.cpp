@@ -7,7 +7,7 @@
 
 #include "RecomputeValues.h"
 
-#include "weft/Description/LayerRuns.h"
+#include "weft/Description/LayerKinds.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/MapBuilders.h"
 #include "weft/Dialect/Weft/IR/Weft.h"

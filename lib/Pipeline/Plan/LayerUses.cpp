@@ -40,12 +40,10 @@ LayerUses::LayerUses(ModuleOp module) {
   }
 }
 
-std::optional<LayerUses::Ends> LayerUses::of(func::FuncOp function) const {
+const std::set<std::optional<int64_t>> *LayerUses::of(func::FuncOp function) const {
   auto found = uses.find(function);
-  if (found == uses.end() || !*found->second.begin()) { // Null is the smallest.
-    return std::nullopt;
-  }
-  return Ends{**found->second.begin(), **found->second.rbegin()};
+  bool isOfLayers = found != uses.end() && *found->second.begin(); // Null is the smallest.
+  return isOfLayers ? &found->second : nullptr;
 }
 
 std::optional<int64_t> LayerUses::last() const {

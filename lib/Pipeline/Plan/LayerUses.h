@@ -30,15 +30,10 @@ std::optional<int64_t> layerOf(CallOp call, std::optional<int64_t> outer);
 /// The layers that each function of a module is called for, directly or by what calls it.
 class LayerUses {
 public:
-  /// The first and the last layer.
-  struct Ends {
-    int64_t first, last;
-  };
-
   explicit LayerUses(mlir::ModuleOp module);
 
-  /// Returns the layers of `function`; nothing if it is a root, or also called for no layer.
-  std::optional<Ends> of(mlir::func::FuncOp function) const;
+  /// Returns the layers of `function`; null if it is a root, or also called for no layer.
+  const std::set<std::optional<int64_t>> *of(mlir::func::FuncOp function) const;
   /// Returns the last layer of all; nothing if no call is of a layer.
   std::optional<int64_t> last() const;
   /// Returns the layers of each called function, null for calls of no layer, the smallest first.

@@ -97,11 +97,10 @@ OpNames::OpNames(ModuleOp module) : uses(module) {
 }
 
 OpLayers OpNames::layersOf(Operation *op) const {
-  if (std::optional<LayerUses::Ends> ends = uses.of(op->getParentOfType<func::FuncOp>())) {
-    return {ends->first, ends->last};
+  if (const auto *all = uses.of(op->getParentOfType<func::FuncOp>())) {
+    return {*all->begin(), all};
   }
-  std::optional<int64_t> layer = desc::layerOfName(names.find(op)->second.part);
-  return {layer, layer};
+  return {desc::layerOfName(names.find(op)->second.part)};
 }
 
 bool OpNames::matches(const std::string &pattern, Operation *op) const {
@@ -145,8 +144,9 @@ static DictionaryAttr termsOf(MLIRContext *context, ArrayRef<const desc::Shardin
 static SmallVector<const desc::ShardingSpec *>
 entriesOf(ShardableOpInterface op, const OpNames &names, const desc::PlanSpec &plan) {
   SmallVector<const desc::ShardingSpec *> entries;
+  const std::optional<int64_t> layer = names.layersOf(op).first;
   for (const desc::ShardingSpec &entry : llvm::reverse(plan.shardings)) {
-    if (names.layersOf(op).areIn(entry.layers) && names.matches(entry.value, op)) {
+    if (entry.layers.has(layer) && names.matches(entry.value, op)) {
       entries.push_back(&entry);
     }
   }

@@ -21,14 +21,19 @@
 
 namespace weft {
 
-/// The first and the last layer of an op or a variable; both null if it is of no layer.
+/// The layers of an op or a variable. Those of an op are of one kind, behind separate-layers.
 struct OpLayers {
-  std::optional<int64_t> first, last;
+  /// The first layer; null if it is of none.
+  std::optional<int64_t> first;
+  /// All of them, unless there is only one.
+  const std::set<std::optional<int64_t>> *all = nullptr;
 
-  /// Returns true if an entry for `layers` is for all of them.
-  bool areIn(const desc::LayerRange &layers) const { return layers.has(first) && layers.has(last); }
-  /// Returns true if `layer` may be one of them.
-  bool mayHave(int64_t layer) const { return first && *first <= layer && layer <= *last; }
+  /// Returns true if an entry for `layers` is for some of them.
+  bool areSomeIn(const desc::LayerRange &layers) const {
+    return all ? llvm::any_of(*all, [&](auto layer) { return layers.has(layer); })
+               : layers.has(first);
+  }
+  bool have(int64_t layer) const { return all ? all->count(layer) != 0 : first == layer; }
 };
 
 /// The names of all ops of a module, which must not change afterwards.

@@ -37,7 +37,7 @@ static void buildPaddingPipeline(OpPassManager &manager, const StepParts &parts,
   manager.addPass(createAccumulateMicroBatchesPass(parts.microBatches));
   // Next, as a micro-batch is what passes through stages, and each op has one from here on.
   manager.addPass(createSplitStagesPass(parts.stages));
-  // Then functions of layers that entries tell apart, which all later passes read entries for.
+  // Then the functions of layers that entries tell apart: later passes ask for an op's entries.
   SeparateLayersPassOptions separate;
   separate.plan = plan.plan;
   separate.pins = plan.pins;

@@ -8,6 +8,7 @@
 #include "LayerUses.h"
 #include "weft/Pipeline/ReadPlan.h"
 
+#include "weft/Description/LayerKinds.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
@@ -21,22 +22,22 @@ namespace weft {
 
 namespace {
 
-/// A run of layers between two borders, by number; null for what is of no layer.
-using LayerRun = std::optional<int64_t>;
+/// The number of a kind of layers; null for what is of no layer.
+using KindNumber = std::optional<size_t>;
 
 class LayerSeparator {
 public:
-  LayerSeparator(ModuleOp module, const LayerUses &uses, ArrayRef<int64_t> borders)
-      : symbols(module), uses(uses), borders(borders) {}
+  LayerSeparator(ModuleOp module, const LayerUses &uses, const std::vector<desc::LayerKind> &kinds)
+      : symbols(module), uses(uses), kinds(kinds) {}
 
   /// Returns the number of copies.
   unsigned run() {
     for (const auto &[function, layers] : uses.all()) {
       makeVersions(cast<func::FuncOp>(function), layers);
     }
-    for (const auto &[original, ofRuns] : versions) {
-      for (const auto &[run, version] : ofRuns) {
-        redirect(version, run);
+    for (const auto &[original, ofKinds] : versions) {
+      for (const auto &[kind, version] : ofKinds) {
+        redirect(version, kind);
       }
     }
     for (auto root : symbols.getOp()->getRegion(0).getOps<func::FuncOp>()) {
@@ -48,45 +49,48 @@ public:
   }
 
 private:
-  LayerRun runOf(std::optional<int64_t> layer) const {
-    return layer ? LayerRun(llvm::upper_bound(borders, *layer) - borders.begin()) : std::nullopt;
+  KindNumber kindOf(std::optional<int64_t> layer) const {
+    return layer ? KindNumber(desc::kindOf(kinds, *layer)) : std::nullopt;
   }
 
-  /// The first run keeps the function.
+  /// The first kind keeps the function, and copies stand in the order of kinds: in a written plan,
+  /// entries for all layers stand before exceptions.
   void makeVersions(func::FuncOp function, const std::set<std::optional<int64_t>> &layers) {
-    std::map<LayerRun, func::FuncOp> &ofRuns = versions[function.getSymName()];
-    Operation *last = function;
+    std::set<KindNumber> numbers;
     for (std::optional<int64_t> layer : layers) {
-      func::FuncOp &version = ofRuns[runOf(layer)];
-      if (version) {
-        continue;
-      }
-      version = function;
-      if (ofRuns.size() > 1) {
+      numbers.insert(kindOf(layer));
+    }
+    std::map<KindNumber, func::FuncOp> &ofKinds = versions[function.getSymName()];
+    Operation *last = function;
+    for (KindNumber number : numbers) {
+      func::FuncOp version = function;
+      if (!ofKinds.empty()) {
         version = function.clone();
-        version.setName((function.getSymName() + "." + Twine(ofRuns.size())).str());
+        version.setName((function.getSymName() + "." + Twine(ofKinds.size() + 1)).str());
         version->setAttr(kCopyOfAttrName, function.getSymNameAttr());
         symbols.insert(version, std::next(Block::iterator(last)));
         ++copies;
       }
+      ofKinds[number] = version;
       last = version;
     }
   }
 
-  /// Makes calls in `function`, the version for `run`, go to the versions for their runs.
-  void redirect(func::FuncOp function, LayerRun run) {
+  /// Makes calls in `function`, the version for `kind`, go to the versions for their kinds.
+  void redirect(func::FuncOp function, KindNumber kind) {
     for (auto call : function.getOps<CallOp>()) {
       std::optional<int64_t> layer = layerOf(call, std::nullopt);
-      func::FuncOp callee = versions.find(call.getCallee())->second.at(layer ? runOf(layer) : run);
+      func::FuncOp callee =
+          versions.find(call.getCallee())->second.at(layer ? kindOf(layer) : kind);
       call.setCallee(callee.getSymName());
     }
   }
 
   SymbolTable symbols;
   const LayerUses &uses;
-  ArrayRef<int64_t> borders;
+  const std::vector<desc::LayerKind> &kinds;
   /// The versions of each called function, by the name of the original.
-  llvm::StringMap<std::map<LayerRun, func::FuncOp>> versions;
+  llvm::StringMap<std::map<KindNumber, func::FuncOp>> versions;
   unsigned copies = 0;
 };
 
@@ -103,13 +107,19 @@ struct SeparateLayersPass : impl::SeparateLayersPassBase<SeparateLayersPass> {
       return signalPassFailure();
     }
     LayerUses uses(module);
-    std::vector<int64_t> borders = desc::layerBorders(*spec);
-    llvm::erase_if(borders, [&](int64_t border) { return border > uses.last().value_or(-1); });
-    if (borders.empty()) {
+    std::vector<std::vector<int64_t>> firstLayers =
+        desc::firstLayersOf(desc::layerKinds(*spec), uses.last().value_or(-1));
+    if (firstLayers.size() < 2) {
       return;
     }
-    numCopies += LayerSeparator(module, uses, borders).run();
-    module->setAttr(kLayerBordersAttrName, Builder(module).getI64ArrayAttr(borders));
+    const std::vector<desc::LayerKind> kinds = desc::kindsFrom(firstLayers);
+    numCopies += LayerSeparator(module, uses, kinds).run();
+    Builder builder(module);
+    auto toAttribute = [&](ArrayRef<int64_t> layers) -> Attribute {
+      return builder.getI64ArrayAttr(layers);
+    };
+    module->setAttr(kLayerBordersAttrName,
+                    builder.getArrayAttr(llvm::map_to_vector(firstLayers, toAttribute)));
   }
 
 private:

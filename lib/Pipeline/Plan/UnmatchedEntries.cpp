@@ -8,7 +8,7 @@
 #include "UnmatchedEntries.h"
 
 #include "HomedValues.h"
-#include "weft/Description/LayerRuns.h"
+#include "weft/Description/LayerKinds.h"
 #include "weft/Pipeline/ReadPlan.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -45,8 +45,8 @@ public:
     targets.push_back({std::move(names), layers, std::move(dimensions)});
   }
   void add(SmallVector<std::string, 2> names, NamedSizes dimensions) {
-    std::optional<int64_t> layer = desc::layerOfName(names.front());
-    add(std::move(names), {layer, layer}, std::move(dimensions));
+    const OpLayers layers = {desc::layerOfName(names.front())};
+    add(std::move(names), layers, std::move(dimensions));
   }
 
   /// Returns what is wrong with an entry of `plan`; empty if it matches a target. `kind` is a
@@ -57,9 +57,9 @@ public:
     std::set<std::string> known, sizes;
     bool isKnown = false;
     for (const Target &target : targets) {
-      if (!target.layers.areIn(entry.layers) || llvm::none_of(target.names, [&](StringRef name) {
-            return desc::matchesPattern(entry.value, name);
-          })) {
+      if (!target.layers.areSomeIn(entry.layers) ||
+          llvm::none_of(target.names,
+                        [&](StringRef name) { return desc::matchesPattern(entry.value, name); })) {
         continue;
       }
       if (auto found = target.dimensions.find(entry.dimension); found != target.dimensions.end()) {
@@ -97,7 +97,7 @@ private:
   std::string nearestTo(const desc::ShardingSpec &entry) const {
     std::vector<std::string> names;
     for (const Target &target : targets) {
-      if (target.layers.areIn(entry.layers)) {
+      if (target.layers.areSomeIn(entry.layers)) {
         llvm::append_range(names, target.names);
       }
     }

@@ -64,7 +64,7 @@ bool ValueExplainer::matches(const Candidate &candidate, const OpNames &names) c
   std::string inLayer = withoutLayer(module, question.name);
   std::optional<int64_t> layer = desc::layerOfName(question.name);
   const OpLayers layers = names.layersOf(candidate.value.getDefiningOp());
-  return !inLayer.empty() && fits(inLayer) && (!layer || layers.mayHave(*layer));
+  return !inLayer.empty() && fits(inLayer) && (!layer || layers.have(*layer));
 }
 
 LogicalResult ValueExplainer::find() {

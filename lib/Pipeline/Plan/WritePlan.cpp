@@ -13,12 +13,13 @@
 #include "Padding.h"
 #include "Summary.h"
 
-#include "weft/Description/LayerRuns.h"
+#include "weft/Description/LayerKinds.h"
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
 #include "weft/Dialect/Weft/IR/Sharding.h"
 #include "weft/Pipeline/Plan/Passes.h"
 
 #include <set>
+#include <tuple>
 
 using namespace mlir;
 using namespace weft;
@@ -91,18 +92,22 @@ bool areUneven(ModuleOp module, const desc::PlanSpec &plan) {
   });
 }
 
-/// Returns the layers of each run with functions of its own. Entries for the first run are for all
+/// Returns the kinds of layers with functions of their own. Entries for the first kind are for all
 /// layers, and others except from them.
-std::vector<desc::LayerRange> findRuns(ModuleOp module) {
-  std::vector<int64_t> numbers;
-  if (auto borders = module->getAttrOfType<ArrayAttr>(kLayerBordersAttrName)) {
-    for (IntegerAttr border : borders.getAsRange<IntegerAttr>()) {
-      numbers.push_back(border.getInt());
+std::vector<desc::LayerKind> findKinds(ModuleOp module) {
+  std::vector<std::vector<int64_t>> firstLayers;
+  if (auto kinds = module->getAttrOfType<ArrayAttr>(kLayerBordersAttrName)) {
+    for (ArrayAttr kind : kinds.getAsRange<ArrayAttr>()) {
+      std::vector<int64_t> &own = firstLayers.emplace_back();
+      for (IntegerAttr layer : kind.getAsRange<IntegerAttr>()) {
+        own.push_back(layer.getInt());
+      }
     }
   }
-  std::vector<desc::LayerRange> runs = desc::runsBetween(numbers);
-  runs[0] = {};
-  return runs;
+  std::vector<desc::LayerKind> kinds = desc::kindsFrom(firstLayers);
+  kinds.resize(std::max<size_t>(kinds.size(), 1));
+  kinds[0] = {desc::LayerRange()};
+  return kinds;
 }
 
 /// Returns the axes of a fact by `entries`, of which the last that matches holds.
@@ -117,14 +122,14 @@ std::optional<Axes> axesOf(const Fact &fact, const std::vector<desc::ShardingSpe
   return fact.byDefault;
 }
 
-/// Facts of ops or variables, by the number of their run.
-using FactsOfRuns = std::vector<std::vector<Fact>>;
+/// Facts of ops or variables, by the number of their kind.
+using FactsOfKinds = std::vector<std::vector<Fact>>;
 
 class PlanWriter {
 public:
   explicit PlanWriter(ModuleOp module)
       : module(module), mesh(getMesh(module)), names(module), dimensions(module),
-        runs(findRuns(module)) {}
+        kinds(findKinds(module)) {}
 
   desc::PlanSpec run() {
     for (auto [name, size] : llvm::zip(mesh.getNames(), mesh.getSizes())) {
@@ -161,15 +166,15 @@ private:
                      });
   }
 
-  /// Returns the number of the run that a layer is in, 0 for null.
-  size_t runOf(OpLayers layers) const {
-    auto found = llvm::find_if(llvm::drop_begin(runs),
-                               [&](const desc::LayerRange &run) { return layers.areIn(run); });
-    return found == runs.end() ? 0 : size_t(found - runs.begin());
+  /// Returns the number of the kind that a layer is of, 0 for null.
+  size_t kindOf(std::optional<int64_t> layer) const {
+    size_t found =
+        layer ? desc::kindOf({kinds.begin() + 1, kinds.end()}, *layer) + 1 : kinds.size();
+    return found == kinds.size() ? 0 : found;
   }
 
-  /// Returns entries for the dimensions in which facts of a run are not those of `entries`.
-  std::vector<desc::ShardingSpec> exceptionsOf(size_t run, const std::vector<Fact> &facts,
+  /// Returns entries for the dimensions in which facts of a kind are not those of `entries`.
+  std::vector<desc::ShardingSpec> exceptionsOf(size_t kind, const std::vector<Fact> &facts,
                                                const std::vector<desc::ShardingSpec> &entries) {
     std::set<std::string> others;
     for (const Fact &fact : facts) {
@@ -180,47 +185,51 @@ private:
     std::vector<Fact> chosen;
     llvm::copy_if(facts, std::back_inserter(chosen),
                   [&](const Fact &fact) { return others.count(fact.dimension) != 0; });
-    std::vector<desc::ShardingSpec> exceptions = entriesFor(chosen);
-    for (desc::ShardingSpec &entry : exceptions) {
-      entry.layers = runs[run];
+    const std::vector<desc::ShardingSpec> ofOneRun = entriesFor(chosen);
+    std::vector<desc::ShardingSpec> exceptions;
+    for (const desc::LayerRange &run : kinds[kind]) {
+      for (desc::ShardingSpec entry : ofOneRun) {
+        entry.layers = run;
+        exceptions.push_back(std::move(entry));
+      }
     }
     return exceptions;
   }
 
   void writeHomes() {
-    FactsOfRuns facts(runs.size());
+    FactsOfKinds facts(kinds.size());
     for (Home &home : findHomes(module)) {
       std::optional<int64_t> layer = desc::layerOfName(home.name);
-      std::vector<Fact> &ofRun = facts[runOf({layer, layer})];
+      std::vector<Fact> &ofKind = facts[kindOf(layer)];
       ShardingAttr sharding = getSharding(home.type);
       for (auto [dim, dimension] :
            llvm::enumerate(home.variable.getDimensions().getAsRange<StringAttr>())) {
         if (!desc::isDimensionName(dimension.strref())) {
           continue; // No entry can cut it.
         }
-        ofRun.push_back({{home.name},
-                         patternsOf(home.name),
-                         dimension.str(),
-                         toNames(sharding.getDims()[dim]),
-                         std::nullopt});
+        ofKind.push_back({{home.name},
+                          patternsOf(home.name),
+                          dimension.str(),
+                          toNames(sharding.getDims()[dim]),
+                          std::nullopt});
       }
       if (StringRef(home.name).starts_with("gradient/")) {
-        ofRun.push_back({{home.name},
-                         patternsOf(home.name),
-                         "terms",
-                         toNames(sharding.getUnreduced()),
-                         std::nullopt});
+        ofKind.push_back({{home.name},
+                          patternsOf(home.name),
+                          "terms",
+                          toNames(sharding.getUnreduced()),
+                          std::nullopt});
       }
     }
     plan.homes = entriesFor(facts[0]);
     const std::vector<desc::ShardingSpec> ofAll = plan.homes;
-    for (size_t run = 1; run < runs.size(); ++run) {
-      llvm::append_range(plan.homes, exceptionsOf(run, facts[run], ofAll));
+    for (size_t kind = 1; kind < kinds.size(); ++kind) {
+      llvm::append_range(plan.homes, exceptionsOf(kind, facts[kind], ofAll));
     }
   }
 
   void writeShardings() {
-    FactsOfRuns facts(runs.size()), unnamed(runs.size());
+    FactsOfKinds facts(kinds.size()), unnamed(kinds.size());
     // Constraints that hold copies follow from homes.
     llvm::DenseSet<Operation *> held = WeightCopies(module).constraints();
     auto forEachOp = [&](llvm::function_ref<void(ShardableOpInterface)> visit) {
@@ -231,17 +240,18 @@ private:
       });
     };
     forEachOp([&](ShardableOpInterface op) {
-      size_t run = runOf(names.layersOf(op));
-      addFacts(op, facts[run], unnamed[run]);
+      size_t kind = kindOf(names.layersOf(op).first);
+      addFacts(op, facts[kind], unnamed[kind]);
     });
     // Entries by numbers stand before entries by names, which are better known.
     plan.shardings = entriesFor(unnamed[0]);
     llvm::append_range(plan.shardings, entriesFor(facts[0]));
     const std::vector<desc::ShardingSpec> ofAll = plan.shardings;
-    for (size_t run = 1; run < runs.size(); ++run) {
-      llvm::append_range(plan.shardings, exceptionsOf(run, unnamed[run], ofAll));
-      llvm::append_range(plan.shardings, exceptionsOf(run, facts[run], ofAll));
-      stateRun(run, facts[run]);
+    std::set<std::vector<Statement>> stated = {{}};
+    for (size_t kind = 1; kind < kinds.size(); ++kind) {
+      llvm::append_range(plan.shardings, exceptionsOf(kind, unnamed[kind], ofAll));
+      llvm::append_range(plan.shardings, exceptionsOf(kind, facts[kind], ofAll));
+      stateKind(kind, facts[kind], stated);
     }
     // If an op has several names for one factor, or one for several, another entry follows.
     forEachOp([&](ShardableOpInterface op) {
@@ -253,14 +263,35 @@ private:
     });
   }
 
-  /// Lets some entry be for the layers of a run alone, as the next plan takes the runs from
-  /// entries.
-  void stateRun(size_t run, const std::vector<Fact> &facts) {
-    auto isOfRun = [&](const desc::ShardingSpec &entry) { return entry.layers == runs[run]; };
-    if (llvm::none_of(plan.shardings, isOfRun) && llvm::none_of(plan.homes, isOfRun) &&
-        !facts.empty()) {
-      const Fact &any = facts.front();
-      plan.shardings.push_back({any.patterns.back(), any.dimension, any.axes, {}, 0, runs[run]});
+  /// What an entry for a kind says, without layers.
+  using Statement = std::tuple<bool, std::string, std::string, Axes>;
+
+  std::vector<Statement> statementsOf(const desc::LayerRange &run) const {
+    std::vector<Statement> statements;
+    for (const auto *entries : {&plan.shardings, &plan.homes}) {
+      for (const desc::ShardingSpec &entry : *entries) {
+        if (entry.layers == run) {
+          statements.emplace_back(entries == &plan.homes, entry.value, entry.dimension, entry.axes);
+        }
+      }
+    }
+    return statements;
+  }
+
+  /// Repeats facts of a kind until its entries say what those of no earlier kind do: the next plan
+  /// takes the kinds from entries.
+  void stateKind(size_t kind, const std::vector<Fact> &facts,
+                 std::set<std::vector<Statement>> &stated) {
+    for (auto fact = facts.begin();
+         !stated.insert(statementsOf(kinds[kind].front())).second && fact != facts.end(); ++fact) {
+      const std::string &value = fact->patterns.back();
+      const bool isThere = llvm::any_of(plan.shardings, [&](const desc::ShardingSpec &entry) {
+        return entry.value == value && entry.dimension == fact->dimension &&
+               entry.layers == kinds[kind].front();
+      });
+      for (const desc::LayerRange &run : isThere ? desc::LayerKind() : kinds[kind]) {
+        plan.shardings.push_back({value, fact->dimension, fact->axes, {}, 0, run});
+      }
     }
   }
 
@@ -374,7 +405,13 @@ private:
   void pinWholly(ShardableOpInterface op) {
     OpSharding sharding = shardingOf(op);
     std::string name = names.nameOf(op).str();
-    const desc::LayerRange &layers = runs[runOf(names.layersOf(op))];
+    for (const desc::LayerRange &run : kinds[kindOf(names.layersOf(op).first)]) {
+      pinWholly(sharding, name, run);
+    }
+  }
+
+  void pinWholly(const OpSharding &sharding, const std::string &name,
+                 const desc::LayerRange &layers) {
     llvm::erase_if(plan.shardings, [&](const desc::ShardingSpec &entry) {
       return entry.value == name && entry.layers == layers &&
              StringRef(entry.dimension).starts_with("factor");
@@ -393,7 +430,7 @@ private:
   MeshAttr mesh;
   OpNames names;
   Dimensions dimensions;
-  std::vector<desc::LayerRange> runs;
+  std::vector<desc::LayerKind> kinds;
   desc::PlanSpec plan;
 };
 

@@ -196,12 +196,11 @@ def SeparateLayersPass : Pass<"separate-layers", "::mlir::ModuleOp"> {
   let summary = "gives layers that a plan splits differently functions of their own";
   let description = [{
     Before: all equal layers are calls of one function, labelled "layers.N", "layers.N backward",
-    "layers.N update". After: where a `sharding` or `home` of the plan begins or ends to hold for
-    layers, these are cut, and those between two cuts have functions of their own: the calls of
-    others go to copies. Calls inside of a layer are of that layer. A copy has the name of its
-    original as `weft.copy_of`, by which its ops have the names of the original's in plans; the
-    module has the cuts as `weft.layer_borders`. Nothing happens if the plan has no entries for
-    some layers.
+    "layers.N update". After: only layers share functions for which the same `sharding` and `home`
+    entries of the plan hold; calls of others go to copies. Calls inside of a layer are of that
+    layer. A copy has the name of its original as `weft.copy_of`, by which its ops have the names of
+    the original's in plans. The module has the layers of each kind as `weft.layer_borders`: the first
+    ones of runs of layers. Nothing happens if the same entries hold for all layers.
 
     ```mlir
       %1 = weft.call @layer(%0) label "layers.0"
@@ -212,6 +211,7 @@ def SeparateLayersPass : Pass<"separate-layers", "::mlir::ModuleOp"> {
     becomes, with `sharding { dimension: "ffn" axes: ["tp"] first_layer: 1 }`,
 
     ```mlir
+    module attributes {weft.layer_borders = [[0], [1]]}
     func.func private @layer …
     func.func private @layer.2 … attributes {weft.copy_of = "layer"}
     …

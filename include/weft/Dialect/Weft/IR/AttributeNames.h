@@ -31,8 +31,8 @@ inline constexpr llvm::StringLiteral kMeshAttrName = "weft.mesh";
 /// On the module in Schedule: the target of the program, a string, if it is not the host.
 inline constexpr llvm::StringLiteral kTargetAttrName = "weft.target";
 
-/// On the module, from Plan on: the first layers of runs of layers with functions of their own, an
-/// array of i64. Absent if all layers share functions.
+/// On the module, from Plan on, where layers of several kinds have functions of their own: for each
+/// kind the first layers of its runs of layers, an array of i64.
 inline constexpr llvm::StringLiteral kLayerBordersAttrName = "weft.layer_borders";
 
 /// On a function that separate-layers made: the name of the function that it is a copy of.
