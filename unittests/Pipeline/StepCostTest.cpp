@@ -149,7 +149,7 @@ TEST(StepCost, RecomputationAddsTheOperationsOfItsCopies) {
     for (const char *value : {"*", "attention*", "mlp*"}) {
       desc::ActivationSpec recomputed;
       recomputed.value = value;
-      recomputed.firstLayer = 1;
+      recomputed.layers.first = 1;
       recomputed.saving = desc::Saving::Recomputed;
       Executed with = executedWith(model, {kept, recomputed});
       EXPECT_GT(with.copies, 0) << value;

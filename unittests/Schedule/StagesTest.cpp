@@ -184,6 +184,38 @@ TEST(StagesTest, WhatStandsBetweenIsInBodiesToo) {
   EXPECT_TRUE(hasBody(made[0][1], "receive_1 all_gather forward_1")) << rt::toText(made[0][1]);
 }
 
+/// Lets backward of stage 0 read the sum over ranks of what its forward makes.
+std::string reduced(std::string text, int64_t microBatches) {
+  for (int64_t number = 0; number < microBatches; ++number) {
+    const std::string m = std::to_string(number);
+    const std::string operand = "%e" + m + ", %u" + m + ")";
+    const std::string call = "%e" + std::to_string(number + 1) + " = weft.call @backward_0";
+    text.replace(text.find(operand), operand.size(), "%e" + m + ", %b" + m + ")");
+    text.insert(text.find(call),
+                "%a" + m + " = weft.all_reduce sum %x" + m +
+                    " over [\"dp\"] of #mesh {weft.stage = 0 : i64} : tensor<4xf64>\n%b" + m +
+                    " = weft.map ins(%u" + m + ", %a" + m +
+                    " : tensor<4xf64>, tensor<4xf64>) maps [#k, #k] {weft.stage = 0 : i64} -> "
+                    "tensor<4xf64> {\n^bb0(%p: f64, %q: f64):\n%r = arith.mulf %p, %q : f64\n"
+                    "weft.yield %r : f64\n}\n");
+  }
+  return text;
+}
+
+/// So do ops between two calls of a micro-batch.
+TEST(StagesTest, WhatStandsBetweenCallsIsInBodiesToo) {
+  std::vector<rt::Program> made;
+  for (int64_t microBatches : {16, 64}) {
+    std::string text = reduced(test::SmallPipeline::text(microBatches), microBatches);
+    test::SmallPipeline pipeline;
+    rt::Programs programs = pipeline.compile(text, microBatches, "1f1b").programs;
+    shareKernelTable(programs);
+    EXPECT_EQ(refusalOf(programs), "");
+    made.push_back(programs.front());
+  }
+  EXPECT_TRUE(sizeOf(made[0]) == sizeOf(made[1])) << rt::toText(made[1]);
+}
+
 /// The last stage keeps what it receives until backward.
 TEST(StagesTest, MicroBatchesInFlightHaveFrames) {
   for (int64_t microBatches : {4, 7}) {

@@ -79,7 +79,7 @@ private:
   void noteBetween();
   bool areGatheredAnew() const;
   bool areReducedOnce() const;
-  void noteReceived();
+  void noteRead();
   void noteSent();
   std::optional<int64_t> microBatchOf(Operation *op) const;
   Key keyOf(Operation *op) const;
@@ -113,20 +113,22 @@ std::optional<int64_t> Finder::microBatchOf(Operation *op) const {
   return known == microBatches.end() ? std::nullopt : std::optional(known->second);
 }
 
-/// A receive, and an op on what was received, is of the micro-batch whose work reads it, if that is
-/// of one.
-void Finder::noteReceived() {
-  llvm::SmallVector<Operation *> received;
+/// A receive, and an op on what was received or on a call's result, is of the micro-batch whose work
+/// reads it, if that is of one.
+void Finder::noteRead() {
+  llvm::SmallVector<Operation *> candidates;
   llvm::DenseSet<Operation *> known;
   for (Operation &op : section.getOps()) {
-    bool isOnReceived = llvm::any_of(
-        op.getOperands(), [&](Value operand) { return known.contains(operand.getDefiningOp()); });
-    if (isa<ReceiveOp>(op) || (isOnReceived && !isa<CallOp>(op))) {
-      received.push_back(&op);
+    bool isOnKnown = llvm::any_of(op.getOperands(), [&](Value operand) {
+      Operation *definition = operand.getDefiningOp();
+      return known.contains(definition) || microBatches.contains(definition);
+    });
+    if (isa<ReceiveOp>(op) || (isOnKnown && !isa<CallOp>(op))) {
+      candidates.push_back(&op);
       known.insert(&op);
     }
   }
-  for (Operation *op : llvm::reverse(received)) {
+  for (Operation *op : llvm::reverse(candidates)) {
     std::optional<int64_t> common;
     bool isOfOne = !op->use_empty() && llvm::all_of(op->getUsers(), [&](Operation *user) {
       std::optional<int64_t> own = microBatchOf(user);
@@ -182,7 +184,7 @@ void Finder::collect() {
       }
     }
   }
-  noteReceived();
+  noteRead();
   noteSent();
   for (Operation &op : section.getOps()) {
     if (std::optional<int64_t> microBatch = microBatchOf(&op)) {
