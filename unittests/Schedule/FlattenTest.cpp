@@ -7,6 +7,7 @@
 
 #include "weft/Pipeline/Schedule/Flatten.h"
 #include "weft/Dialect/Weft/IR/ScalarOps.h"
+#include "weft/Pipeline/Schedule/BuildProgram.h"
 #include "weft/Pipeline/Schedule/Passes.h"
 #include "weft/Schedule/Proof.h"
 
@@ -60,7 +61,15 @@ protected:
     info.modelName = "test";
     info.globalBatch = 4;
     info.sequenceLength = 8;
-    return flatten(*module, info);
+    FailureOr<rt::Program> program = flatten(*module, info);
+    rt::Programs programs;
+    if (succeeded(program)) {
+      programs.push_back(std::move(*program));
+    }
+    if (programs.empty() || failed(certifyPrograms(*module, programs))) {
+      return failure();
+    }
+    return programs.front();
   }
 
   /// The lines of a program's text that follow `section`.

@@ -191,13 +191,14 @@ std::string reduced(std::string text, int64_t microBatches) {
     const std::string operand = "%e" + m + ", %u" + m + ")";
     const std::string call = "%e" + std::to_string(number + 1) + " = weft.call @backward_0";
     text.replace(text.find(operand), operand.size(), "%e" + m + ", %b" + m + ")");
-    text.insert(text.find(call),
-                "%a" + m + " = weft.all_reduce sum %x" + m +
-                    " over [\"dp\"] of #mesh {weft.stage = 0 : i64} : tensor<4xf64>\n%b" + m +
-                    " = weft.map ins(%u" + m + ", %a" + m +
-                    " : tensor<4xf64>, tensor<4xf64>) maps [#k, #k] {weft.stage = 0 : i64} -> "
-                    "tensor<4xf64> {\n^bb0(%p: f64, %q: f64):\n%r = arith.mulf %p, %q : f64\n"
-                    "weft.yield %r : f64\n}\n");
+    text.insert(
+        text.find(call),
+        "%a" + m + " = weft.all_reduce sum %x" + m +
+            " over [\"dp\"] of #mesh {weft.stage = 0 : i64} : tensor<4xf64> -> tensor<4xf64>\n%b" +
+            m + " = weft.map ins(%u" + m + ", %a" + m +
+            " : tensor<4xf64>, tensor<4xf64>) maps [#k, #k] {weft.stage = 0 : i64} -> "
+            "tensor<4xf64> {\n^bb0(%p: f64, %q: f64):\n%r = arith.mulf %p, %q : f64\n"
+            "weft.yield %r : f64\n}\n");
   }
   return text;
 }
@@ -220,8 +221,9 @@ TEST(StagesTest, WhatStandsBetweenCallsIsInBodiesToo) {
 TEST(StagesTest, MicroBatchesInFlightHaveFrames) {
   for (int64_t microBatches : {4, 7}) {
     rt::Program all = compile(microBatches, "gpipe")[1];
-    ASSERT_EQ(all.frameSets.size(), 1u);
-    EXPECT_EQ(all.frameSets[0].offsets.size(), microBatches);
+    EXPECT_TRUE(std::ranges::any_of(all.frameSets, [&](const rt::FrameSet &set) {
+      return int64_t(set.offsets.size()) == microBatches;
+    })) << rt::toText(all);
     // One micro-batch after another: its work is one body.
     rt::Program one = compile(microBatches, "1f1b")[1];
     EXPECT_EQ(one.frameSets.size(), 0u);

@@ -113,8 +113,8 @@ std::optional<int64_t> Finder::microBatchOf(Operation *op) const {
   return known == microBatches.end() ? std::nullopt : std::optional(known->second);
 }
 
-/// A receive, and an op on what was received or on a call's result, is of the micro-batch whose work
-/// reads it, if that is of one.
+/// A receive, and an op on what was received or on a call's result, is of the micro-batch whose
+/// work reads it, if that is of one.
 void Finder::noteRead() {
   llvm::SmallVector<Operation *> candidates;
   llvm::DenseSet<Operation *> known;
