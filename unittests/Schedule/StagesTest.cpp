@@ -184,21 +184,30 @@ TEST(StagesTest, WhatStandsBetweenIsInBodiesToo) {
   EXPECT_TRUE(hasBody(made[0][1], "receive_1 all_gather forward_1")) << rt::toText(made[0][1]);
 }
 
+void replace(std::string &text, const std::string &old, const std::string &by) {
+  ASSERT_NE(text.find(old), std::string::npos) << old;
+  text.replace(text.find(old), old.size(), by);
+}
+
 /// Lets backward of stage 0 read the sum over ranks of what its forward makes.
 std::string reduced(std::string text, int64_t microBatches) {
+  replace(text, "@backward_0(%m: index, ", "@backward_0(%m: index, %own: tensor<4xf64>, ");
+  replace(
+      text, "%3 = weft.map ins(%sum, %2 : tensor<4xf64>, tensor<4xf64>) maps [#k, #k]",
+      "%4 = weft.contract \"k,k->k\"(%2, %own) : (tensor<4xf64>, tensor<4xf64>) -> "
+      "tensor<4xf64>\n%3 = weft.map ins(%sum, %4 : tensor<4xf64>, tensor<4xf64>) maps [#k, #k]");
   for (int64_t number = 0; number < microBatches; ++number) {
-    const std::string m = std::to_string(number);
-    const std::string operand = "%e" + m + ", %u" + m + ")";
-    const std::string call = "%e" + std::to_string(number + 1) + " = weft.call @backward_0";
-    text.replace(text.find(operand), operand.size(), "%e" + m + ", %b" + m + ")");
-    text.insert(
-        text.find(call),
-        "%a" + m + " = weft.all_reduce sum %x" + m +
-            " over [\"dp\"] of #mesh {weft.stage = 0 : i64} : tensor<4xf64> -> tensor<4xf64>\n%b" +
-            m + " = weft.map ins(%u" + m + ", %a" + m +
-            " : tensor<4xf64>, tensor<4xf64>) maps [#k, #k] {weft.stage = 0 : i64} -> "
-            "tensor<4xf64> {\n^bb0(%p: f64, %q: f64):\n%r = arith.mulf %p, %q : f64\n"
-            "weft.yield %r : f64\n}\n");
+    const std::string m = std::to_string(number), next = std::to_string(number + 1);
+    replace(text,
+            "(%c" + m + ", %e" + m + ", %u" + m + ") label \"" + m +
+                "\" {weft.stage = 0 : i64}\n        : (index,",
+            "(%c" + m + ", %a" + m + ", %e" + m + ", %u" + m + ") label \"" + m +
+                "\" {weft.stage = 0 : i64}\n        : (index, tensor<4xf64>,");
+    replace(text, "%e" + next + " = weft.call @backward_0",
+            "%a" + m + " = weft.all_reduce sum %x" + m +
+                " over [\"dp\"] of #mesh {weft.stage = 0 : i64} : tensor<4xf64> -> "
+                "tensor<4xf64>\n%e" +
+                next + " = weft.call @backward_0");
   }
   return text;
 }
