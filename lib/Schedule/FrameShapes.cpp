@@ -76,18 +76,21 @@ void BodyNeeds::findNeededAfter(const std::vector<rt::Action> &section) {
 }
 
 void BodyNeeds::findGatheredAfter(const std::vector<rt::Action> &section) {
-  std::set<uint32_t> ofNoMicroBatch;
+  std::set<uint32_t> gathered;
   for (const rt::Action &action : section) {
     for (const rt::BufferUse &use : allUses[action.body]) {
-      if (!action.microBatch && !program.buffers[use.buffer].persistent) {
-        ofNoMicroBatch.insert(use.buffer);
+      if (!action.microBatch && program.buffers[use.buffer].frameSet) {
+        gathered.insert(use.buffer);
       }
     }
+  }
+  if (gathered.empty()) {
+    return;
   }
   std::map<uint32_t, uint32_t> before; // The last body so far that uses a buffer.
   for (const rt::Action &action : section) {
     for (const rt::BufferUse &use : allUses[action.body]) {
-      if (!ofNoMicroBatch.contains(use.buffer)) {
+      if (!gathered.contains(use.buffer)) {
         continue;
       }
       auto [last, isFirst] = before.try_emplace(use.buffer, action.body);
