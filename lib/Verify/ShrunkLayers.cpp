@@ -57,8 +57,11 @@ std::vector<int64_t> twoOfEachKind(const LayerKinds &kinds) {
   return chosen;
 }
 
-/// Returns the first layer of [begin, end), the last, and one of each kind.
+/// Returns the first layer of [begin, end), the last, and one of each kind; none of no layers.
 std::set<int64_t> endsAndKinds(const LayerKinds &kinds, int64_t begin, int64_t end) {
+  if (begin == end) {
+    return {};
+  }
   std::set<int64_t> chosen = {begin, end - 1};
   std::set<LayerKind> known = {kinds[begin], kinds[end - 1]};
   for (int64_t layer = begin; layer < end; ++layer) {
@@ -81,12 +84,13 @@ ChunkLayers chooseOfChunks(const LayerKinds &kinds, const std::vector<int64_t> &
   }
   int64_t before = 0;
   for (auto &[count, size] : sizes) {
-    size = std::max(size, before + 1);
+    size = count == 0 ? 0 : std::max(size, before + 1);
     before = size;
   }
   for (size_t chunk = 0; chunk < counts.size(); ++chunk) {
     std::set<int64_t> &own = chosen[chunk];
-    for (int64_t layer = *own.begin(); int64_t(own.size()) < sizes[counts[chunk]]; ++layer) {
+    for (int64_t layer = own.empty() ? 0 : *own.begin(); int64_t(own.size()) < sizes[counts[chunk]];
+         ++layer) {
       own.insert(layer);
     }
   }

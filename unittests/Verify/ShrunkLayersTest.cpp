@@ -53,6 +53,13 @@ TEST(ShrunkLayersTest, StagesHaveTheirEnds) {
   EXPECT_EQ(shrunkOf(pinned("pp=12,accumulation=8")).plan.pipeline.layers, Numbers(12, 1));
 }
 
+TEST(ShrunkLayersTest, StagesOfNoLayersStay) {
+  Shrunk small = shrunkOf(planOf("pipeline { layers: [0, 6, 6, 0] }"));
+  EXPECT_EQ(small.layers, (Numbers{0, 5, 6, 11}));
+  EXPECT_EQ(small.plan.pipeline.layers, (Numbers{0, 2, 2, 0}));
+  EXPECT_EQ(shrunkOf(planOf("pipeline { layers: [0, 12] }")).plan.pipeline.layers, (Numbers{0, 2}));
+}
+
 TEST(ShrunkLayersTest, LongerStagesStayLonger) {
   Shrunk small = shrunkOf(planOf("pipeline { layers: [5, 4, 3] }"));
   EXPECT_EQ(small.plan.pipeline.layers, (Numbers{4, 3, 2}));
