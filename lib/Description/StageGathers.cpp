@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Description/StageOrder.h"
+#include "StageLists.h"
 
 #include <algorithm>
 #include <map>
@@ -25,8 +25,7 @@ std::optional<GatherPeriod> weft::desc::makeGatherPeriod(std::string_view name) 
 
 std::string_view weft::desc::nameOf(GatherPeriod period) { return kPeriods[size_t(period)]; }
 
-/// Numbers the actions of each kind that are of no micro-batch.
-static void number(std::vector<StageAction> &actions) {
+void weft::desc::detail::numberGathers(std::vector<StageAction> &actions) {
   std::map<std::pair<int64_t, Kind>, int64_t> counts;
   for (StageAction &action : actions) {
     if (!action.isOfMicroBatch()) {
@@ -54,7 +53,7 @@ StageSchedule weft::desc::withGathers(const StageSchedule &schedule, GatherPerio
         own.push_back({actions[i].chunk, Kind::Reshard});
       }
     }
-    number(own);
+    detail::numberGathers(own);
   }
   return made;
 }
@@ -112,7 +111,7 @@ StageSchedule weft::desc::firstOf(const StageSchedule &schedule, int64_t microBa
       return action.isOfMicroBatch() && action.microBatch >= microBatches;
     });
     eraseUnused(actions);
-    number(actions);
+    detail::numberGathers(actions);
   }
   return first;
 }

@@ -19,6 +19,9 @@ namespace weft::desc::detail {
 std::optional<ScheduleFault> faultOfLists(const StageSchedule &schedule, int64_t microBatches,
                                           SchedulePurpose purpose);
 
+/// Numbers the actions of one stage that are of no micro-batch: each chunk's of each kind.
+void numberGathers(std::vector<StageAction> &actions);
+
 } // namespace weft::desc::detail
 
 #endif // WEFT_LIB_DESCRIPTION_STAGELISTS_H

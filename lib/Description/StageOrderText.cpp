@@ -5,13 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "weft/Description/StageOrder.h"
-
+#include "StageLists.h"
 #include "Text.h"
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 
 using namespace weft;
 using namespace weft::desc;
@@ -81,7 +79,6 @@ weft::desc::parseSchedule(const std::vector<std::string> &rows) {
   StageSchedule schedule;
   for (const std::string &row : rows) {
     std::vector<StageAction> &actions = schedule.emplace_back();
-    std::map<std::pair<int64_t, Kind>, int64_t> counts;
     for (size_t begin = 0; (begin = row.find_first_not_of(kSeparators, begin)) != row.npos;) {
       size_t end = std::min(row.find_first_of(kSeparators, begin), row.size());
       std::string_view text = std::string_view(row).substr(begin, end - begin);
@@ -89,12 +86,10 @@ weft::desc::parseSchedule(const std::vector<std::string> &rows) {
       if (!action) {
         return ScheduleFault{static_cast<int64_t>(schedule.size()) - 1, faultOf(text)};
       }
-      if (!action->isOfMicroBatch()) {
-        action->microBatch = counts[{action->chunk, action->kind}]++;
-      }
       actions.push_back(*action);
       begin = end;
     }
+    detail::numberGathers(actions);
   }
   return schedule;
 }

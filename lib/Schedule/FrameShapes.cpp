@@ -62,16 +62,7 @@ void BodyNeeds::findNeededAfter(const std::vector<rt::Action> &section) {
     courses.insert(std::move(bodies));
   }
   for (const std::vector<uint32_t> &course : courses) {
-    std::map<uint32_t, uint32_t> before; // The last body so far that uses a buffer.
-    for (uint32_t body : course) {
-      for (const rt::BufferUse &use : allUses[body]) {
-        auto [last, isFirst] = before.try_emplace(use.buffer, body);
-        if (!isFirst && use.readsBefore) {
-          neededAfter.insert({last->second, use.buffer});
-        }
-        last->second = body;
-      }
-    }
+    followCourse(course, [](uint32_t) { return true; });
   }
 }
 
@@ -87,17 +78,26 @@ void BodyNeeds::findGatheredAfter(const std::vector<rt::Action> &section) {
   if (gathered.empty()) {
     return;
   }
-  std::map<uint32_t, uint32_t> before; // The last body so far that uses a buffer.
+  std::vector<uint32_t> course;
   for (const rt::Action &action : section) {
-    for (const rt::BufferUse &use : allUses[action.body]) {
-      if (!gathered.contains(use.buffer)) {
+    course.push_back(action.body);
+  }
+  followCourse(course, [&](uint32_t buffer) { return gathered.contains(buffer); });
+}
+
+template <typename Follows>
+void BodyNeeds::followCourse(std::span<const uint32_t> course, const Follows &follows) {
+  std::map<uint32_t, uint32_t> before; // The last body so far that uses a buffer.
+  for (uint32_t body : course) {
+    for (const rt::BufferUse &use : allUses[body]) {
+      if (!follows(use.buffer)) {
         continue;
       }
-      auto [last, isFirst] = before.try_emplace(use.buffer, action.body);
+      auto [last, isFirst] = before.try_emplace(use.buffer, body);
       if (!isFirst && use.readsBefore) {
         neededAfter.insert({last->second, use.buffer});
       }
-      last->second = action.body;
+      last->second = body;
     }
   }
 }

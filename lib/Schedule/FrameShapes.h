@@ -56,6 +56,9 @@ private:
   void findNeededAfter(const std::vector<rt::Action> &section);
   /// The same for what an action of no micro-batch leaves to those of several.
   void findGatheredAfter(const std::vector<rt::Action> &section);
+  /// Notes the bodies that leave values of buffers for which `follows` holds to later ones.
+  template <typename Follows>
+  void followCourse(std::span<const uint32_t> course, const Follows &follows);
 
   const rt::Program &program;
   std::vector<std::vector<rt::BufferUse>> allUses;

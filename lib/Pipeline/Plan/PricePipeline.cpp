@@ -93,8 +93,8 @@ public:
     }
     priceVariables();
     priceOnce();
-    for (auto &stage : {&forward, &backward}) {
-      for (auto &[chunk, own] : *stage) {
+    for (auto *direction : {&forward, &backward}) {
+      for (auto &[chunk, own] : *direction) {
         addHeld(own);
       }
     }

@@ -14,9 +14,7 @@
 #include "weft/Dialect/Weft/IR/StageMarks.h"
 #include "weft/Pipeline/Plan/Passes.h"
 #include "weft/Pipeline/ReshardProblem.h"
-#include "weft/Planner/Prices.h"
 
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
