@@ -65,6 +65,19 @@ double processorSeconds() {
   return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
+/// The least time of three: the same work takes longer while others use the processor's caches.
+double measurePacking(const rt::Program &program) {
+  double least = 0;
+  for (int times = 0; times < 3; ++times) {
+    rt::Program packed = program;
+    const double begin = processorSeconds();
+    schedule::packArena(packed);
+    const double seconds = processorSeconds() - begin;
+    least = times == 0 ? seconds : std::min(least, seconds);
+  }
+  return least;
+}
+
 /// What is worst in a program, and its class with the largest gap.
 struct Result {
   ArenaReport arena;
@@ -80,10 +93,7 @@ Result measure(const rt::Programs &programs) {
       result.arena = arena;
       result.rankClass = program.rankClass;
     }
-    rt::Program packed = program;
-    const double begin = processorSeconds();
-    schedule::packArena(packed);
-    result.seconds = std::max(result.seconds, processorSeconds() - begin);
+    result.seconds = std::max(result.seconds, measurePacking(program));
   }
   return result;
 }

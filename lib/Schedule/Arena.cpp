@@ -129,7 +129,7 @@ ArenaPlan weft::schedule::packArena(const ArenaProblem &problem) {
       bestOptions = options;
     }
   };
-  for (int64_t shortLife = 1; shortLife <= 512; shortLife *= 2) {
+  for (int64_t shortLife = 1; shortLife <= 512; shortLife *= 4) {
     tryOptions({shortLife, bound});
   }
   for (uint64_t part : {200, 100, 67}) {

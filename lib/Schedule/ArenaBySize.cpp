@@ -39,9 +39,63 @@ std::vector<Life> numberInstants(const std::vector<ArenaBuffer> &buffers) {
   return lives;
 }
 
-/// The bytes of a buffer that is placed.
-struct Place {
+/// When a buffer that is placed is needed, and its bytes.
+struct Placed {
+  Life life;
   uint64_t begin, end;
+};
+
+/// The buffers that are placed. Time is cut into parts: most buffers are needed in one part alone,
+/// and are compared with those of that part.
+class PlacedBuffers {
+public:
+  /// REQUIRES: no buffer is needed after the last instant.
+  explicit PlacedBuffers(int32_t lastInstant)
+      : partLength(lastInstant / kParts + 1), parts(kParts) {}
+
+  /// Returns the lowest place that is free all the time.
+  uint64_t findLowest(const Life &life, uint64_t bytes) const {
+    const size_t first = partOf(life.first), count = partOf(life.last) - first + 1;
+    uint64_t lowest = 0;
+    size_t free = 0; // Parts in a row that have the place free.
+    for (size_t i = 0; free < count; i = (i + 1) % count) {
+      const uint64_t next = findLowest(parts[first + i], life, lowest, bytes);
+      free = next == lowest ? free + 1 : 1;
+      lowest = next;
+    }
+    return lowest;
+  }
+
+  void add(const Placed &buffer) {
+    for (size_t part = partOf(buffer.life.first); part <= partOf(buffer.life.last); ++part) {
+      parts[part].insert(std::ranges::upper_bound(parts[part], buffer.begin, {}, &Placed::begin),
+                         buffer);
+    }
+  }
+
+private:
+  static constexpr int32_t kParts = 12;
+
+  size_t partOf(int32_t instant) const { return size_t(instant / partLength); }
+
+  /// The same from `lowest` on, where no other buffers are placed.
+  static uint64_t findLowest(const std::vector<Placed> &among, const Life &life, uint64_t lowest,
+                             uint64_t bytes) {
+    for (const Placed &other : among) {
+      if (other.life.first > life.last || other.life.last < life.first) {
+        continue;
+      }
+      if (other.begin >= lowest + bytes) {
+        break;
+      }
+      lowest = std::max(lowest, other.end);
+    }
+    return lowest;
+  }
+
+  const int32_t partLength;
+  /// Those that are needed in each part of time, by their first byte.
+  std::vector<std::vector<Placed>> parts;
 };
 
 /// One walk through an order.
@@ -49,28 +103,16 @@ ArenaPlan packInOrder(const ArenaProblem &problem, const std::vector<Life> &live
                       const std::vector<uint32_t> &order) {
   ArenaPlan plan;
   plan.offsets.assign(problem.buffers.size(), 0);
-  // Of the buffers that are placed, by their first byte.
-  std::vector<Life> placed;
-  std::vector<Place> places;
-  placed.reserve(order.size());
-  places.reserve(order.size());
+  int32_t lastInstant = 0;
   for (uint32_t number : order) {
-    const auto [first, last] = lives[number];
+    lastInstant = std::max(lastInstant, lives[number].last);
+  }
+  PlacedBuffers placed(lastInstant);
+  for (uint32_t number : order) {
     const uint64_t bytes = (problem.buffers[number].bytes + problem.alignment - 1) /
                            problem.alignment * problem.alignment;
-    uint64_t lowest = 0;
-    for (size_t i = 0; i < placed.size(); ++i) {
-      if (placed[i].first > last || placed[i].last < first) {
-        continue;
-      }
-      if (places[i].begin >= lowest + bytes) {
-        break;
-      }
-      lowest = std::max(lowest, places[i].end);
-    }
-    const auto at = std::ranges::upper_bound(places, lowest, {}, &Place::begin) - places.begin();
-    places.insert(places.begin() + at, {lowest, lowest + bytes});
-    placed.insert(placed.begin() + at, lives[number]);
+    const uint64_t lowest = placed.findLowest(lives[number], bytes);
+    placed.add({lives[number], lowest, lowest + bytes});
     plan.offsets[number] = lowest;
     plan.bytes = std::max(plan.bytes, lowest + bytes);
   }

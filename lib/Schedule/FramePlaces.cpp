@@ -28,6 +28,7 @@ public:
 
   /// Returns the size of the region. REQUIRES: frames have their slots.
   uint64_t place(std::vector<Frame> &frames) {
+    clear();
     uint64_t size = 0;
     for (Frame &frame : frames) {
       findTaken(frame);
@@ -43,6 +44,17 @@ public:
   }
 
 private:
+  /// Forgets all places, but not the memory that their lists take.
+  void clear() {
+    for (std::set<int64_t> &places : placesOf) {
+      places.clear();
+    }
+    for (size_t action = 0; action < section.size(); ++action) {
+      begins[action].clear();
+      passes[action].clear();
+    }
+  }
+
   /// Finds where the frame must not begin, given those that have their places.
   void findTaken(const Frame &frame) {
     taken.clear();
@@ -144,7 +156,7 @@ class PlaceSearch {
 public:
   PlaceSearch(std::vector<Frame> &frames, const std::vector<rt::Action> &section,
               FrameShapes &shapes, PackingGoal &goal)
-      : frames(frames), section(section), shapes(shapes), goal(goal) {}
+      : frames(frames), packer(section, shapes, goal), goal(goal) {}
 
   uint64_t run(size_t changes) {
     for (double part : kSlots) {
@@ -175,7 +187,7 @@ private:
     if (isDone()) {
       return;
     }
-    const uint64_t size = Packer(section, shapes, goal).place(frames);
+    const uint64_t size = packer.place(frames);
     uint64_t sum = 0;
     for (const Frame &frame : frames) {
       sum += isTooHigh(frame) ? frame.end() - goal.bytes : 0;
@@ -221,8 +233,7 @@ private:
   }
 
   std::vector<Frame> &frames;
-  const std::vector<rt::Action> &section;
-  FrameShapes &shapes;
+  Packer packer;
   PackingGoal &goal;
   std::vector<Frame> best;
   /// The size of its region, and all bytes by which its frames end above the goal.

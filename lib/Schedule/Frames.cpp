@@ -340,7 +340,7 @@ private:
 
   static constexpr Trial kTrials[] = {{0, 0},   {3, 0},   {1, 0},   {4, 0},   {2, 0},  {0, 100},
                                       {4, 400}, {3, 400}, {1, 100}, {2, 100}, {0, 600}};
-  static constexpr size_t kEffort = 900000;
+  static constexpr size_t kEffort = 600000;
 
   rt::Program &program;
   const uint64_t alignment;
