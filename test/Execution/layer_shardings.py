@@ -113,8 +113,6 @@ class LayersBench(PipelinesBench):
         is_model = case.recipe == DROPOUT
         recipe = f"{F64} {'' if is_model else case.recipe}"
         self.describe(case.example, recipe, case.recipe if is_model else "")
-        path = self.folder / "recipe"
-        path.write_text(path.read_text().replace("sequence_length: 128", "sequence_length: 32"))
 
     def results_on_one_rank(self, case):
         key = (case.example, case.recipe, case.accumulation)

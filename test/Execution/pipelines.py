@@ -20,13 +20,13 @@ program.
 Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
 
-import array
 import os
 import random
 import re
 import shutil
 import sys
 
+import numpy as np
 from examples_bench import ROOT, Bench, main_of, run, tensors_of
 
 STEPS = 3
@@ -41,7 +41,7 @@ LOSSES_OF_LAYERS = "mixtral-tiny"
 # How much a number in float64 may differ, as a part of the largest of its tensor.
 NEAR = 1e-10
 # The same for what two stages add up in another order: the gradient of their parameter, the losses of their experts.
-NEAR_SUM = {"d": 1e-13, "f": 1e-6}
+NEAR_SUM = {"float64": 1e-13, "float32": 1e-6}
 # The true gradient of the bias of keys is zero: AdamW divides roundings by roundings.
 NOISE = ".attention.key.bias"
 # Examples, the mesh and micro-batches, the stages, lines for the recipe and for the model.
@@ -162,7 +162,7 @@ class PipelinesBench(Bench):
         """What differs in bits that must not, or in float64 by more than a few roundings."""
         wrong = []
         if self.is_tied():
-            kind = "d" if is_double else "f"
+            kind = "float64" if is_double else "float32"
             sums = [{EMBEDDING: results["gradients"][EMBEDDING]} for results in (expected, got)]
             wrong += [name for name in self.far(*sums, NEAR_SUM[kind], kind)]
             expected, got = ({**results, "gradients": {**results["gradients"], EMBEDDING: None}}
@@ -171,21 +171,21 @@ class PipelinesBench(Bench):
         if not is_double:
             return wrong
         first, other = (float(results["first loss"]) for results in (expected, got))
-        wrong += [] if abs(first - other) <= NEAR_SUM["d"] * abs(first) else ["first loss"]
+        wrong += [] if abs(first - other) <= NEAR_SUM["float64"] * abs(first) else ["first loss"]
         near = all(abs(float(a) - float(b)) <= NEAR * abs(float(a))
                    for a, b in zip(expected["losses"], got["losses"], strict=True))
         wrong += [] if near else ["losses"]
         return wrong + self.far(expected["weights"], got["weights"], NEAR)
 
     @staticmethod
-    def far(expected, got, most, kind="d"):
+    def far(expected, got, most, kind="float64"):
         """The names of tensors that differ by more than `most`, as a part of their largest number."""
         wrong = []
         for name, value in expected.items():
             if name.endswith(NOISE):
                 continue
-            a, b = (array.array(kind, tensor) for tensor in (value, got[name]))
-            near = max(abs(x - y) for x, y in zip(a, b, strict=True)) <= most * max(map(abs, a))
+            a, b = (np.frombuffer(tensor, kind) for tensor in (value, got[name]))
+            near = np.max(np.abs(a - b)) <= most * np.max(np.abs(a))
             wrong += [] if near else [name]
         return wrong
 

@@ -32,7 +32,7 @@ MIB = 1 << 20
 PROCESS, THREAD = 24 * MIB, 16 * MIB
 # A large table and a large head, so that most memory is in few tensors, and a step is short.
 MODEL = (("vocabulary: 256", "vocabulary: 40003"),)
-SMALL = (("sequence_length: 128", "sequence_length: 64"), ("global_batch_sequences: 16", "global_batch_sequences: 4"))
+SMALL = (("sequence_length: 32", "sequence_length: 64"), ("global_batch_sequences: 16", "global_batch_sequences: 4"))
 BF16 = "precision: BF16"
 STEPS = 3
 # More than `Dataset::kCheckedAtOpen`, so that samples are read as they come.
