@@ -27,6 +27,7 @@ import shutil
 import sys
 
 import numpy as np
+
 from examples_bench import ROOT, Bench, main_of, run, tensors_of
 
 STEPS = 3
