@@ -148,7 +148,11 @@ double PipelineTimes::bubble() const {
 }
 
 PipelineTimes pipelineTimes(std::span<const rt::Program> programs) {
-  PipelineTimes times = {stepSeconds(programs), {}};
+  return pipelineTimes(programs, stepSeconds(programs));
+}
+
+PipelineTimes pipelineTimes(std::span<const rt::Program> programs, double seconds) {
+  PipelineTimes times = {seconds, {}};
   for (const rt::Program &program : programs) {
     times.busy.push_back(stepSeconds(program));
   }

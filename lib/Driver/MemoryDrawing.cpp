@@ -9,6 +9,7 @@
 
 #include "report/MemoryReport.h"
 #include "support/Text.h"
+#include "weft-rt/Expansion.h"
 #include "weft/Cost/PredictProgram.h"
 #include "weft/Driver/Report.h"
 #include "weft/Schedule/Timeline.h"
@@ -189,7 +190,7 @@ private:
       os << llvm::format("<g><rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\" ",
                          x(time.begin), top + kPanel + 2, x(time.end) - x(time.begin), kActions - 2)
          << "fill=\"#d0d0d0\" stroke=\"white\" stroke-width=\"0.5\"/>";
-      drawTitle(actionText(program, action));
+      drawTitle(rt::actionText(program, action));
       os << "</g>\n";
     }
   }
@@ -212,8 +213,8 @@ private:
     }
     double at = x(columns.timeOf(peak.instant)), height = y(peak.use.total());
     os << llvm::format("<g><circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"#d55e00\"/>", at, height);
-    drawTitle("peak: " + actionText(program, program.step[peak.instant.action]) + ", instruction " +
-              std::to_string(peak.instant.instruction));
+    drawTitle("peak: " + rt::actionText(program, program.step[peak.instant.action]) +
+              ", instruction " + std::to_string(peak.instant.instruction));
     os << "</g>\n";
     bool isRight = at > kLabels + kWidth / 2;
     drawText(isRight ? at - 8 : at + 8, y(program.arenaBytes) - 6, isRight ? "end" : "start",

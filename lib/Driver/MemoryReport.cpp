@@ -9,6 +9,7 @@
 
 #include "report/MemoryReport.h"
 #include "support/Text.h"
+#include "weft-rt/Expansion.h"
 #include "weft/Driver/Report.h"
 #include "weft/Schedule/Frames.h"
 #include "weft/Schedule/Lifetimes.h"
@@ -157,7 +158,7 @@ private:
 
   void printPlace(llvm::raw_ostream &os) const {
     os << "  at the peak: " << peak.section << " action " << peak.instant.action << ", "
-       << actionText(program, actionOf(peak.instant)) << ", instruction "
+       << rt::actionText(program, actionOf(peak.instant)) << ", instruction "
        << peak.instant.instruction << ": " << rt::targetText(program, at(peak.instant)) << '\n';
   }
 

@@ -80,7 +80,7 @@ void printSpeed(llvm::raw_ostream &os, const rt::Programs &programs,
   if (peak > 0) {
     os << llvm::format(", MFU %.1f %%", 100 * program.stepFlops / seconds / peak);
   }
-  os << waitingText(programs) << '\n';
+  os << waitingText(programs, seconds) << '\n';
 }
 
 /// Prints the bound of predicted times, and the time that the search adds up, which is no bound:

@@ -42,11 +42,12 @@ std::string weft::secondsText(double seconds) {
   return text;
 }
 
-std::string weft::waitingText(std::span<const rt::Program> programs) {
+std::string weft::waitingText(std::span<const rt::Program> programs, double seconds) {
   std::string text;
   if (programs.size() > 1) {
-    llvm::raw_string_ostream(text) << llvm::format(", stages wait for others for %.1f %%",
-                                                   100 * cost::pipelineTimes(programs).bubble());
+    llvm::raw_string_ostream(text)
+        << llvm::format(", stages wait for others for %.1f %%",
+                        100 * cost::pipelineTimes(programs, seconds).bubble());
   }
   return text;
 }
@@ -70,11 +71,6 @@ std::string weft::ranksText(const rt::Program &program) {
   return stage + (count == 1 ? "rank " + std::to_string(first)
                              : "ranks " + std::to_string(first) + " to " +
                                    std::to_string(first + count - 1));
-}
-
-std::string weft::actionText(const rt::Program &program, const rt::Action &action) {
-  const std::string &name = program.bodies[action.body].name;
-  return action.microBatch ? name + " for micro-batch " + std::to_string(*action.microBatch) : name;
 }
 
 namespace {
@@ -154,11 +150,12 @@ void weft::printReport(llvm::raw_ostream &os, const CompileReport &report, llvm:
   for (const rt::Program &program : report.programs) {
     printRank(os, program);
   }
-  os << llvm::format("predicted: %.3f ms a step", 1e3 * cost::stepSeconds(report.programs));
+  const double seconds = cost::stepSeconds(report.programs);
+  os << llvm::format("predicted: %.3f ms a step", 1e3 * seconds);
   if (report.programs.size() == 1 && countBeside(first) > 0) {
     os << llvm::format(", %.3f ms one after another", 1e3 * cost::serialSeconds(first));
   }
-  os << waitingText(report.programs) << '\n';
+  os << waitingText(report.programs, seconds) << '\n';
   printCode(os, report.emitted);
   os << llvm::format("compiled in %.1f s\n", report.seconds);
 }

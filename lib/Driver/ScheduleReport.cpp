@@ -7,14 +7,14 @@
 
 #include "weft/Driver/ScheduleReport.h"
 
-#include "weft/Cost/PredictProgram.h"
+#include "weft-rt/Expansion.h"
 #include "weft/Driver/Report.h"
-#include "weft/Schedule/Timeline.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -155,13 +155,6 @@ std::string rowOf(const rt::Program &program, const schedule::ClassCourse &cours
   return row.text();
 }
 
-void printHeader(llvm::raw_ostream &os, std::span<const rt::Program> programs) {
-  const rt::Program &program = programs.front();
-  os << program.modelName << ", " << program.microBatches
-     << (program.microBatches == 1 ? " micro-batch" : " micro-batches") << ", a step of "
-     << secondsText(cost::stepSeconds(programs)) << " as predicted" << waitingText(programs);
-}
-
 /// A fill for each work, as colors that most people can tell apart (Okabe and Ito, 2008).
 const char *colorOf(Work work) {
   switch (work) {
@@ -222,7 +215,8 @@ void drawClass(Drawing &drawing, const rt::Program &program, const schedule::Cla
   for (size_t i = 0; i < course.actions.size(); ++i) {
     const rt::Action &action = program.step[i];
     std::string number = action.microBatch ? std::to_string(*action.microBatch) : "";
-    drawing.addBox(course.actions[i], row, colorOf(works[i]), number, actionText(program, action));
+    drawing.addBox(course.actions[i], row, colorOf(works[i]), number,
+                   rt::actionText(program, action));
   }
   for (const schedule::TimeSpan &wait : course.waits) {
     drawing.addBox(wait, row, "#f0f0f0", "", "waits for another stage");
@@ -232,12 +226,20 @@ void drawClass(Drawing &drawing, const rt::Program &program, const schedule::Cla
 
 } // namespace
 
-void weft::printSchedule(llvm::raw_ostream &os, std::span<const rt::Program> programs) {
+ScheduleReport::ScheduleReport(std::span<const rt::Program> programs)
+    : programs(programs), courses(schedule::predictCourse(programs, &rt::Program::step)),
+      seconds(std::ranges::max_element(courses, {}, &schedule::ClassCourse::end)->end()) {}
+
+void ScheduleReport::printHeader(llvm::raw_ostream &os) const {
+  const rt::Program &program = programs.front();
+  os << program.modelName << ", " << program.microBatches
+     << (program.microBatches == 1 ? " micro-batch" : " micro-batches") << ", a step of "
+     << secondsText(seconds) << " as predicted" << waitingText(programs, seconds);
+}
+
+void ScheduleReport::print(llvm::raw_ostream &os) const {
   constexpr size_t kColumns = 96;
-  printHeader(os, programs);
-  std::vector<schedule::ClassCourse> courses =
-      schedule::predictCourse(programs, &rt::Program::step);
-  double seconds = cost::stepSeconds(programs);
+  printHeader(os);
   os << "\na character stands for " << secondsText(seconds / kColumns)
      << "; 0 to 9: a micro-batch, by its last digit, on its way forward,\n"
         "a to j: the same again, on its way backward; -: a transfer; o: the whole batch; .: waits "
@@ -251,19 +253,18 @@ void weft::printSchedule(llvm::raw_ostream &os, std::span<const rt::Program> pro
   }
 }
 
-void weft::drawSchedule(llvm::raw_ostream &os, std::span<const rt::Program> programs) {
+void ScheduleReport::draw(llvm::raw_ostream &os) const {
   double height = kTop + double(programs.size()) * kRow + 10;
   os << llvm::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" ",
                      kLabels + kWidth + 10, height)
      << "font-family=\"sans-serif\" font-size=\"14\">\n<text x=\"10\" y=\"24\">";
   std::string header;
   llvm::raw_string_ostream text(header);
-  printHeader(text, programs);
+  printHeader(text);
   llvm::printHTMLEscaped(header, os);
   os << "</text>\n";
-  Drawing drawing(os, cost::stepSeconds(programs));
-  for (auto [program, course] :
-       llvm::zip_equal(programs, schedule::predictCourse(programs, &rt::Program::step))) {
+  Drawing drawing(os, seconds);
+  for (auto [program, course] : llvm::zip_equal(programs, courses)) {
     drawClass(drawing, program, course);
   }
   os << "\n</svg>\n";

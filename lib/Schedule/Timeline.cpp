@@ -34,7 +34,7 @@ public:
     return next.opcode == rt::Opcode::Collective ? std::max(begin, links) : begin;
   }
 
-  void add(const rt::Instruction &next, TimeSpan time) {
+  void add(const rt::Instruction &next, const InstructionSpan &time) {
     times.push_back(time);
     streams[size_t(next.stream)] = time.end;
     if (next.opcode == rt::Opcode::Collective) {
@@ -50,17 +50,17 @@ public:
 
   void add(const rt::Instruction &next) {
     double begin = beginOf(next);
-    add(next, {begin, begin + next.cost.seconds});
+    add(next, {{begin, begin + next.cost.seconds}, begin});
   }
 
   size_t size() const { return times.size(); }
   double end() const { return *std::ranges::max_element(streams); }
-  std::vector<TimeSpan> take() { return std::move(times); }
+  std::span<const InstructionSpan> spans() const { return times; }
 
 private:
   std::array<double, rt::kStreams> streams;
   double links;
-  std::vector<TimeSpan> times;
+  std::vector<InstructionSpan> times;
 };
 
 Run runAlone(std::span<const rt::Instruction> body) {
@@ -76,8 +76,8 @@ class Walker {
 public:
   /// `all` are the numbers of all classes.
   Walker(const rt::Program &program, const std::vector<rt::Action> &section,
-         std::span<const uint32_t> all)
-      : program(program), section(section), all(all) {
+         std::span<const uint32_t> all, const ActionVisitor &visit)
+      : program(program), section(section), all(all), visit(visit) {
     for (const rt::Body &body : program.bodies) {
       bool meets = std::ranges::any_of(
           body.instructions, [&](const rt::Instruction &each) { return waitsForOthers(each); });
@@ -94,10 +94,11 @@ public:
   double begin() const { return run.beginOf(instruction()); }
   double seconds() const { return instruction().cost.seconds; }
   void pass(TimeSpan time) {
-    if (time.begin > begin()) {
-      course.waits.push_back({begin(), time.begin});
+    const double arrival = begin();
+    if (time.begin > arrival) {
+      course.waits.push_back({arrival, time.begin});
     }
-    run.add(instruction(), time);
+    run.add(instruction(), {time, arrival});
     walk();
   }
   /// Returns the course of the actions that it has ended.
@@ -113,12 +114,25 @@ private:
     return program.bodies[each.body].instructions;
   }
 
+  /// Times that are shifted by the action's begin end exactly where the next action begins.
+  void visitAlone(double begin) const {
+    std::vector<InstructionSpan> spans;
+    spans.reserve(bodyOf(section[action]).size());
+    for (const TimeSpan &time : predictTimes(bodyOf(section[action]))) {
+      spans.push_back({{begin + time.begin, begin + time.end}, begin + time.begin});
+    }
+    visit(program.rankClass, action, spans);
+  }
+
   void walk() {
     for (; !isAtEnd(); ++action) {
       const double begin = course.end();
       double end = begin;
       if (std::optional<double> seconds = alone[section[action].body]) {
         end += *seconds;
+        if (visit) {
+          visitAlone(begin);
+        }
       } else {
         const std::vector<rt::Instruction> &body = bodyOf(section[action]);
         for (; run.size() < body.size(); run.add(body[run.size()])) {
@@ -127,6 +141,9 @@ private:
           }
         }
         end = run.end();
+        if (visit) {
+          visit(program.rankClass, action, run.spans());
+        }
       }
       course.actions.push_back({begin, end});
       run = Run(end);
@@ -136,6 +153,7 @@ private:
   const rt::Program &program;
   const std::vector<rt::Action> &section;
   std::span<const uint32_t> all;
+  const ActionVisitor &visit;
   /// The time of each body in which no classes meet.
   std::vector<std::optional<double>> alone;
   ClassCourse course;
@@ -148,10 +166,10 @@ private:
 class Simulation {
 public:
   Simulation(std::span<const rt::Program> programs,
-             const std::vector<rt::Action> rt::Program::*section)
+             const std::vector<rt::Action> rt::Program::*section, const ActionVisitor &visit)
       : all(numbersOfClasses(programs.size())) {
     for (const rt::Program &program : programs) {
-      walkers.emplace_back(program, program.*section, all);
+      walkers.emplace_back(program, program.*section, all, visit);
     }
   }
 
@@ -186,7 +204,8 @@ private:
 } // namespace
 
 std::vector<TimeSpan> weft::schedule::predictTimes(std::span<const rt::Instruction> body) {
-  return runAlone(body).take();
+  const Run run = runAlone(body);
+  return {run.spans().begin(), run.spans().end()};
 }
 
 double weft::schedule::predictSeconds(std::span<const rt::Instruction> body) {
@@ -201,8 +220,9 @@ double ClassCourse::busy() const {
 
 std::vector<ClassCourse>
 weft::schedule::predictCourse(std::span<const rt::Program> programs,
-                              const std::vector<rt::Action> rt::Program::*section) {
-  return Simulation(programs, section).run();
+                              const std::vector<rt::Action> rt::Program::*section,
+                              const ActionVisitor &visit) {
+  return Simulation(programs, section, visit).run();
 }
 
 double weft::schedule::predictSeconds(std::span<const rt::Program> programs,

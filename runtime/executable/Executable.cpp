@@ -64,7 +64,7 @@ static cuda::CudaOptions deviceOptions(const Options &options) {
           .isDeterministic = options.isDeterministic,
           .cacheFile = options.algorithmCache,
           .usesGraphs = options.usesGraphs,
-          .takesTimes = !options.profile.empty()};
+          .takesTimes = options.takesTimes()};
 }
 
 static ExitCode trainOn(std::span<const DeviceImage> images, std::span<const Program> programs,

@@ -8,6 +8,7 @@
 #include "execution/StepTimes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 using namespace weft::rt;
@@ -15,14 +16,25 @@ using namespace weft::rt;
 StepTimes::StepTimes(size_t instructions, bool keepsSamples)
     : entries(instructions), samples(keepsSamples ? instructions * kSamples : 0) {}
 
+static int64_t nanosecondsOf(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+static int64_t nanosecondsOf(double seconds) { return std::llround(seconds * 1e9); }
+
 void StepTimes::beginStep(double waited) {
   waitedBefore = waited;
   last = std::chrono::steady_clock::now();
+  recordedUntil = nanosecondsOf(last);
   if (!isWarm && stepCount == 1) {
     isWarm = true;
     stepCount = 0;
     std::fill(entries.begin(), entries.end(), Entry());
   }
+}
+
+void StepTimes::beginBefore(double seconds) {
+  recordedUntil = nanosecondsOf(std::chrono::steady_clock::now()) - nanosecondsOf(seconds);
 }
 
 void StepTimes::lap(size_t index, double waited) {
@@ -40,6 +52,11 @@ void StepTimes::record(size_t index, double seconds, double waited) {
   entry.waited += waited;
   if (!samples.empty()) {
     samples[index * kSamples + size_t(stepCount) % kSamples] = float(busy);
+  }
+  if (!course.empty()) {
+    const int64_t end = recordedUntil + nanosecondsOf(seconds);
+    course[index] = {recordedUntil, end, nanosecondsOf(waited)};
+    recordedUntil = end;
   }
 }
 

@@ -16,6 +16,8 @@
 #ifndef WEFT_RT_EXECUTION_STEPTIMES_H
 #define WEFT_RT_EXECUTION_STEPTIMES_H
 
+#include "execution/InstructionTime.h"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +42,12 @@ public:
   /// Records that instruction `index` took `seconds`, of which it waited for other ranks for
   /// `waited`.
   void record(size_t index, double seconds, double waited);
+  /// From the next step on, also records when each instruction runs, in nanoseconds of the steady
+  /// clock, until `course` is empty. REQUIRES: it has an element for each instruction.
+  void keepCourse(std::span<InstructionTime> course) { this->course = course; }
+  /// For times that are recorded at the end of a step, from another clock: the step's instructions
+  /// began `seconds` ago.
+  void beginBefore(double seconds);
   /// Ends a step; all its instructions must have been recorded.
   void endStep() { ++stepCount; }
 
@@ -65,6 +73,9 @@ private:
   std::chrono::steady_clock::time_point last;
   double waitedBefore = 0;
   std::vector<Entry> entries;
+  std::span<InstructionTime> course;
+  /// The end of the instruction that was recorded last, if a course is kept.
+  int64_t recordedUntil = 0;
   /// The samples of one instruction are contiguous. Empty if none are kept.
   std::vector<float> samples;
   int64_t stepCount = 0;

@@ -38,6 +38,11 @@ std::string Expansion::label(size_t number) const {
   return labelOf(*program, (*this)[number], (*actions)[actionOf(number)]);
 }
 
+std::string weft::rt::actionText(const Program &program, const Action &action) {
+  const std::string &name = program.bodies[action.body].name;
+  return action.microBatch ? concat(name, " for micro-batch ", *action.microBatch) : name;
+}
+
 std::string weft::rt::labelOf(const Program &program, const Instruction &instruction,
                               const Action &action) {
   const std::string &label = program.labels[instruction.label];

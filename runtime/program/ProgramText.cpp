@@ -151,10 +151,7 @@ void writeActions(std::ostream &out, const Program &program, const char *name,
   out << "actions of " << name << ":\n";
   Expansion expansion(program, actions);
   for (size_t i = 0; i < actions.size(); ++i) {
-    out << "  " << i << ": " << program.bodies[actions[i].body].name;
-    if (actions[i].microBatch) {
-      out << " for micro-batch " << *actions[i].microBatch;
-    }
+    out << "  " << i << ": " << actionText(program, actions[i]);
     for (const FrameUse &use : actions[i].frames) {
       out << (&use == actions[i].frames.data() ? " in " : ", ") << "frame " << use.frame
           << " of set " << use.set;

@@ -111,6 +111,27 @@ const char *applyDataFormat(Options &options, std::string_view value) {
   return options.dataFormat ? nullptr : "bytes, nanogpt, llmc or megatron";
 }
 
+const char *applyTimeLineSteps(Options &options, std::string_view value) {
+  StepRange &steps = options.timeLineSteps.emplace();
+  const size_t dash = value.find('-');
+  bool isRange = dash != std::string_view::npos;
+  bool ok = parseNumber(value.substr(0, dash), steps.first) &&
+            parseNumber(isRange ? value.substr(dash + 1) : value, steps.last) && 0 <= steps.first &&
+            steps.first <= steps.last;
+  return ok ? nullptr : "a step or the first and last of several, as 10 or 10-12";
+}
+
+const char *applyTimeLineRanks(Options &options, std::string_view value) {
+  options.timeLineRanks = value;
+  return value.empty() ? "ranks, as 0,4-7" : nullptr;
+}
+
+const char *applyTimeLineDetail(Options &options, std::string_view value) {
+  options.timeLineHasInstructions = value == "instructions";
+  return options.timeLineHasInstructions || value == "actions" ? nullptr
+                                                               : "instructions or actions";
+}
+
 using Action = Options::Action;
 
 const Entry kTable[] = {
@@ -187,6 +208,19 @@ const Entry kTable[] = {
      "write the predicted costs and measured times of the parts of a step (JSON), after the last "
      "step",
      nullptr, applyFile<&Options::profile>},
+    {"Files", "--timeline", "FILE",
+     "write when ranks ran which instructions, as a trace that Perfetto (ui.perfetto.dev) shows",
+     nullptr, applyFile<&Options::timeLine>},
+    {"Files", "--timeline-steps", "K", "the steps for --timeline: one, or several as 10-12",
+     [](const Program &) { return std::string("the last"); }, applyTimeLineSteps},
+    {"Files", "--timeline-ranks", "RANKS", "the ranks for --timeline, as 0,4-7",
+     [](const Program &program) {
+       return std::string(program.rankClasses > 1 ? "the first of each stage" : "0");
+     },
+     applyTimeLineRanks},
+    {"Files", "--timeline-detail", "DETAIL",
+     "what --timeline shows: instructions, or only actions and where ranks wait",
+     [](const Program &) { return std::string("instructions"); }, applyTimeLineDetail},
     {"Files", "--save-gradients", "FILE",
      "write all gradients of one step, before clipping (safetensors)", nullptr,
      applyFile<&Options::saveGradients>},
@@ -260,6 +294,7 @@ Status checkFiles(const Options &options) {
       {"--save-logits", &options.saveLogits},
       {"--metrics", &options.metrics},
       {"--profile", &options.profile},
+      {"--timeline", &options.timeLine},
       {"--checkpoint-dir", &options.checkpointDir}};
   std::vector<std::pair<const char *, std::string>> inputs = {{"--load", options.load}};
   for (auto [name, path] : {std::pair("--data", &options.data),
@@ -282,6 +317,19 @@ Status checkFiles(const Options &options) {
       if (!file->empty() && !other.empty() && !replaces && isSameFile(*file, other)) {
         return makeError(name, " would overwrite '", other, "', which ", otherName, " reads");
       }
+    }
+  }
+  return {};
+}
+
+Status checkTimeLine(const Options &options) {
+  const std::pair<const char *, bool> companions[] = {
+      {"--timeline-steps", options.timeLineSteps.has_value()},
+      {"--timeline-ranks", !options.timeLineRanks.empty()},
+      {"--timeline-detail", !options.timeLineHasInstructions}};
+  for (const auto &[name, given] : companions) {
+    if (given && options.timeLine.empty()) {
+      return makeError(name, " has no effect without --timeline");
     }
   }
   return {};
@@ -377,7 +425,7 @@ Result<Options> weft::rt::parseOptions(const Program &program,
                      program.threadsPerRank, program.threadsPerRank == 1 ? " core" : " cores",
                      "; compile again for a machine whose devices have more");
   }
-  for (auto check : {checkFiles, checkCheckpoints, checkValidation}) {
+  for (auto check : {checkFiles, checkTimeLine, checkCheckpoints, checkValidation}) {
     if (Status status = check(options); !status) {
       return status.error();
     }

@@ -14,6 +14,14 @@
 
 namespace weft::rt {
 
+/// The steps from `first` to `last`.
+struct StepRange {
+  int64_t first = 0, last = 0;
+
+  bool has(int64_t step) const { return first <= step && step <= last; }
+  int64_t count() const { return last - first + 1; }
+};
+
 /// The parsed command line of an executable. The table in Options.cpp has the texts for users.
 struct Options : DataOptions, ReportOptions {
   enum class Action : uint8_t { Train, Help, Version, PrintPlan, PrintProgram, PrintTimes };
@@ -22,6 +30,12 @@ struct Options : DataOptions, ReportOptions {
   /// Files; empty if not given.
   std::string profile, save, load, saveGradients, saveLogits;
   std::string algorithmCache;
+  /// The file of the time line; empty if not given. Its steps, by default the last one; its ranks,
+  /// in words of `parseRanks`; whether it shows instructions.
+  std::string timeLine;
+  std::optional<StepRange> timeLineSteps;
+  std::string timeLineRanks;
+  bool timeLineHasInstructions = true;
   /// A folder; empty if not given.
   std::string checkpointDir;
   /// If absent: write only after the last step, and keep all.
@@ -44,6 +58,9 @@ struct Options : DataOptions, ReportOptions {
   bool isDeterministic = false;
   /// Launches steps as graphs on devices.
   bool usesGraphs = false;
+
+  /// Returns true if the times of single instructions are asked for.
+  bool takesTimes() const { return !profile.empty() || !timeLine.empty(); }
 };
 
 /// Parses the arguments after the program's name. Defaults come from `program`. Fails on unknown

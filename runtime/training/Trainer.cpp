@@ -21,6 +21,7 @@
 #include "support/Text.h"
 #include "training/Checkpoints.h"
 #include "training/CollectProfiles.h"
+#include "training/TimeLineRecorder.h"
 #include "weft-rt/Expansion.h"
 
 #include <algorithm>
@@ -74,7 +75,7 @@ public:
       : programs(programs), program(programs.front()), options(partOf(options, backend)),
         backend(backend), here(backend.ranksHere()),
         threads(threadsOf(program, options, backend.ranksOnHost())), runLog(program, this->options),
-        checkpoints(programs, this->options, here),
+        checkpoints(programs, this->options, here), timeLine(programs, this->options),
         prefetcher(programs, here, Prefetcher::Seconds(options.timeoutSeconds)),
         ranks(size_t(here.count)) {
     for (const Program &each : programs) {
@@ -137,6 +138,7 @@ private:
   /// The file of --load.
   Checkpoint checkpoint;
   Checkpoints checkpoints;
+  TimeLineRecorder timeLine;
   Prefetcher prefetcher;
   /// By rank class.
   std::vector<std::unique_ptr<Monitor>> monitors;
@@ -168,9 +170,13 @@ Status Trainer::prepareHere() {
   if (Status status = data.open(programs, options, firstStep, endStep); !status) {
     return status;
   }
+  if (Status status = timeLine.open(firstStep, endStep, here); !status) {
+    return status;
+  }
   if (Status status = checkMemory(); !status) {
     return status;
   }
+  timeLine.allocate();
   if (Status status = prepareOutputs(); !status) {
     return status;
   }
@@ -203,7 +209,7 @@ Status Trainer::prepareLoad() {
 
 Status Trainer::checkMemory() {
   int64_t onHost = backend.ranksOnHost(), processes = onHost / std::max<int64_t>(here.count, 1);
-  uint64_t own = prefetcher.bytes();
+  uint64_t own = prefetcher.bytes() + timeLine.bytes();
   for (const RankState &rank : ranks) {
     own = saturatingAdd(own, rank.executor->hostBytes());
   }
@@ -304,6 +310,7 @@ bool Trainer::runSteps(RankState &state, Communicator &communicator) {
   if (!state.executor->prepare(communicator, *this)) {
     return false;
   }
+  timeLine.prepareRank(communicator);
   setCounter(state, "seed", options.seed);
   setCounter(state, "step_number", uint64_t(state.step));
   if (state.executor->runInit() != Outcome::Done) {
@@ -333,9 +340,10 @@ bool Trainer::runStep(RankState &state, Communicator &communicator) {
   if (!takeBatch(state)) {
     return false;
   }
+  timeLine.beginStep(communicator.rank(), state.step, *state.times);
   Outcome outcome = state.executor->runStep();
   note(state, outcome);
-  if (outcome != Outcome::Done) {
+  if (outcome != Outcome::Done || !timeLine.endStep(state.step, communicator)) {
     return false;
   }
   return !keepsRunLog || communicator.check(runLog.endStep());
@@ -507,7 +515,7 @@ bool Trainer::writeOutputs(RankState &state) {
   if (leads && !link.check(runLog.close())) {
     return false;
   }
-  if (endStep > firstStep && !writeProfile(state, told)) {
+  if (endStep > firstStep && !(writeProfile(state, told) && timeLine.write(link, told))) {
     return false;
   }
   if (!options.saveGradients.empty()) {

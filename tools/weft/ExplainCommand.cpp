@@ -14,6 +14,7 @@
 #include "weft/Driver/ProgramFile.h"
 #include "weft/Driver/Progress.h"
 #include "weft/Driver/ScheduleReport.h"
+#include "weft/Driver/TimeLineReport.h"
 #include "weft/Driver/ValueReport.h"
 
 using namespace weft;
@@ -27,6 +28,7 @@ struct ExplainOptions {
   bool kernels = false, schedule = false, memory = false, json = false;
   int64_t steps = 5;
   std::string threads;
+  TimeLineRequest timeLine;
   /// Of a value.
   CompileOptions compile;
   int64_t most = 12;
@@ -61,6 +63,29 @@ void declareCourseOptions(CommandLine &line, ExplainOptions &options) {
                options.svg);
 }
 
+void declareTimeLineOptions(CommandLine &line, TimeLineRequest &request) {
+  line.addText("--timeline", "FILE",
+               "write the predicted course of a step to FILE, as a trace that Perfetto\n"
+               "(ui.perfetto.dev) shows; 'PROGRAM --timeline FILE' writes a measured one",
+               request.file);
+  line.addText("--timeline-ranks", "RANKS",
+               "its ranks, such as 0,4-7 (default: the first of each pipeline stage)",
+               request.ranks);
+  Option detail;
+  detail.name = "--timeline-detail";
+  detail.valueName = "DETAIL";
+  detail.help = "instructions, or only actions and where ranks wait (default: instructions)";
+  detail.set = [&request](llvm::StringRef value) -> llvm::Error {
+    if (value != "instructions" && value != "actions") {
+      return makeError("option '--timeline-detail' expects instructions or actions, got '" + value +
+                       "'");
+    }
+    request.detail = value;
+    return llvm::Error::success();
+  };
+  line.add(std::move(detail));
+}
+
 void declareValueOptions(CommandLine &line, ExplainOptions &options) {
   CompileOptions &compile = options.compile;
   line.addText("--model", "FILE", "the model that VALUE belongs to", compile.input);
@@ -74,15 +99,17 @@ CommandLine declare(ExplainOptions &options) {
       "weft explain PROGRAM --kernels [options]\n"
       "       weft explain PROGRAM --schedule [--svg FILE]\n"
       "       weft explain PROGRAM --memory [--svg FILE]\n"
+      "       weft explain PROGRAM --timeline FILE [options]\n"
       "       weft explain VALUE --model FILE --machine FILE [options]",
       "Lists the times of the kernels of PROGRAM, which 'weft compile' made. Runs some steps "
       "on\nmade-up tokens or images, unless a profile of a run is given. Or draws PROGRAM's "
-      "schedule,\nor explains its memory.\n\n"
+      "schedule,\nexplains its memory, or writes the course of a step to a file.\n\n"
       "Or explains how VALUE, a parameter or the result of an op of a model, is split, and "
       "predicts\nthe time of a step if VALUE were split in other ways. Names are those of plans: "
       "mlp.up.weight,\nmlp.up/contract/1; '*' stands for any characters.");
   declareKernelOptions(line, options);
   declareCourseOptions(line, options);
+  declareTimeLineOptions(line, options.timeLine);
   declareValueOptions(line, options);
   line.addPositional("PROGRAM or VALUE", options.what);
   return line;
@@ -104,6 +131,9 @@ constexpr llvm::StringRef kValueOptions[] = {
     "--target", "--wide-matmuls", "--mesh",  "--pin",    "--plan",    "--most",
     "-v"};
 
+constexpr llvm::StringRef kTimeLineOptions[] = {"--timeline", "--timeline-ranks",
+                                                "--timeline-detail"};
+
 llvm::Error checkKernels(const CommandLine &line, const ExplainOptions &options) {
   if (llvm::Error error = refuseOthers(line, "--kernels", kValueOptions)) {
     return error;
@@ -115,10 +145,15 @@ llvm::Error checkKernels(const CommandLine &line, const ExplainOptions &options)
                                  : refuseOthers(line, "--profile", {"--steps", "--threads"});
 }
 
-/// Checks the options beside `with`, which is --schedule or --memory.
+/// Checks the options beside `with`, which is --schedule, --memory or --timeline.
 llvm::Error checkCourse(const CommandLine &line, llvm::StringRef with) {
   if (llvm::Error error = refuseOthers(line, with, kValueOptions)) {
     return error;
+  }
+  if (with != "--timeline") {
+    if (llvm::Error error = refuseOthers(line, with, kTimeLineOptions)) {
+      return error;
+    }
   }
   return refuseOthers(line, with, {"--kernels", "--profile", "--steps", "--threads", "--json"});
 }
@@ -166,14 +201,10 @@ llvm::Error explainKernels(const ExplainOptions &options) {
   return llvm::Error::success();
 }
 
-using Printer = void (*)(llvm::raw_ostream &, std::span<const rt::Program>);
+using Printer = llvm::function_ref<void(llvm::raw_ostream &)>;
 
-/// Prints the programs by `print`, and draws them by `draw` if a file is asked for.
-llvm::Error explainCourse(const ExplainOptions &options, Printer print, Printer draw) {
-  llvm::Expected<rt::Programs> programs = readProgramsOf(options.what);
-  if (!programs) {
-    return programs.takeError();
-  }
+/// Prints by `print`, and draws by `draw` if a file is asked for.
+llvm::Error printAndDraw(const ExplainOptions &options, Printer print, Printer draw) {
   if (!options.svg.empty()) {
     llvm::Expected<OutputFile> file = OutputFile::create(options.svg);
     if (!file) {
@@ -181,7 +212,7 @@ llvm::Error explainCourse(const ExplainOptions &options, Printer print, Printer 
     }
     std::string text;
     llvm::raw_string_ostream stream(text);
-    draw(stream, *programs);
+    draw(stream);
     if (llvm::Error error = file->write(text)) {
       return error;
     }
@@ -189,26 +220,79 @@ llvm::Error explainCourse(const ExplainOptions &options, Printer print, Printer 
       return error;
     }
   }
-  print(llvm::outs(), *programs);
+  print(llvm::outs());
+  return llvm::Error::success();
+}
+
+llvm::Error explainSchedule(const CommandLine &line, const ExplainOptions &options) {
+  if (llvm::Error error = checkCourse(line, "--schedule")) {
+    return error;
+  }
+  if (llvm::Error error = refuseOthers(line, "--schedule", {"--memory"})) {
+    return error;
+  }
+  llvm::Expected<rt::Programs> programs = readProgramsOf(options.what);
+  if (!programs) {
+    return programs.takeError();
+  }
+  const ScheduleReport report(*programs);
+  return printAndDraw(
+      options, [&](llvm::raw_ostream &os) { report.print(os); },
+      [&](llvm::raw_ostream &os) { report.draw(os); });
+}
+
+llvm::Error explainMemory(const CommandLine &line, const ExplainOptions &options) {
+  if (llvm::Error error = checkCourse(line, "--memory")) {
+    return error;
+  }
+  llvm::Expected<rt::Programs> programs = readProgramsOf(options.what);
+  if (!programs) {
+    return programs.takeError();
+  }
+  return printAndDraw(
+      options, [&](llvm::raw_ostream &os) { printMemory(os, *programs); },
+      [&](llvm::raw_ostream &os) { drawMemory(os, *programs); });
+}
+
+llvm::Error explainTimeLine(const CommandLine &line, const ExplainOptions &options) {
+  if (llvm::Error error = checkCourse(line, "--timeline")) {
+    return error;
+  }
+  if (llvm::Error error = refuseOthers(line, "--timeline", {"--svg"})) {
+    return error;
+  }
+  llvm::Expected<rt::Programs> programs = readProgramsOf(options.what);
+  return programs ? writeTimeLine(llvm::outs(), *programs, options.timeLine) : programs.takeError();
+}
+
+llvm::Error checkTimeLine(const CommandLine &line) {
+  for (llvm::StringRef name : {"--timeline-ranks", "--timeline-detail"}) {
+    if (line.wasGiven(name)) {
+      return makeError("option '" + name + "' has no effect without --timeline");
+    }
+  }
   return llvm::Error::success();
 }
 
 llvm::Error run(const CommandLine &line, ExplainOptions &options) {
   if (options.schedule) {
-    llvm::Error error = options.memory ? refuseOthers(line, "--schedule", {"--memory"})
-                                       : checkCourse(line, "--schedule");
-    return error ? std::move(error) : explainCourse(options, printSchedule, drawSchedule);
+    return explainSchedule(line, options);
   }
   if (options.memory) {
-    llvm::Error error = checkCourse(line, "--memory");
-    return error ? std::move(error) : explainCourse(options, printMemory, drawMemory);
+    return explainMemory(line, options);
+  }
+  if (!options.timeLine.file.empty()) {
+    return explainTimeLine(line, options);
+  }
+  if (llvm::Error error = checkTimeLine(line)) {
+    return error;
   }
   bool isValue = !options.compile.input.empty();
   if (!options.kernels && !isValue) {
     return makeError(
         "expected --kernels, for the times of a program's kernels, --schedule, for its "
-        "course, --memory, for its peak of memory, or --model FILE, for the reason of a value's "
-        "sharding");
+        "course, --memory, for its peak of memory, --timeline FILE, for a file with its course, or "
+        "--model FILE, for the reason of a value's sharding");
   }
   if (llvm::Error error =
           options.kernels ? checkKernels(line, options) : checkValue(line, options.compile)) {

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 using namespace weft;
@@ -242,6 +243,41 @@ TEST(PipelineTimes, CoursesShowWhoWaitsWhen) {
   EXPECT_EQ(spans(courses[1].actions), (Spans{{0, 6}}));
   EXPECT_EQ(spans(courses[1].waits), Spans{});
   EXPECT_EQ(courses[1].busy(), 6);
+}
+
+/// Spans are those of single instructions, and tell when a class comes to one that waits. Those of
+/// an action end where the next one begins.
+TEST(PipelineTimes, CoursesShowInstructions) {
+  Stages stages(2);
+  rt::Instruction receive = stages.collective(0, rt::CollectiveKind::Transfer, 1, {1, 0}, 2);
+  uint32_t first = stages.body(0, {Stages::work(1), Stages::work(0.1)}),
+           second = stages.body(0, {receive, Stages::work(3)});
+  stages.programs[0].step = {{first}, {second}, {first}};
+  rt::Instruction send = stages.collective(1, rt::CollectiveKind::Transfer, 1, {1, 0}, 2);
+  stages.programs[1].step = {{stages.body(1, {Stages::work(4), send})}};
+  std::vector<std::vector<schedule::InstructionSpan>> spans(2);
+  std::vector<std::pair<uint32_t, size_t>> actions;
+  auto courses = schedule::predictCourse(
+      stages.programs, &rt::Program::step,
+      [&](uint32_t rankClass, size_t action, std::span<const schedule::InstructionSpan> own) {
+        actions.emplace_back(rankClass, action);
+        spans[rankClass].insert(spans[rankClass].end(), own.begin(), own.end());
+        EXPECT_FALSE(own.empty());
+      });
+  std::ranges::sort(actions);
+  EXPECT_EQ(actions, (std::vector<std::pair<uint32_t, size_t>>{{0, 0}, {0, 1}, {0, 2}, {1, 0}}));
+  auto textOf = [](const std::vector<schedule::InstructionSpan> &own) {
+    std::vector<std::array<double, 3>> all;
+    for (const schedule::InstructionSpan &span : own) {
+      all.push_back({span.begin, span.end, span.arrival});
+    }
+    return all;
+  };
+  using Spans = std::vector<std::array<double, 3>>;
+  EXPECT_EQ(textOf(spans[0]),
+            (Spans{{0, 1, 0}, {1, 1.1, 1}, {4, 6, 1.1}, {6, 9, 6}, {9, 10, 9}, {10, 9 + 1.1, 10}}));
+  EXPECT_EQ(textOf(spans[1]), (Spans{{0, 4, 0}, {4, 6, 4}}));
+  EXPECT_EQ(courses[0].end(), spans[0].back().end);
 }
 
 /// The longer of two times that differ is the time of a collective.

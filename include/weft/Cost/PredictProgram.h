@@ -44,6 +44,8 @@ struct PipelineTimes {
   double bubble() const;
 };
 PipelineTimes pipelineTimes(std::span<const rt::Program> programs);
+/// The same, where the seconds of the step of all classes together are known.
+PipelineTimes pipelineTimes(std::span<const rt::Program> programs, double seconds);
 
 /// Returns the sum of the times of all instructions of a step.
 double serialSeconds(const rt::Program &program);

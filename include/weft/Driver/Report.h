@@ -32,9 +32,9 @@ void printReport(llvm::raw_ostream &os, const CompileReport &report, llvm::Strin
 /// Returns "1.234 s", or "1.234 ms" for less than a second.
 std::string secondsText(double seconds);
 
-/// Returns ", stages wait for others for 12.3 %", the share of a step; empty without stages.
-/// REQUIRES: the programs are those of all classes, proven together.
-std::string waitingText(std::span<const rt::Program> programs);
+/// Returns ", stages wait for others for 12.3 %", the share of a step of `seconds`; empty without
+/// stages. REQUIRES: the programs are those of all classes, proven together.
+std::string waitingText(std::span<const rt::Program> programs, double seconds);
 
 /// Sizes in bytes. The bound is what is in use at the peak, whatever the places of buffers; `gap`
 /// is the excess of the arena over it, as a fraction of it.
@@ -49,9 +49,6 @@ std::string arenaText(const ArenaReport &arena);
 
 /// Returns "stage 1, ranks 4 to 7"; "ranks 0 to 3" without stages.
 std::string ranksText(const rt::Program &program);
-
-/// Returns "step_forward_0 for micro-batch 3".
-std::string actionText(const rt::Program &program, const rt::Action &action);
 
 /// Returns how the ranks are split: "mesh dp=2 tp=2x4", with a split axis, "2 stages of mesh dp=4",
 /// or "2 stages"; empty for one rank.

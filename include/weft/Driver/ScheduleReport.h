@@ -17,20 +17,34 @@
 #define WEFT_DRIVER_SCHEDULEREPORT_H
 
 #include "weft-rt/Program.h"
+#include "weft/Schedule/Timeline.h"
 
 #include "llvm/Support/raw_ostream.h"
 
 #include <span>
+#include <vector>
 
 namespace weft {
 
-/// Prints a row of characters for each class. Each character stands for the same time, and says
-/// what the class does for most of it.
-void printSchedule(llvm::raw_ostream &os, std::span<const rt::Program> programs);
+/// The predicted course of a step. For one thread; the programs must outlive it.
+class ScheduleReport {
+public:
+  /// REQUIRES: the programs are those of all rank classes, proven together.
+  explicit ScheduleReport(std::span<const rt::Program> programs);
 
-/// Writes an SVG file with a box for each action, whose title says its body, its micro-batch and
-/// its time, and one for each time of waiting.
-void drawSchedule(llvm::raw_ostream &os, std::span<const rt::Program> programs);
+  /// Prints a row of characters for each stage.
+  void print(llvm::raw_ostream &os) const;
+  /// Draws the stages as an SVG file.
+  void draw(llvm::raw_ostream &os) const;
+
+private:
+  void printHeader(llvm::raw_ostream &os) const;
+
+  const std::span<const rt::Program> programs;
+  const std::vector<schedule::ClassCourse> courses;
+  /// Of the step.
+  const double seconds;
+};
 
 } // namespace weft
 

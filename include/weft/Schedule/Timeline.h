@@ -24,6 +24,7 @@
 
 #include "weft-rt/Program.h"
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,16 @@ namespace weft::schedule {
 struct TimeSpan {
   double begin = 0, end = 0;
 };
+
+/// When an instruction runs, and when its class came to it: earlier if it then waited for others.
+struct InstructionSpan : TimeSpan {
+  double arrival = 0;
+};
+
+/// Receives the spans of all instructions of an action, by the numbers of its class and of the
+/// action, in the order of actions.
+using ActionVisitor = std::function<void(uint32_t rankClass, size_t action,
+                                         std::span<const InstructionSpan> instructions)>;
 
 /// What a rank class does in a section.
 struct ClassCourse {
@@ -55,12 +66,13 @@ double predictSeconds(std::span<const rt::Instruction> body);
 
 /// Returns the course of a section, such as `&rt::Program::step`, in each class. Streams join at
 /// the end of each action. Takes time in proportion to the instructions of the section; an action
-/// without a rendezvous only that of looking up its body.
+/// without a rendezvous only that of looking up its body, unless there is a visitor.
 ///
 /// REQUIRES: these are the programs of all classes, proven together. Or it is the program of one
 /// class, which waits for no other.
 std::vector<ClassCourse> predictCourse(std::span<const rt::Program> programs,
-                                       const std::vector<rt::Action> rt::Program::*section);
+                                       const std::vector<rt::Action> rt::Program::*section,
+                                       const ActionVisitor &visit = {});
 
 /// Returns the seconds until all classes have ended the section.
 double predictSeconds(std::span<const rt::Program> programs,

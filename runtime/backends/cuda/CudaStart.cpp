@@ -147,8 +147,8 @@ bool CudaExecutor::allocateArena() {
 
 bool CudaExecutor::prepareDevice() {
   if (options.usesGraphs && options.takesTimes && rank() == 0) {
-    std::fputs("note: --profile takes times on the devices, one after another, so there are no "
-               "graphs\n",
+    std::fputs("note: --profile and --timeline take times on the devices, one after another, so "
+               "there are no graphs\n",
                stderr);
   }
   return (!options.takesTimes ||

@@ -30,6 +30,11 @@ void DeviceClock::free() {
 }
 
 DriverTable::Result DeviceClock::read(StepTimes &times) const {
+  double whole = 0;
+  if (Result failed = library.elapsed(device, timers.front(), timers.back(), &whole)) {
+    return failed;
+  }
+  times.beginBefore(whole);
   for (size_t index = 0; index + 1 < timers.size(); ++index) {
     double seconds = 0;
     if (Result failed = library.elapsed(device, timers[index], timers[index + 1], &seconds)) {

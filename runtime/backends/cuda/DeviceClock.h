@@ -40,7 +40,8 @@ public:
   Result lap(size_t index, Handle stream) {
     return library.record(device, timers[index + 1], stream);
   }
-  /// Records the times of the last step's instructions. REQUIRES: all of them are done.
+  /// Records the times of the last step's instructions. REQUIRES: all of them have just been done,
+  /// since the host's clock now is taken for the end of the last.
   Result read(StepTimes &times) const;
 
 private:

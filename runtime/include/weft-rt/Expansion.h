@@ -103,6 +103,9 @@ private:
   std::vector<size_t> begins;
 };
 
+/// Returns "step_forward_0 for micro-batch 3".
+std::string actionText(const Program &program, const Action &action);
+
 /// Returns the label of an instruction that `action` runs.
 std::string labelOf(const Program &program, const Instruction &instruction, const Action &action);
 

@@ -48,6 +48,31 @@ TEST(StepTimes, TheFirstStepIsForgotten) {
   EXPECT_THAT(samples, ElementsAre(1.5F, 4.5F));
 }
 
+/// Times of a course follow each other, as they were recorded.
+TEST(StepTimes, KeepCoursesOnRequest) {
+  StepTimes times(2, false);
+  std::vector<InstructionTime> course(2);
+  auto runStep = [&] {
+    times.beginStep();
+    times.record(0, 3, 1);
+    times.record(1, 0.5, 0);
+    times.endStep();
+  };
+  runStep();
+  EXPECT_EQ(course[0].end, 0);
+  times.keepCourse(course);
+  runStep();
+  EXPECT_GT(course[0].begin, 0);
+  EXPECT_EQ(course[0].end - course[0].begin, 3'000'000'000);
+  EXPECT_EQ(course[0].waited, 1'000'000'000);
+  EXPECT_EQ(course[1].begin, course[0].end);
+  EXPECT_EQ(course[1].end - course[1].begin, 500'000'000);
+  times.keepCourse({});
+  const InstructionTime before = course[0];
+  runStep();
+  EXPECT_EQ(course[0].begin, before.begin);
+}
+
 TEST(StepTimes, GoToAnotherProcessAsBytes) {
   StepTimes times(2, true), copy(2, true);
   times.record(0, 3, 1);

@@ -62,6 +62,10 @@ TEST_F(CommandLine, ReadsEveryOption) {
                      "18446744073709551615",
                      "--metrics=m",
                      "--profile=p",
+                     "--timeline=t",
+                     "--timeline-steps=3-11",
+                     "--timeline-ranks=0,2-3",
+                     "--timeline-detail=actions",
                      "--save",
                      "s",
                      "--load",
@@ -96,6 +100,11 @@ TEST_F(CommandLine, ReadsEveryOption) {
   EXPECT_EQ(options.validationData, "v");
   EXPECT_EQ(options.validationEvery, 7);
   EXPECT_EQ(options.validationSteps, 8);
+  EXPECT_EQ(options.timeLine + options.timeLineRanks, "t0,2-3");
+  EXPECT_FALSE(options.timeLineHasInstructions);
+  ASSERT_TRUE(options.timeLineSteps);
+  EXPECT_EQ(options.timeLineSteps->first, 3);
+  EXPECT_EQ(options.timeLineSteps->last, 11);
   EXPECT_EQ(options.steps, 12);
   EXPECT_EQ(options.seed, 18446744073709551615u);
   EXPECT_EQ(options.timeoutSeconds, 0.5);
@@ -145,7 +154,26 @@ TEST_F(CommandLine, RefusesWhatItDoesNotKnow) {
             "again for another number of ranks");
 }
 
+TEST_F(CommandLine, RefusesTimeLinesOfNothing) {
+  for (const char *steps : {"", "x", "-1", "3-", "3-2", "1-2-3", "1,2"}) {
+    EXPECT_EQ(errorOf({"--timeline=t", "--timeline-steps", steps}),
+              std::string("--timeline-steps is '") + steps +
+                  "', expected a step or the first and last of several, as 10 or 10-12");
+  }
+  EXPECT_EQ(errorOf({"--timeline=t", "--timeline-ranks="}),
+            "--timeline-ranks is '', expected ranks, as 0,4-7");
+  EXPECT_EQ(errorOf({"--timeline=t", "--timeline-detail=all"}),
+            "--timeline-detail is 'all', expected instructions or actions");
+  for (const char *option :
+       {"--timeline-steps=1", "--timeline-ranks=0", "--timeline-detail=actions"}) {
+    EXPECT_EQ(errorOf({option}), std::string(option).substr(0, std::string(option).find('=')) +
+                                     " has no effect without --timeline");
+  }
+}
+
 TEST_F(CommandLine, RefusesToOverwriteItsOwnFiles) {
+  EXPECT_EQ(errorOf({"--profile", "a", "--timeline", "./a"}),
+            "--profile and --timeline name the same file, 'a'");
   EXPECT_EQ(errorOf({"--save", "a", "--metrics", "./a"}),
             "--save and --metrics name the same file, 'a'");
   EXPECT_EQ(errorOf({"--data", "a", "--metrics", "a"}),
@@ -170,6 +198,10 @@ TEST_F(CommandLine, HelpNamesEveryOptionAndTheDefaults) {
                            "--load",
                            "--save",
                            "--metrics",
+                           "--timeline",
+                           "--timeline-steps",
+                           "--timeline-ranks",
+                           "--timeline-detail",
                            "--save-gradients",
                            "--gradients-step",
                            "--save-logits",
