@@ -54,6 +54,9 @@ ATTEMPTS = {"local": 1, "tcp": 3, "mpi": 3, "cuda": 1}
 # Calls of the driver that a step must not make.
 MAKING = re.compile(r"allocate|make|prepare|join|split|register|load|reserve")
 
+# All steps that are watched go into a time line.
+TIMELINE = ("--timeline", "line", "--timeline-steps", f"2-{STEPS - 2}")
+
 # How, the example, pins, lines for the recipe, options of the run.
 CASES = (
     ("local", "llama-tiny", "dp=1", "", ("--threads", "2", "--metrics", "metrics")),
@@ -65,12 +68,12 @@ CASES = (
     ("local", "llama-tiny", "dp=1", "precision: TF32", ()),
     ("local", "llama-tiny", "dp=1", "precision: F64", ()),
     ("local", "mixtral-tiny", "ep=2", "", ("--metrics", "metrics", "--threads", "2")),
-    ("local", "llama-tiny", "pp=2,accumulation=4,recompute=full", "", ()),
+    ("local", "llama-tiny", "pp=2,accumulation=4,recompute=full", "", TIMELINE),
     ("local", "llama-tiny", "pp=2,accumulation=4,dp=2,zero=1", "precision: BF16", ()),
     ("tcp", "llama-tiny", "dp=2,tp=2", "", ()),
     ("tcp", "llama-tiny", "dp=2,zero=3", "precision: BF16", ("--validation-split", "0.1", "--validation-every", "2")),
     ("tcp", "llama-tiny", "pp=2,accumulation=4,recompute=full", "", ("--metrics", "metrics")),
-    ("tcp", "llama-tiny", "pp=2,accumulation=4,dp=2,zero=1", "", ()),
+    ("tcp", "llama-tiny", "pp=2,accumulation=4,dp=2,zero=1", "", TIMELINE),
     ("mpi", "llama-tiny", "pp=2,accumulation=4,dp=2,zero=1", "", ()),
     ("cuda", "llama-tiny", "dp=2", "", ("--metrics", "metrics")),
     ("cuda", "llama-tiny", "dp=2", "", ("--graphs", "--validation-split", "0.1", "--validation-every", "2")),
