@@ -10,6 +10,7 @@
 
 #include "data/DataOptions.h"
 #include "report/ReportOptions.h"
+#include "support/TestDelays.h"
 #include "weft-rt/Program.h"
 
 namespace weft::rt {
@@ -44,6 +45,10 @@ struct Options : DataOptions, ReportOptions {
   bool isDeterministic = false;
   /// Launches steps as graphs on devices.
   bool usesGraphs = false;
+  /// Runs collectives in line with computation.
+  bool isInLine = false;
+  /// From the environment.
+  TestDelays testDelays;
 };
 
 /// Parses the arguments after the program's name. Defaults come from `program`. Fails on unknown

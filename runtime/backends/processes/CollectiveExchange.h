@@ -21,6 +21,7 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_COLLECTIVEEXCHANGE_H
 #define WEFT_RT_BACKENDS_PROCESSES_COLLECTIVEEXCHANGE_H
 
+#include "support/TestDelays.h"
 #include "backends/processes/FailureDetector.h"
 #include "backends/processes/Route.h"
 #include "backends/processes/transports/TransportTable.h"
@@ -53,6 +54,8 @@ struct Operation {
   /// The index of this rank in the group.
   size_t me = 0;
   std::vector<Exchange> exchanges;
+  /// What links add, for tests.
+  TestDelays::Duration linkDelay = {};
 };
 
 struct Issued {

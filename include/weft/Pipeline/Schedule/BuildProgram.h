@@ -41,6 +41,7 @@ struct ProgramContext {
   const desc::MachineSpec &machine;
   /// The format that the recipe multiplies matrices in.
   desc::Precision precision = desc::Precision::F32;
+  TargetKind target = TargetKind::Cuda;
 };
 
 /// One step after `flatten`. A step that fails has reported an error on the module, and leaves a
