@@ -124,8 +124,7 @@ TEST(Issuing, NamesARankThatDoesNotCome) {
     auto first = sumAt(7), second = sumAt(9);
     std::vector<float> values(4), sums(4), more(4);
     ASSERT_TRUE(link.issue(first, values.data(), sums.data()));
-    if (link.rank() == 1) {
-      ASSERT_TRUE(link.wait(first));
+    if (link.rank() == 1) { // It computes without an end, and never waits.
       while (!link.stopped()) {
         sleep(std::chrono::milliseconds(10));
       }

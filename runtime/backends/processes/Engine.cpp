@@ -220,6 +220,7 @@ bool Engine::advanceFirst() {
     if (pauseLeft().count() > 0) {
       return false;
     }
+    post.detector.ended(&operation.text);
     queue.erase(queue.begin());
     stage = Stage::Next;
     return true;

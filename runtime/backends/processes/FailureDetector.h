@@ -53,6 +53,13 @@ public:
     last.store(text, std::memory_order_release);
   }
   void leave() { inside.store(false, std::memory_order_release); }
+  /// Records that a collective has ended, which the rank may not have waited for. Any thread may
+  /// call it. `text` is as in `enter`.
+  void ended(const std::string *text) {
+    if (!inside.load(std::memory_order_relaxed)) {
+      last.store(text, std::memory_order_release);
+    }
+  }
 
   /// See Backend::agree.
   Result<std::string> agree(const Result<std::string> &own);
