@@ -44,11 +44,20 @@ LogicalResult predictMemory(rt::Program &program, const ProgramContext &context)
   return success();
 }
 
+bool isOfCuda(const desc::DeviceSpec &device) {
+  const desc::CudaSpec &cuda = device.cuda;
+  return cuda.multiprocessors || cuda.contextBytes || cuda.libraryBytes || cuda.communicatorBytes;
+}
+
+/// Leaves programs for hosts in line on machines of CUDA devices: how fast their hosts move bytes
+/// is unknown, and such programs only rehearse.
 LogicalResult useStreams(rt::Program &program, const ProgramContext &context) {
-  bool isHost = context.target == TargetKind::Host;
-  schedule::assignStreams(
-      program, isHost ? schedule::StreamCosts::ofHost(context.machine.device.memoryBandwidth)
-                      : schedule::StreamCosts());
+  const desc::DeviceSpec &device = context.machine.device;
+  if (context.target == TargetKind::Cuda) {
+    schedule::assignStreams(program);
+  } else if (!isOfCuda(device)) {
+    schedule::assignStreams(program, schedule::StreamCosts::ofHost(device.memoryBandwidth));
+  }
   return success();
 }
 
