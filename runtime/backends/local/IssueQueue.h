@@ -47,8 +47,8 @@ public:
   void reserve(size_t count);
   void push(const Issued &next);
   bool isEmpty() const;
-  /// Wait until `operation` is not among the issued collectives, or until there are none. Return the
-  /// seconds for which the rank's thread waited for the communication thread.
+  /// Wait until `operation` is not among the issued collectives, or until there are none. Return
+  /// the seconds for which the rank's thread waited for the communication thread.
   double wait(const Operation &operation);
   double waitForAll();
 

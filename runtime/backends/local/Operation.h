@@ -25,9 +25,9 @@
 #ifndef WEFT_RT_BACKENDS_LOCAL_OPERATION_H
 #define WEFT_RT_BACKENDS_LOCAL_OPERATION_H
 
-#include "support/TestDelays.h"
 #include "backends/local/Rendezvous.h"
 #include "program/Box.h"
+#include "support/TestDelays.h"
 
 namespace weft::rt::local {
 

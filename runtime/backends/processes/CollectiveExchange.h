@@ -21,10 +21,10 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_COLLECTIVEEXCHANGE_H
 #define WEFT_RT_BACKENDS_PROCESSES_COLLECTIVEEXCHANGE_H
 
-#include "support/TestDelays.h"
 #include "backends/processes/FailureDetector.h"
 #include "backends/processes/Route.h"
 #include "backends/processes/transports/TransportTable.h"
+#include "support/TestDelays.h"
 
 #include <memory>
 

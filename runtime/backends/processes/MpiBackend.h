@@ -14,8 +14,8 @@
 #ifndef WEFT_RT_BACKENDS_PROCESSES_MPIBACKEND_H
 #define WEFT_RT_BACKENDS_PROCESSES_MPIBACKEND_H
 
-#include "support/TestDelays.h"
 #include "backends/processes/World.h"
+#include "support/TestDelays.h"
 #include "weft-rt/Backend.h"
 
 #include <chrono>

@@ -14,8 +14,8 @@
 //   predict-memory    the memory that a device needs beside the arena
 //   use-streams       streams, order and waits, so that collectives run beside computation
 //
-// `predict-memory` is for targets that have devices. BuildProgram.cpp states the order once, with the
-// reasons. `weft-translate --program-to-text --program-steps=NAMES` runs the named steps.
+// `predict-memory` is for targets that have devices. BuildProgram.cpp states the order once, with
+// the reasons. `weft-translate --program-to-text --program-steps=NAMES` runs the named steps.
 //
 // Steps keep no state: any thread may run one, on a program of its own.
 //
