@@ -224,9 +224,9 @@ protected:
   /// code; constant for the whole run.
   virtual void *address(uint32_t buffer, uint32_t frame) const = 0;
 
-  /// For devices with several streams. `forkStreams` makes the other streams wait for all work so
-  /// far on the compute stream; `joinStreams` makes the compute stream wait for all of theirs. On
-  /// failure tell the communicator and return false.
+  /// For devices with several streams, and hosts. `forkStreams` makes the other streams wait for
+  /// all work so far on the compute stream; `joinStreams` makes the compute stream wait for all of
+  /// theirs. On failure tell the communicator and return false.
   virtual bool forkStreams() { return true; }
   virtual bool joinStreams() { return true; }
   /// Makes all later work on the instruction's stream wait for the events that the instruction

@@ -81,6 +81,30 @@ TEST(LocalOverlap, CollectivesOfOneRankFollowEachOther) {
   EXPECT_FALSE(run.failure);
 }
 
+TEST(LocalOverlap, CountsTheThreadThatMovesBytes) {
+  constexpr int64_t kElements = 1 << 23;
+  RunResult run = makeLocalBackend(2, {})->run([&](Communicator &link) {
+    auto sum = link.prepare({.shape = {kElements}}, allRanks(2), {"test", 0, "sum"});
+    std::vector<float> values(kElements), sums(kElements);
+    auto agreed =
+        link.prepare({.type = ElementType::I32, .shape = {1}}, allRanks(2), {"test", 1, "go on"});
+    int32_t isMissed = 1;
+    for (int round = 0; round < 100 && isMissed > 0; ++round) {
+      EXPECT_EQ(link.busyThreads(), 0);
+      ASSERT_TRUE(link.issue(sum, values.data(), sums.data()));
+      const Clock::time_point end = Clock::now() + std::chrono::milliseconds(20);
+      int32_t own = 1;
+      while (own > 0 && Clock::now() < end) {
+        own = link.busyThreads() == 0;
+      }
+      ASSERT_TRUE(link.wait(sum));
+      ASSERT_TRUE(link.run(agreed, &own, &isMissed));
+    }
+    EXPECT_EQ(isMissed, 0);
+  });
+  EXPECT_FALSE(run.failure);
+}
+
 TEST(LocalOverlap, OfADelayEndsWhenARankFails) {
   LocalOptions options = slowLinks();
   options.delays.latencySeconds = 10;
