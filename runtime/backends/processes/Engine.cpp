@@ -26,6 +26,10 @@ namespace {
 /// and all are late from then on.
 constexpr std::chrono::milliseconds kAwake(2);
 
+/// The time after which the helping thread looks again: for the next message of a collective that
+/// has moved lately, and for partners that may compute.
+constexpr std::chrono::microseconds kSoon(100), kLater(1000);
+
 constexpr int32_t kCollectTag = kTags - 1;
 
 /// Returns the key by which the collectives of a group are counted: its number, unless others of
@@ -167,21 +171,27 @@ void Engine::report(bool isTooLong) {
   }
 }
 
-bool Engine::help() {
+std::chrono::microseconds Engine::help() {
   // The rank's thread advances the queue; MPI may yield within a test, with the lock held.
   if (isAttended.load(std::memory_order_relaxed)) {
-    return false;
+    return FailureDetector::kNoWork;
   }
   std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) {
-    return false; // Another thread advances the queue.
+    return FailureDetector::kNoWork; // Another thread advances the queue.
   }
   if (!post.detector.stopped()) {
     isHelping.store(true, std::memory_order_relaxed);
     advance();
     isHelping.store(false, std::memory_order_relaxed);
   }
-  return !queue.empty() && !post.detector.stopped();
+  if (queue.empty() || post.detector.stopped()) {
+    return FailureDetector::kNoWork;
+  }
+  if (Clock::duration pause = pauseLeft(); pause.count() > 0) {
+    return std::chrono::ceil<std::chrono::microseconds>(pause);
+  }
+  return Clock::now() - lastMove < kAwake ? kSoon : kLater;
 }
 
 /// Returns the end of a pause that begins now; no time if there is none.

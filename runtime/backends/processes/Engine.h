@@ -43,10 +43,10 @@ public:
   /// Returns true while another thread advances them. Any thread may call it.
   bool isHelped() const { return isHelping.load(std::memory_order_relaxed); }
 
-  /// Advances the issued collectives, unless another thread does. Returns true if it should be
-  /// called again soon; once it returned false, `FailureDetector::wake` tells when there is more to
-  /// do. Any thread may call it.
-  bool help();
+  /// Advances the issued collectives, unless another thread does. Returns the time after which it
+  /// should be called again; once it returned `kNoWork`, `FailureDetector::wake` tells when there
+  /// is more to do. Any thread may call it.
+  std::chrono::microseconds help();
 
   /// Returns the number of collectives that have begun, by group. Only the rank's thread may call
   /// it, or any thread after its end.
