@@ -57,8 +57,8 @@ struct Place {
 
 class Orderer {
 public:
-  Orderer(const rt::Program &program, std::vector<rt::Instruction> &body)
-      : program(program), body(body) {}
+  Orderer(const rt::Program &program, std::vector<rt::Instruction> &body, const StreamCosts &costs)
+      : program(program), body(body), costs(costs) {}
 
   void run() {
     std::vector<rt::Instruction> old = body;
@@ -101,6 +101,7 @@ private:
 
   const rt::Program &program;
   std::vector<rt::Instruction> &body;
+  const StreamCosts costs;
   Dependences order;
   /// True for kernels that depend only on values from before the body.
   std::vector<bool> isPrepared;
@@ -233,7 +234,8 @@ Gather Orderer::makeGather(uint32_t number, uint32_t firstUse) const {
 /// Returns true if a collective that runs beside the instructions [begin, end) saves enough time.
 bool Orderer::gains(uint32_t number, uint32_t begin, uint32_t end) const {
   double beside = begin < end ? computed[end] - computed[begin] : 0;
-  return std::min(beside, body[number].cost.seconds) > kLeastGain;
+  const rt::Cost &cost = body[number].cost;
+  return std::min(beside, cost.seconds - cost.bytes * costs.secondsPerByte) > costs.leastGain;
 }
 
 void Orderer::choose() {
@@ -386,7 +388,7 @@ void Orderer::moveAll() {
 
 } // namespace
 
-void weft::schedule::orderForStreams(const rt::Program &program,
-                                     std::vector<rt::Instruction> &body) {
-  Orderer(program, body).run();
+void weft::schedule::orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &body,
+                                     const StreamCosts &costs) {
+  Orderer(program, body, costs).run();
 }

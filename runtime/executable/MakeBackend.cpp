@@ -84,14 +84,14 @@ Result<ChosenBackend> weft::rt::makeBackend(const Program &program, const Option
     if (Status status = checkLauncher(launcher, wanted, natural); !status) {
       return status.error();
     }
-    return makeProcesses(program, options, {timeout, kGrace, "", ""});
+    return makeProcesses(program, options, {timeout, kGrace, "", "", options.testDelays});
   }
   if (launcher && launcher->size > 1) {
     return makeError(launcher->name, " has started ", launcher->size,
                      " processes, but --backend local runs all ranks in one");
   }
   ChosenBackend chosen;
-  chosen.backend = makeLocalBackend(program.rankCount(), {timeout, kGrace});
+  chosen.backend = makeLocalBackend(program.rankCount(), {timeout, kGrace, options.testDelays});
   return chosen;
 }
 

@@ -197,7 +197,7 @@ Executor::Prepared Executor::prepareInstruction(const Instruction &instruction,
   Prepared prepared;
   prepared.opcode = instruction.opcode;
   prepared.target = instruction.target;
-  prepared.stream = instruction.stream;
+  prepared.stream = isInLine ? Stream::Compute : instruction.stream;
   prepared.instruction = &instruction;
   prepared.operands = addresses.data() + addresses.size();
   for (const Operand &operand : instruction.operands) {
@@ -210,7 +210,7 @@ Executor::Prepared Executor::prepareInstruction(const Instruction &instruction,
       body.moving.push_back({&immediates.back(), immediate.value});
     }
   }
-  body.usesStreams |= instruction.stream != Stream::Compute;
+  body.usesStreams |= prepared.stream != Stream::Compute;
   return prepared;
 }
 
@@ -220,11 +220,14 @@ void Executor::prepareBody(uint32_t number, std::span<const FrameUse> frames,
   const PreparedBody &first = bodies[number].begin()->second;
   body.code.reserve(instructions.size());
   std::vector<uint32_t> events = numberEvents(instructions);
+  if (isInLine) {
+    std::ranges::fill(events, kNoEvent);
+  }
   for (uint32_t index = 0; index < instructions.size(); ++index) {
     const Instruction &instruction = instructions[index];
     Prepared prepared = prepareInstruction(instruction, frames, body);
     prepared.event = events[index];
-    prepared.waits = {waits.data() + waits.size(), instruction.waits.size()};
+    prepared.waits = {waits.data() + waits.size(), isInLine ? 0 : instruction.waits.size()};
     for (uint32_t other : instruction.waits) {
       waits.push_back(events[other]);
     }
@@ -303,6 +306,11 @@ bool Executor::beginAction(const Section &section, const Place &place) {
   auto usesStreams = [&](size_t action) { return bodyOf(list.action(action)).usesStreams; };
   return place.action == 0 || ((!usesStreams(place.action - 1) || joinStreams()) &&
                                (!usesStreams(place.action) || forkStreams()));
+}
+
+bool Executor::overlaps() const {
+  return std::ranges::any_of(program.step,
+                             [&](const Action &action) { return bodyOf(action).usesStreams; });
 }
 
 const Operand *Executor::endOf(const Instruction &collective, Access access) {
@@ -428,6 +436,9 @@ void Executor::setPosition(const Section &section, size_t first, size_t last) {
 Outcome Executor::execute(const Section &section, const Place &place) {
   const Prepared &instruction = *place.prepared;
   setPosition(section, place.number, place.number);
+  if (shaker) {
+    sleepFor(shaker->next(), [&] { return link->stopped(); });
+  }
   if (!instruction.waits.empty() && !waitForEvents(instruction)) {
     return Outcome::Stopped;
   }

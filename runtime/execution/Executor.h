@@ -39,6 +39,7 @@
 #include "execution/Overflow.h"
 #include "execution/StepTimes.h"
 #include "execution/Team.h"
+#include "support/TestDelays.h"
 #include "weft-rt/Backend.h"
 #include "weft-rt/Expansion.h"
 
@@ -109,6 +110,12 @@ public:
   virtual const char *noteOfTimes() const { return ""; }
   /// Returns a line on the present use of the device's memory; empty if that is the host's.
   virtual std::string noteOfMemory() const { return ""; }
+
+  /// Runs collectives in line with computation, also those on the communication stream. The bits
+  /// are the same. Call it before `prepare`.
+  void keepInLine() { isInLine = true; }
+  /// Makes the rank's thread sleep at random before instructions, for tests.
+  void shake(const TestDelays &delays) { shaker.emplace(delays, self, /*thread=*/0); }
 
   /// Makes the device report its progress to `monitor`, which must outlive this object. Call it
   /// before `prepare`.
@@ -210,13 +217,16 @@ protected:
 
   const KernelCode &codeOf(size_t kernel) const { return kernels[kernel]; }
 
+  /// Returns true if collectives of a step run beside computation.
+  bool overlaps() const;
+
   /// Returns the device's address of a buffer, in frame `frame` if it is framed, for the device's
   /// code; constant for the whole run.
   virtual void *address(uint32_t buffer, uint32_t frame) const = 0;
 
-  /// For devices with several streams. `forkStreams` makes the other streams wait for all work so
-  /// far on the compute stream; `joinStreams` makes the compute stream wait for all of theirs. On
-  /// failure tell the communicator and return false.
+  /// For devices with several streams, and hosts. `forkStreams` makes the other streams wait for
+  /// all work so far on the compute stream; `joinStreams` makes the compute stream wait for all of
+  /// theirs. On failure tell the communicator and return false.
   virtual bool forkStreams() { return true; }
   virtual bool joinStreams() { return true; }
   /// Makes all later work on the instruction's stream wait for the events that the instruction
@@ -350,6 +360,8 @@ private:
   Observer *observer = nullptr;
   StepTimes *times = nullptr;
   Monitor *watcher = nullptr;
+  bool isInLine = false;
+  std::optional<Shaker> shaker;
 
   /// The operand addresses of all instructions. Never grows after `prepare` has reserved it,
   /// because instructions point into it.

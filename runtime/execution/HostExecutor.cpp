@@ -17,6 +17,12 @@ HostExecutor::HostExecutor(const Program &program, const KernelCode *kernels, in
                            int64_t threads)
     : Executor(program, kernels, rank), threads(threads) {}
 
+const char *HostExecutor::noteOfTimes() const {
+  return overlaps() ? ", of collectives beside computation until they were issued: --profile runs "
+                      "them in line"
+                    : "";
+}
+
 bool HostExecutor::allocateArena() {
   // aligned_alloc wants a multiple of the alignment; an empty arena still gets an address.
   uint64_t bytes = (program.arenaBytes / kAlignment + 1) * kAlignment;
@@ -40,6 +46,11 @@ bool HostExecutor::prepareDevice() {
       prepared.push_back(std::move(*made));
       scratch = std::max(scratch, prepared.back()->scratchBytes());
     }
+  }
+  for (const Body &body : program.bodies) {
+    auto isRecorded = [](uint32_t event) { return event != kNoEvent; };
+    auto count = std::ranges::count_if(numberEvents(body.instructions), isRecorded);
+    events.resize(std::max(events.size(), size_t(count)));
   }
   team.emplace(threads, [scratch] { PreparedMatmul::prepareThread(scratch); });
   return true;
@@ -72,11 +83,14 @@ Outcome HostExecutor::runKernel(const Prepared &instruction) {
   for (int64_t phase = 0; phase < kernel.phaseCount; ++phase) {
     Cut cut = instruction.cuts[phase];
     int64_t iterations = kernel.iterations[phase];
-    team->run(cut.parts, [&](int64_t part) {
-      int64_t begin = part * cut.length;
-      kernel.function(instruction.operands, instruction.immediates, coordinates().data(), phase,
-                      begin, std::min(begin + cut.length, iterations));
-    });
+    team->run(
+        cut.parts,
+        [&](int64_t part) {
+          int64_t begin = part * cut.length;
+          kernel.function(instruction.operands, instruction.immediates, coordinates().data(), phase,
+                          begin, std::min(begin + cut.length, iterations));
+        },
+        communicator().busyThreads());
   }
   return Outcome::Done;
 }
@@ -86,18 +100,50 @@ Outcome HostExecutor::runMatmul(const Prepared &instruction) {
   const auto &parts = matmuls[instruction.target];
   std::mutex mutex;
   Status all; // Or of the part that failed last.
-  team->run(int64_t(parts.size()), [&](int64_t i) {
-    if (Status one = parts[size_t(i)]->run(operands[0], operands[1], operands[2]); !one) {
-      std::lock_guard lock(mutex);
-      all = one;
-    }
-  });
+  team->run(
+      int64_t(parts.size()),
+      [&](int64_t i) {
+        if (Status one = parts[size_t(i)]->run(operands[0], operands[1], operands[2]); !one) {
+          std::lock_guard lock(mutex);
+          all = one;
+        }
+      },
+      communicator().busyThreads());
   return communicator().check(all) ? Outcome::Done : Outcome::Stopped;
 }
 
 Outcome HostExecutor::runCollective(const Prepared &instruction) {
   auto [operand, result] = endsOf(instruction);
-  return communicator().run(instruction.handle, operand, result) ? Outcome::Done : Outcome::Stopped;
+  const bool isBeside = instruction.stream == Stream::Communication;
+  if (isBeside) {
+    lastIssued = instruction.handle;
+  }
+  bool isGood = isBeside ? communicator().issue(instruction.handle, operand, result)
+                         : communicator().run(instruction.handle, operand, result);
+  return isGood ? Outcome::Done : Outcome::Stopped;
+}
+
+bool HostExecutor::joinStreams() {
+  if (!lastIssued) {
+    return true;
+  }
+  const Communicator::Handle last = *lastIssued;
+  lastIssued.reset();
+  return communicator().wait(last);
+}
+
+bool HostExecutor::waitForEvents(const Prepared &instruction) {
+  // All computation before a collective has ended.
+  return instruction.stream == Stream::Communication ||
+         std::ranges::all_of(instruction.waits,
+                             [&](uint32_t event) { return communicator().wait(events[event]); });
+}
+
+bool HostExecutor::recordEvent(const Prepared &instruction) {
+  if (instruction.stream == Stream::Communication) {
+    events[instruction.event] = instruction.handle;
+  }
+  return true;
 }
 
 std::unique_ptr<Executor> weft::rt::makeHostExecutor(const Program &program,

@@ -5,9 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The arena is host memory, so views and drafts are the buffers themselves.
-// Instructions run synchronously: kernels and matmuls on the threads of a team,
-// collectives by the rank's communicator.
+// The arena is host memory, so views and drafts are the buffers themselves. Kernels
+// and matmuls run on the threads of a team, synchronously; collectives by the rank's
+// communicator. Those on the communication stream are only issued: the communicator
+// goes on with them while the rank computes. An instruction that waits for one of
+// them, or the end of the action, waits for the communicator. No collective waits for
+// computation, which was done before its issue.
+//
+// A kernel or matmul leaves one thread of the team to a communicator that works when
+// it begins.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +36,7 @@ public:
                int64_t threads = 1);
 
   uint64_t hostBytes() const override { return program.arenaBytes; }
+  const char *noteOfTimes() const override;
 
   using Executor::draft;
   using Executor::view;
@@ -44,6 +51,9 @@ private:
 
   bool allocateArena() override;
   bool prepareDevice() override;
+  bool joinStreams() override;
+  bool waitForEvents(const Prepared &instruction) override;
+  bool recordEvent(const Prepared &instruction) override;
   Communicator::Handle prepareCollective(const Collective &collective,
                                          const CallSite &site) override;
   void *address(uint32_t buffer, uint32_t frame) const override;
@@ -56,6 +66,10 @@ private:
   /// The parts of each matmul of the program, which the threads share.
   std::vector<std::vector<std::unique_ptr<PreparedMatmul>>> matmuls;
   std::unique_ptr<char[], Free> arena;
+  /// By event: the collective that records it.
+  std::vector<Communicator::Handle> events;
+  /// The last collective that was issued and not waited for.
+  std::optional<Communicator::Handle> lastIssued;
 };
 
 /// Makes a HostExecutor; a MakeExecutor.

@@ -30,10 +30,10 @@ Team::Team(int64_t threads, const std::function<void()> &start) {
   helpers.reserve(size_t(count));
   busy = count;
   while (int64_t(helpers.size()) < count) {
-    helpers.emplace_back([this, &start] {
+    helpers.emplace_back([this, &start, number = int64_t(helpers.size())] {
       start();
       busy.fetch_sub(1, std::memory_order_release);
-      help();
+      help(number);
     });
   }
   start();
@@ -76,7 +76,7 @@ void Team::takeParts() {
   }
 }
 
-void Team::help() {
+void Team::help(int64_t number) {
   for (uint32_t seen = 0;;) {
     for (int spins = 0; generation.load(std::memory_order_acquire) == seen && spins < kSpins;
          ++spins) {
@@ -87,7 +87,9 @@ void Team::help() {
     if (ending) {
       return;
     }
-    takeParts();
+    if (number < job.helpers) {
+      takeParts();
+    }
     busy.fetch_sub(1, std::memory_order_release);
   }
 }

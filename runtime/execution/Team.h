@@ -10,6 +10,9 @@
 // takes the next part. Timing decides which thread runs a part, never the part's
 // content, so bits do not depend on timing.
 //
+// While a communication thread of the rank works, the rank's thread can spare a helper
+// for it, so that no more threads work than the rank was given.
+//
 // Between jobs, helpers spin for some microseconds, because the next job is usually
 // near, and then sleep. A Team belongs to its rank's thread: only that thread calls
 // `run`.
@@ -40,23 +43,26 @@ public:
   /// Returns the number of threads, the caller included.
   int64_t size() const { return int64_t(helpers.size()) + 1; }
 
-  /// Calls `work(i)` once for each i from 0 to `parts - 1`, on any threads of the team, and returns
-  /// when all calls have returned. The parts see all earlier writes of the caller, and the caller
-  /// then sees all writes of the parts. Allocates nothing.
-  template <typename Work> void run(int64_t parts, Work &&work) {
-    if (parts == 1 || helpers.empty()) {
+  /// Calls `work(i)` once for each i from 0 to `parts - 1`, on any threads of the team but `spared`
+  /// ones, and returns when all calls have returned. The parts see all earlier writes of the
+  /// caller, and the caller then sees all writes of the parts. Allocates nothing.
+  template <typename Work> void run(int64_t parts, Work &&work, int64_t spared = 0) {
+    const int64_t wanted = int64_t(helpers.size()) - spared;
+    if (parts == 1 || wanted <= 0) {
       for (int64_t i = 0; i < parts; ++i) {
         work(i);
       }
       return;
     }
-    runJob({parts, &work,
+    runJob({parts, wanted, &work,
             [](void *context, int64_t part) { (*static_cast<decltype(&work)>(context))(part); }});
   }
 
 private:
   struct Job {
     int64_t parts = 0;
+    /// The helpers that may take parts: those with lower numbers.
+    int64_t helpers = 0;
     void *context = nullptr;
     void (*call)(void *context, int64_t part) = nullptr;
   };
@@ -64,7 +70,7 @@ private:
   void runJob(const Job &newJob);
   void takeParts();
   void awaitHelpers() const;
-  void help();
+  void help(int64_t number);
 
   std::vector<std::thread> helpers;
   Job job;

@@ -163,6 +163,9 @@ const Entry kTable[] = {
        return std::to_string(threadsOf(program, {}, program.rankCount()));
      },
      applyThreads},
+    {"Training", "--no-overlap", nullptr,
+     "run all collectives in line with computation, none beside it; the bits are the same", nullptr,
+     applyFlag<&Options::isInLine>},
     {"Training", "--deterministic", nullptr,
      "on CUDA devices: get the same bits in every run, even where libraries are slower then",
      nullptr, applyFlag<&Options::isDeterministic>},
@@ -430,6 +433,11 @@ Result<Options> weft::rt::parseOptions(const Program &program,
       return status.error();
     }
   }
+  Result<TestDelays> delays = TestDelays::read();
+  if (!delays) {
+    return delays.error();
+  }
+  options.testDelays = *delays;
   return options;
 }
 

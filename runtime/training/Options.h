@@ -10,6 +10,7 @@
 
 #include "data/DataOptions.h"
 #include "report/ReportOptions.h"
+#include "support/TestDelays.h"
 #include "weft-rt/Program.h"
 
 namespace weft::rt {
@@ -58,6 +59,10 @@ struct Options : DataOptions, ReportOptions {
   bool isDeterministic = false;
   /// Launches steps as graphs on devices.
   bool usesGraphs = false;
+  /// Runs collectives in line with computation.
+  bool isInLine = false;
+  /// From the environment.
+  TestDelays testDelays;
 
   /// Returns true if the times of single instructions are asked for.
   bool takesTimes() const { return !profile.empty() || !timeLine.empty(); }

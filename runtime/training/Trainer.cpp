@@ -89,6 +89,12 @@ public:
           std::make_unique<StepTimes>(makeStepTimes(*state.program, profileSettings().keepsCalls));
       state.executor->measure(state.times.get());
       state.executor->watch(&monitorOf(rank));
+      if (options.isInLine || options.takesTimes()) { // Calls are timed one by one.
+        state.executor->keepInLine();
+      }
+      if (options.testDelays.shakeSeconds > 0) {
+        state.executor->shake(options.testDelays);
+      }
     }
   }
 

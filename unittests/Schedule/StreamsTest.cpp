@@ -76,10 +76,10 @@ public:
 
   /// Numbers of instructions as they were made, in their order now; those beside computation in
   /// brackets, with waits behind a '<'.
-  std::string order() {
+  std::string order(const StreamCosts &costs = {}) {
     packArena(program);
     EXPECT_EQ(refusal(program), "");
-    assignStreams(program);
+    assignStreams(program, costs);
     EXPECT_EQ(refusal(program), "");
     std::string text;
     for (const rt::Instruction &instruction : program.stepBody()) {
@@ -186,6 +186,25 @@ TEST(Streams, WhatWinsTooLittleStays) {
   step.kernel(1, {}, {b});
   step.kernel(1, {a, b}, {});
   EXPECT_EQ(step.order(), "0 1 2 3");
+}
+
+TEST(Streams, HostsHideOnlyWhatMovingBytesDoesNotTake) {
+  constexpr double kBandwidth = 1e9;
+  auto orderOf = [](double seconds, double bytes) {
+    Step step;
+    uint32_t a = step.buffer(), b = step.buffer();
+    step.kernel(1, {}, {a});
+    step.reduce(seconds, a);
+    step.kernel(1, {}, {b});
+    step.kernel(1, {a, b}, {});
+    step.program.stepBody()[1].cost.bytes = bytes;
+    return step.order(StreamCosts::ofHost(kBandwidth));
+  };
+  // Each byte is read and written.
+  EXPECT_EQ(orderOf(1, 0.49e9), "0 [1]<0 2 3<1");
+  EXPECT_EQ(orderOf(1, 0.5e9), "0 1 2 3");
+  EXPECT_EQ(orderOf(1.1 * kLeastGainOnHosts, 0), "0 [1]<0 2 3<1");
+  EXPECT_EQ(orderOf(0.9 * kLeastGainOnHosts, 0), "0 1 2 3");
 }
 
 TEST(Streams, WhatUnpacksWaitsForItsUser) {

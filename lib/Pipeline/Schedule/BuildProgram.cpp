@@ -44,8 +44,20 @@ LogicalResult predictMemory(rt::Program &program, const ProgramContext &context)
   return success();
 }
 
-LogicalResult useStreams(rt::Program &program, const ProgramContext &) {
-  schedule::assignStreams(program);
+bool isOfCuda(const desc::DeviceSpec &device) {
+  const desc::CudaSpec &cuda = device.cuda;
+  return cuda.multiprocessors || cuda.contextBytes || cuda.libraryBytes || cuda.communicatorBytes;
+}
+
+/// Leaves programs for hosts in line on machines of CUDA devices: how fast their hosts move bytes
+/// is unknown, and such programs only rehearse.
+LogicalResult useStreams(rt::Program &program, const ProgramContext &context) {
+  const desc::DeviceSpec &device = context.machine.device;
+  if (context.target == TargetKind::Cuda) {
+    schedule::assignStreams(program);
+  } else if (!isOfCuda(device)) {
+    schedule::assignStreams(program, schedule::StreamCosts::ofHost(device.memoryBandwidth));
+  }
   return success();
 }
 
@@ -55,8 +67,8 @@ constexpr ProgramStep kSteps[] = {
     // Before streams, which depend on how long collectives and kernels take.
     {"predict-times", "predict the time of every instruction", false, predictTimes},
     {"predict-memory", "predict the memory of a device beside the arena", true, predictMemory},
-    // Last, because it moves instructions and buffers. The host has one stream of work.
-    {"use-streams", "let collectives run beside computation", true, useStreams},
+    // Last, because it moves instructions and buffers.
+    {"use-streams", "let collectives run beside computation", false, useStreams},
 };
 
 } // namespace
@@ -64,14 +76,13 @@ constexpr ProgramStep kSteps[] = {
 llvm::ArrayRef<ProgramStep> weft::programSteps() { return kSteps; }
 
 /// Returns the program of one module.
-static FailureOr<rt::Program> buildProgram(const ProgramInfo &info, const ProgramContext &context,
-                                           TargetKind target) {
+static FailureOr<rt::Program> buildProgram(const ProgramInfo &info, const ProgramContext &context) {
   FailureOr<rt::Program> program = flatten(context.module, info);
   if (failed(program)) {
     return failure();
   }
   for (const ProgramStep &step : programSteps()) {
-    bool isTaken = !step.isForDevices || target == TargetKind::Cuda;
+    bool isTaken = !step.isForDevices || context.target == TargetKind::Cuda;
     if (isTaken && failed(step.run(*program, context))) {
       return failure();
     }
@@ -106,7 +117,7 @@ FailureOr<rt::Programs> weft::buildPrograms(const ProgramInfo &info, const Progr
   }
   for (ModuleOp stage : stages) {
     FailureOr<rt::Program> built =
-        buildProgram(info, {stage, context.machine, context.precision}, target);
+        buildProgram(info, {stage, context.machine, context.precision, target});
     if (failed(built)) {
       return failure();
     }

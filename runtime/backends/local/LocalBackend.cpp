@@ -7,6 +7,7 @@
 
 #include "backends/local/LocalBackend.h"
 
+#include "backends/local/IssueQueue.h"
 #include "backends/local/Operation.h"
 
 #include <algorithm>
@@ -26,12 +27,14 @@ constexpr int kSpins = 2000;
 /// The shared state of one run's threads. They own it together: a rank that is abandoned
 /// after a failure keeps it alive.
 struct Run {
-  Run(int64_t ranks, std::chrono::nanoseconds timeout)
-      : ranks(ranks),
-        state(ranks, timeout, ranks <= int64_t(std::thread::hardware_concurrency()) ? kSpins : 0),
+  Run(int64_t ranks, const LocalOptions &options)
+      : ranks(ranks), delays(options.delays),
+        state(ranks, options.timeout,
+              ranks <= int64_t(std::thread::hardware_concurrency()) ? kSpins : 0),
         operations(size_t(ranks)) {}
 
   const int64_t ranks;
+  const TestDelays delays;
   RunState state;
   std::mutex mutex;
   /// The rendezvous by the members' ranks. Guarded by `mutex`.
@@ -45,7 +48,11 @@ class LocalCommunicator : public Communicator {
 public:
   LocalCommunicator(Run &shared, int64_t self)
       : shared(shared), self(self), operations(shared.operations[size_t(self)]),
-        progress(shared.state.progress[size_t(self)]), collecting(prepareCollecting()) {}
+        progress(shared.state.progress[size_t(self)]), shaker(shared.delays, self, /*thread=*/1),
+        collecting(prepareCollecting()) {}
+
+  /// After `leave`, others report what the rank has not done.
+  ~LocalCommunicator() override { shared.state.leave(self); }
 
   int64_t rank() const override { return self; }
 
@@ -60,33 +67,35 @@ public:
       std::lock_guard lock(shared.mutex);
       rendezvous = &shared.groups.try_emplace(ranks, ranks, shared.state).first->second;
     }
-    operations.emplace_back(collective, group, site, rendezvous, self);
-    issued.reserve(operations.size());
+    operations.emplace_back(collective, group, site, rendezvous, self,
+                            shared.delays.ofLink(collective, group.ranks.size()));
+    queue.reserve(operations.size());
     return Handle(operations.size() - 1);
   }
 
   bool issue(Handle handle, const void *operand, void *result) override {
-    issued.push_back({handle, operand, result});
+    queue.push({&operations[handle], operand, result});
     return !stopped();
   }
 
-  /// Does all work of the collective, in the rank's own thread.
   bool wait(Handle handle) override {
-    auto isMeant = [&](const Issued &each) { return each.handle == handle; };
-    auto last = std::find_if(issued.begin(), issued.end(), isMeant);
-    bool ok = true;
-    auto end = last == issued.end() ? issued.begin() : last + 1;
-    for (auto next = issued.begin(); next != end; ++next) {
-      const Operation &operation = operations[next->handle];
-      ok = ok && inside(operation, [&] { return operation.run(next->operand, next->result); });
-    }
-    issued.erase(issued.begin(), end);
-    return ok && !stopped();
+    return waiting([&] { own.waitedSeconds += queue.wait(operations[handle]); });
   }
 
-  bool collect(std::span<const char> own, const Receiver &take) override {
+  /// Needs the communication thread only if that has work already.
+  bool run(Handle handle, const void *operand, void *result) override {
+    if (!queue.isEmpty()) {
+      return issue(handle, operand, result) && wait(handle);
+    }
+    return waiting([&] { perform({&operations[handle], operand, result}, own); });
+  }
+
+  bool collect(std::span<const char> bytes, const Receiver &take) override {
     const Operation &operation = operations[collecting];
-    return inside(operation, [&] { return operation.collect(own, take); }) && !stopped();
+    return waiting([&] {
+      own.waitedSeconds += queue.waitForAll();
+      inside(operation, [&] { operation.collect(bytes, take, own); });
+    });
   }
 
   bool fail(std::string message, ExitCode code) override {
@@ -99,15 +108,11 @@ public:
 
   bool stopped() const override { return shared.state.stopped(); }
 
-  double waitedSeconds() const override { return progress.waitedSeconds; }
+  double waitedSeconds() const override { return own.waitedSeconds; }
+
+  int64_t busyThreads() const override { return beside.isMoving.load(std::memory_order_relaxed); }
 
 private:
-  struct Issued {
-    Handle handle;
-    const void *operand;
-    void *result;
-  };
-
   Handle prepareCollecting() {
     Collective nothing = {
         .kind = CollectiveKind::AllGather, .type = ElementType::I32, .shape = {0}};
@@ -115,21 +120,53 @@ private:
                    {"control", 1, "rank 0 collects what ranks have for files"});
   }
 
+  /// Calls `work`; meanwhile the timeout for other ranks counts.
+  template <typename Work> bool waiting(const Work &work) {
+    progress.waitsSince.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+    work();
+    progress.waitsSince.store(Progress::kNotWaiting, std::memory_order_relaxed);
+    return !stopped();
+  }
+
   /// Calls `work`; meanwhile reports of other ranks say that the rank is in `operation`.
-  template <typename Work> bool inside(const Operation &operation, const Work &work) {
+  template <typename Work> void inside(const Operation &operation, const Work &work) {
     progress.last.store(&operation, std::memory_order_release);
     progress.inside.store(true, std::memory_order_release);
-    bool ok = work();
+    work();
     progress.inside.store(false, std::memory_order_release);
-    return ok;
+  }
+
+  /// Runs a collective on the thread of `runner`.
+  void perform(const IssueQueue::Issued &next, Runner &runner) {
+    if (stopped()) {
+      return;
+    }
+    inside(*next.operation, [&] {
+      delay(shaker.next(), runner);
+      if (next.operation->run(next.operand, next.result, runner)) {
+        delay(next.operation->linkDelay, runner);
+      }
+    });
+  }
+
+  void delay(TestDelays::Duration time, Runner &runner) {
+    if (time.count() > 0) {
+      sleepFor(time, [&] { return stopped(); });
+      runner.waitedSeconds += std::chrono::duration<double>(time).count();
+    }
   }
 
   Run &shared;
   const int64_t self;
   std::deque<Operation> &operations;
   Progress &progress;
-  /// In order. Never longer than there are operations.
-  std::vector<Issued> issued;
+  /// Used by the thread that runs the next collective.
+  Shaker shaker;
+  /// The rank's thread and the communication thread.
+  Runner own, beside;
+  IssueQueue queue{[this](const IssueQueue::Issued &next, bool isBeside) {
+    perform(next, isBeside ? beside : own);
+  }};
   const Handle collecting;
 };
 
@@ -148,13 +185,12 @@ public:
   Result<std::string> agree(const Result<std::string> &own) override { return own; }
 
   RunResult run(const std::function<void(Communicator &)> &body) override {
-    auto shared = std::make_shared<Run>(ranks, options.timeout);
+    auto shared = std::make_shared<Run>(ranks, options);
     std::vector<std::thread> threads;
     for (int64_t rank = 0; rank < ranks; ++rank) {
       threads.emplace_back([shared, body, rank] {
         LocalCommunicator communicator(*shared, rank);
         body(communicator);
-        shared->state.leave(rank);
       });
     }
     RunResult result = shared->state.wait(options.grace);

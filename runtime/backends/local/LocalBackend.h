@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The reference backend: no messages, no library, clean under every sanitizer.
+// The reference backend: no messages, no library, clean under every sanitizer. Issued
+// collectives run on a communication thread of the rank (IssueQueue.h).
 // Buffers given to `Communicator::run` must live until `Backend::run` returns,
 // since another rank may still read them after a failure.
 //
@@ -14,6 +15,7 @@
 #ifndef WEFT_RT_BACKENDS_LOCAL_LOCALBACKEND_H
 #define WEFT_RT_BACKENDS_LOCAL_LOCALBACKEND_H
 
+#include "support/TestDelays.h"
 #include "weft-rt/Backend.h"
 
 #include <chrono>
@@ -25,6 +27,7 @@ struct LocalOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   /// The time that the other ranks have to return after a failure; then they are abandoned.
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
+  TestDelays delays = {};
 };
 
 std::unique_ptr<Backend> makeLocalBackend(int64_t ranks, const LocalOptions &options);

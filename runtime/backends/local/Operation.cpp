@@ -22,8 +22,8 @@ using namespace weft::rt::local;
 static constexpr size_t kLargeRun = 4096;
 
 Operation::Operation(const Collective &collective, const RankGroup &group, const CallSite &site,
-                     Rendezvous *rendezvous, int64_t rank)
-    : collective(collective), group(group), site(site),
+                     Rendezvous *rendezvous, int64_t rank, TestDelays::Duration linkDelay)
+    : linkDelay(linkDelay), collective(collective), group(group), site(site),
       fingerprint(fingerprintOf(collective, group, site)), rendezvous(rendezvous),
       member(rendezvous ? rendezvous->indexOf(rank) : 0), elementBytes(sizeOf(collective.type)),
       count(int64_t(elementCount(collective.shape))) {
@@ -52,34 +52,37 @@ bool Operation::matches(const Operation &other) const { return fingerprint == ot
 
 std::string Operation::description() const { return describeCall(collective, group, site); }
 
-bool Operation::run(const void *operand, void *result) const {
+bool Operation::run(const void *operand, void *result, Runner &runner) const {
   if (!rendezvous) {
     if (operand != result && count > 0) {
       std::memcpy(result, operand, size_t(count) * elementBytes);
     }
     return true;
   }
-  if (!rendezvous->meet(member, *this, operand, result)) {
+  if (!rendezvous->meet(member, *this, operand, result, runner)) {
     return false;
   }
   if (count > 0) { // An empty operand may have no address at all.
+    runner.isMoving.store(true, std::memory_order_relaxed);
     moveElements(result);
+    runner.isMoving.store(false, std::memory_order_relaxed);
   }
-  return rendezvous->part(member);
+  return rendezvous->part(member, runner);
 }
 
-bool Operation::collect(std::span<const char> own, const Communicator::Receiver &take) const {
+bool Operation::collect(std::span<const char> own, const Communicator::Receiver &take,
+                        Runner &runner) const {
   if (!rendezvous) {
     take(0, own);
     return true;
   }
-  if (!rendezvous->meet(member, *this, &own, nullptr)) {
+  if (!rendezvous->meet(member, *this, &own, nullptr, runner)) {
     return false;
   }
   for (size_t other = 0; member == 0 && other < rendezvous->size(); ++other) {
     take(int64_t(other), *static_cast<const std::span<const char> *>(rendezvous->operandOf(other)));
   }
-  return rendezvous->part(member);
+  return rendezvous->part(member, runner);
 }
 
 void Operation::moveElements(void *result) const {

@@ -27,27 +27,30 @@
 
 #include "backends/local/Rendezvous.h"
 #include "program/Box.h"
+#include "support/TestDelays.h"
 
 namespace weft::rt::local {
 
 class Operation {
 public:
   /// An operation of `rank` in `group`. `rendezvous` is where its ranks meet; null if the rank is
-  /// alone.
+  /// alone. `linkDelay` is what links add, for tests.
   Operation(const Collective &collective, const RankGroup &group, const CallSite &site,
-            Rendezvous *rendezvous, int64_t rank);
+            Rendezvous *rendezvous, int64_t rank, TestDelays::Duration linkDelay);
 
   /// See Communicator::run.
-  bool run(const void *operand, void *result) const;
+  bool run(const void *operand, void *result, Runner &runner) const;
 
   /// See Communicator::collect. The operation is a collective over all ranks that moves nothing.
-  bool collect(std::span<const char> own, const Communicator::Receiver &take) const;
+  bool collect(std::span<const char> own, const Communicator::Receiver &take, Runner &runner) const;
 
   /// Returns true if both are the same collective at the same place of the program.
   bool matches(const Operation &other) const;
 
   /// "all-reduce sum f32 [4, 8] (step instruction 12, layers.0.mlp)".
   std::string description() const;
+
+  const TestDelays::Duration linkDelay;
 
 private:
   /// Does the work between `meet` and `part`. REQUIRES: the operand is not empty.

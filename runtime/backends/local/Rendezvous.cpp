@@ -47,23 +47,23 @@ static void pauseBriefly() {
 Rendezvous::Rendezvous(std::vector<int64_t> ranks, RunState &run)
     : ranks(std::move(ranks)), run(run), places(new Place[this->ranks.size()]) {}
 
-bool Rendezvous::meet(size_t member, const Operation &operation, const void *operand,
-                      void *result) {
+bool Rendezvous::meet(size_t member, const Operation &operation, const void *operand, void *result,
+                      Runner &runner) {
   Place &place = places[member];
   place.operation = &operation;
   place.operand = operand;
   place.result = result;
-  return barrier(member, &operation);
+  return barrier(member, &operation, runner);
 }
 
-bool Rendezvous::barrier(size_t member, const Operation *operation) {
+bool Rendezvous::barrier(size_t member, const Operation *operation, Runner &runner) {
   uint32_t before = generation.load(std::memory_order_relaxed);
   std::atomic<uint64_t> &arrivals = places[member].arrivals;
   arrivals.store(arrivals.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < ranks.size()) {
     auto begin = std::chrono::steady_clock::now();
     bool ok = wait(member, before);
-    run.progress[size_t(ranks[member])].waitedSeconds +=
+    runner.waitedSeconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return ok;
   }
@@ -88,17 +88,24 @@ bool Rendezvous::wait(size_t member, uint32_t before) {
   if (complete()) {
     return !run.stopped();
   }
-  auto deadline = std::chrono::steady_clock::now() + run.timeout;
+  auto begin = std::chrono::steady_clock::now();
   sleepers.fetch_add(1, std::memory_order_seq_cst);
   while (!complete() && !run.stopped()) {
     bool left = someoneLeft(member);
-    if (left || std::chrono::steady_clock::now() >= deadline) {
+    if (left || isLate(member, begin)) {
       reportMissing(member, !left); // Ends the loop, unless all have come after all.
     }
     sleepWhile(generation, before);
   }
   sleepers.fetch_sub(1, std::memory_order_relaxed);
   return complete() && !run.stopped();
+}
+
+/// Returns true if the member's rank has waited too long in an operation that it began at `begin`.
+bool Rendezvous::isLate(size_t member, std::chrono::steady_clock::time_point begin) const {
+  auto since = run.progress[size_t(ranks[member])].waitsSince.load(std::memory_order_relaxed);
+  return since != Progress::kNotWaiting &&
+         std::chrono::steady_clock::now() - std::max(begin, since) >= run.timeout;
 }
 
 void Rendezvous::checkSameOperation() {

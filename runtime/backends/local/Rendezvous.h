@@ -31,6 +31,13 @@
 
 namespace weft::rt::local {
 
+/// A thread of a rank that runs operations: the seconds for which it has waited for other ranks,
+/// and whether it moves elements now.
+struct Runner {
+  double waitedSeconds = 0;
+  std::atomic<bool> isMoving = false;
+};
+
 class Rendezvous {
 public:
   /// `ranks` in group order, or of a transfer from low to high; at least two.
@@ -41,11 +48,13 @@ public:
   size_t indexOf(int64_t rank) const { return rt::indexOf(rank, ranks); }
 
   /// Shares the buffers of `member` and waits for the others. Returns false if the run stopped:
-  /// another member brought another operation, did not come in time, or failed.
-  bool meet(size_t member, const Operation &operation, const void *operand, void *result);
+  /// another member brought another operation, did not come in time, or failed. The time for others
+  /// counts while the rank's thread waits (`Progress::waitsSince`).
+  bool meet(size_t member, const Operation &operation, const void *operand, void *result,
+            Runner &runner);
 
   /// Waits until every member is done with the others' buffers. Returns false if the run stopped.
-  bool part(size_t member) { return barrier(member, nullptr); }
+  bool part(size_t member, Runner &runner) { return barrier(member, nullptr, runner); }
 
   /// Return the buffers of `member`. REQUIRES: between `meet` and `part`.
   const void *operandOf(size_t member) const { return places[member].operand; }
@@ -62,8 +71,9 @@ private:
   };
 
   /// `operation` is compared with those of the others; null for `part`.
-  bool barrier(size_t member, const Operation *operation);
+  bool barrier(size_t member, const Operation *operation, Runner &runner);
   bool wait(size_t member, uint32_t before);
+  bool isLate(size_t member, std::chrono::steady_clock::time_point begin) const;
   void checkSameOperation();
   /// Returns true if some other member has not come and has left the run.
   bool someoneLeft(size_t member) const;

@@ -25,7 +25,7 @@ namespace weft::rt::local {
 
 class Operation;
 
-/// The progress of a rank. The rank's thread writes it, any thread may read it for a report.
+/// The progress of a rank. The rank's threads write it, any thread may read it for a report.
 struct alignas(64) Progress {
   /// The collective that the rank entered last; null before the first.
   std::atomic<const Operation *> last = nullptr;
@@ -33,8 +33,11 @@ struct alignas(64) Progress {
   std::atomic<bool> left = false;
   /// The last time at which the rank's work made progress. Other threads of the rank write it too.
   std::atomic<std::chrono::steady_clock::time_point> moved = std::chrono::steady_clock::now();
-  /// Only the rank's own thread may use it.
-  double waitedSeconds = 0;
+  /// Since when the rank's thread has waited for other ranks; `kNotWaiting` while it does not.
+  std::atomic<std::chrono::steady_clock::time_point> waitsSince = kNotWaiting;
+
+  static constexpr std::chrono::steady_clock::time_point kNotWaiting =
+      std::chrono::steady_clock::time_point::max();
 };
 
 class RunState {

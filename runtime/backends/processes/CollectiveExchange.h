@@ -24,6 +24,7 @@
 #include "backends/processes/FailureDetector.h"
 #include "backends/processes/Route.h"
 #include "backends/processes/transports/TransportTable.h"
+#include "support/TestDelays.h"
 
 #include <memory>
 
@@ -53,6 +54,8 @@ struct Operation {
   /// The index of this rank in the group.
   size_t me = 0;
   std::vector<Exchange> exchanges;
+  /// What links add, for tests.
+  TestDelays::Duration linkDelay = {};
 };
 
 struct Issued {

@@ -232,7 +232,7 @@ void ControlChannel::send(int64_t rank, uint8_t kind, const std::string &text) {
   }
 }
 
-void ControlChannel::wait(std::chrono::milliseconds limit, std::span<const int> others) {
+void ControlChannel::wait(std::chrono::microseconds limit, std::span<const int> others) {
   polled.clear();
   for (const Peer &peer : peers) {
     polled.push_back({peer.socket.get(), POLLIN, 0}); // Those below 0 are passed over.
@@ -240,7 +240,9 @@ void ControlChannel::wait(std::chrono::milliseconds limit, std::span<const int> 
   for (int other : others) {
     polled.push_back({other, POLLIN, 0});
   }
-  poll(polled.data(), polled.size(), int(limit.count()));
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(limit);
+  const timespec time = {seconds.count(), std::chrono::nanoseconds(limit - seconds).count()};
+  ppoll(polled.data(), polled.size(), &time, nullptr);
 }
 
 void ControlChannel::read(const Handler &handle) {

@@ -78,7 +78,7 @@ public:
   void send(int64_t rank, uint8_t kind, const std::string &text);
 
   /// Waits until a message can be read, or a descriptor of `others`, or `limit` has passed.
-  void wait(std::chrono::milliseconds limit, std::span<const int> others);
+  void wait(std::chrono::microseconds limit, std::span<const int> others);
   /// Handles the messages that have arrived, up to 64 KiB of each rank. Does not wait.
   void read(const Handler &handle);
 

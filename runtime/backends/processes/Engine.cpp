@@ -26,6 +26,10 @@ namespace {
 /// and all are late from then on.
 constexpr std::chrono::milliseconds kAwake(2);
 
+/// The time after which the helping thread looks again: for the next message of a collective that
+/// has moved lately, and for partners that may compute.
+constexpr std::chrono::microseconds kSoon(100), kLater(1000);
+
 constexpr int32_t kCollectTag = kTags - 1;
 
 /// Returns the key by which the collectives of a group are counted: its number, unless others of
@@ -41,8 +45,10 @@ int64_t counterOf(const RankGroup &group) {
 } // namespace
 
 Engine::Engine(const TransportTable &library, uint64_t world, int64_t ranks, int64_t rank,
-               FailureDetector &detector, std::chrono::nanoseconds timeout)
-    : post{library, world, rank, detector}, timeout(timeout), exchange(post, size_t(ranks)) {
+               FailureDetector &detector, std::chrono::nanoseconds timeout,
+               const TestDelays &delays)
+    : post{library, world, rank, detector}, timeout(timeout), exchange(post, size_t(ranks)),
+      delays(delays), shaker(delays, rank, /*thread=*/1) {
   Collective nothing = {.kind = CollectiveKind::AllGather, .type = ElementType::I32, .shape = {0}};
   collecting = prepare(nothing, allRanks(ranks),
                        {"control", 1, "rank 0 collects what ranks have for files"});
@@ -58,6 +64,7 @@ Communicator::Handle Engine::prepare(const Collective &collective, const RankGro
   operation.group = group;
   operation.counter = counterOf(group);
   operation.me = group.indexOf(post.self);
+  operation.linkDelay = delays.ofLink(collective, group.ranks.size());
   if (group.ranks.size() > 1) {
     operation.exchanges = routeOf(collective, int64_t(group.ranks.size()), int64_t(operation.me));
   }
@@ -91,10 +98,11 @@ bool Engine::wait(Communicator::Handle handle) {
   bool isMore = false;
   while (!post.detector.stopped()) {
     bool moved = false, isDone = false;
-    Clock::duration idle = {};
+    Clock::duration idle = {}, pause = {};
     {
       std::lock_guard lock(mutex);
       moved = advance();
+      pause = pauseLeft();
       isDone = !isQueued(handle);
       isMore = !queue.empty();
       idle = Clock::now() - std::max(begin, lastMove);
@@ -103,7 +111,7 @@ bool Engine::wait(Communicator::Handle handle) {
       break;
     }
     if (!moved) {
-      keepWaiting(idle);
+      keepWaiting(idle, pause);
       Clock::time_point now = Clock::now();
       waited += std::chrono::duration<double>(now - before).count();
     }
@@ -117,8 +125,13 @@ bool Engine::wait(Communicator::Handle handle) {
   return !post.detector.stopped();
 }
 
-/// Waits a little for other ranks, and reports missing ones if `idle` without progress is long.
-void Engine::keepWaiting(Clock::duration idle) {
+/// Waits a little for other ranks, or for the end of a test's pause, and reports missing ranks if
+/// `idle` without progress is long.
+void Engine::keepWaiting(Clock::duration idle, Clock::duration pause) {
+  if (pause.count() > 0) {
+    std::this_thread::sleep_for(std::min<Clock::duration>(pause, std::chrono::milliseconds(1)));
+    return;
+  }
   if (idle > timeout && !hasReported) {
     hasReported = true;
     report(true);
@@ -158,35 +171,78 @@ void Engine::report(bool isTooLong) {
   }
 }
 
-bool Engine::help() {
+std::chrono::microseconds Engine::help() {
   // The rank's thread advances the queue; MPI may yield within a test, with the lock held.
   if (isAttended.load(std::memory_order_relaxed)) {
-    return false;
+    return FailureDetector::kNoWork;
   }
   std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock.owns_lock()) {
-    return false; // Another thread advances the queue.
+    return FailureDetector::kNoWork; // Another thread advances the queue.
   }
   if (!post.detector.stopped()) {
+    isHelping.store(true, std::memory_order_relaxed);
     advance();
+    isHelping.store(false, std::memory_order_relaxed);
   }
-  return !queue.empty() && !post.detector.stopped();
+  if (queue.empty() || post.detector.stopped()) {
+    return FailureDetector::kNoWork;
+  }
+  if (Clock::duration pause = pauseLeft(); pause.count() > 0) {
+    return std::chrono::ceil<std::chrono::microseconds>(pause);
+  }
+  return Clock::now() - lastMove < kAwake ? kSoon : kLater;
+}
+
+/// Returns the end of a pause that begins now; no time if there is none.
+static Engine::Clock::time_point endOfPause(TestDelays::Duration pause) {
+  return pause.count() == 0 ? Engine::Clock::time_point() : Engine::Clock::now() + pause;
+}
+
+Engine::Clock::duration Engine::pauseLeft() const {
+  return pausesUntil == Clock::time_point() ? Clock::duration() : pausesUntil - Clock::now();
+}
+
+/// Takes the next step with the first collective of the queue. Returns false if that must wait.
+bool Engine::advanceFirst() {
+  const Operation &operation = *queue.front().operation;
+  switch (stage) {
+  case Stage::Next:
+    pausesUntil = endOfPause(shaker.next());
+    stage = Stage::Beginning;
+    return true;
+  case Stage::Beginning:
+    if (pauseLeft().count() > 0) {
+      return false;
+    }
+    ++begunCounts[operation.counter];
+    exchange.begin(queue.front());
+    stage = Stage::Exchanging;
+    return true;
+  case Stage::Exchanging:
+    if (!exchange.isOver()) {
+      return exchange.advance();
+    }
+    pausesUntil = endOfPause(operation.linkDelay);
+    stage = Stage::Ending;
+    return true;
+  case Stage::Ending:
+    if (pauseLeft().count() > 0) {
+      return false;
+    }
+    post.detector.ended(&operation.text);
+    queue.erase(queue.begin());
+    stage = Stage::Next;
+    return true;
+  }
+  return false;
 }
 
 /// Does all work that needs no waiting. Returns true if there was progress.
 bool Engine::advance() {
   bool moved = false;
-  while (!queue.empty() && !post.detector.stopped()) {
-    if (exchange.isOver()) {
-      ++begunCounts[queue.front().operation->counter];
-      exchange.begin(queue.front());
-    } else if (!exchange.advance()) {
-      break;
-    }
+  while (!queue.empty() && !post.detector.stopped() && advanceFirst()) {
     moved = true;
-    if (exchange.isOver()) {
-      queue.erase(queue.begin());
-    }
   }
   if (moved) {
     lastMove = Clock::now();

@@ -29,7 +29,8 @@ public:
   using Clock = FailureDetector::Clock;
 
   Engine(const TransportTable &library, uint64_t world, int64_t ranks, int64_t rank,
-         FailureDetector &detector, std::chrono::nanoseconds timeout);
+         FailureDetector &detector, std::chrono::nanoseconds timeout,
+         const TestDelays &delays = {});
 
   // See Communicator. Only the rank's thread may call these.
   Communicator::Handle prepare(const Collective &collective, const RankGroup &group,
@@ -39,19 +40,27 @@ public:
   bool collect(std::span<const char> own, const Communicator::Receiver &take);
   double waitedSeconds() const { return waited; }
 
-  /// Advances the issued collectives, unless another thread does. Returns true if it should be
-  /// called again soon; once it returned false, `FailureDetector::wake` tells when there is more to
-  /// do. Any thread may call it.
-  bool help();
+  /// Returns true while another thread advances them. Any thread may call it.
+  bool isHelped() const { return isHelping.load(std::memory_order_relaxed); }
+
+  /// Advances the issued collectives, unless another thread does. Returns the time after which it
+  /// should be called again; once it returned `kNoWork`, `FailureDetector::wake` tells when there
+  /// is more to do. Any thread may call it.
+  std::chrono::microseconds help();
 
   /// Returns the number of collectives that have begun, by group. Only the rank's thread may call
   /// it, or any thread after its end.
   const std::map<int64_t, int64_t> &begun() const { return begunCounts; }
 
 private:
+  /// `Beginning` and `Ending` are before and after the exchange.
+  enum class Stage : uint8_t { Next, Beginning, Exchanging, Ending };
+
   bool advance();
+  bool advanceFirst();
   bool isQueued(Communicator::Handle handle) const;
-  void keepWaiting(Clock::duration idle);
+  Clock::duration pauseLeft() const;
+  void keepWaiting(Clock::duration idle, Clock::duration pause);
   void report(bool isTooLong);
   bool transfer(const Operation &operation, int64_t partner, uint64_t request, size_t length);
   bool transferAll(const Operation &operation, int64_t partner, char *bytes, size_t count);
@@ -62,6 +71,8 @@ private:
   double waited = 0;
   /// True while the rank's thread waits and thus advances the queue itself.
   std::atomic<bool> isAttended = false;
+  /// True while `help` advances the queue.
+  std::atomic<bool> isHelping = false;
   Clock::duration nextAsk = {};
   bool hasReported = false;
 
@@ -75,6 +86,13 @@ private:
   std::vector<Issued> queue;
   /// The exchange of the first collective in the queue, once it has begun.
   CollectiveExchange exchange;
+  /// Of the first collective in the queue.
+  Stage stage = Stage::Next;
+  /// For tests.
+  const TestDelays delays;
+  Shaker shaker;
+  /// The end of the pause before or after the first collective; no time without a pause.
+  Clock::time_point pausesUntil = {};
   Clock::time_point lastMove;
   std::map<int64_t, int64_t> begunCounts;
 };

@@ -32,6 +32,9 @@ static constexpr std::chrono::milliseconds kLastLook(250), kLastLookOfOthers(500
 /// tells the others so: they look for it when their own patience ends.
 static constexpr std::chrono::milliseconds kReporterStays(2500);
 
+/// The time between two looks at whether the rank's thread is done.
+static constexpr std::chrono::milliseconds kLongestPause(50);
+
 /// Returns the failure of a run in which a message is none.
 static Failure invalidMessage(int64_t from) {
   return {from, concat("rank ", from, " has sent an invalid message"), ExitCode::Error};
@@ -129,7 +132,7 @@ void FailureDetector::wake() {
 }
 
 /// Handles messages and signals; waits for them up to `limit`.
-void FailureDetector::poll(std::chrono::milliseconds limit) {
+void FailureDetector::poll(std::chrono::microseconds limit) {
   controlChannel.wait(limit, std::array{wakeDescriptor, signalDescriptor});
   uint64_t count = 0;
   [[maybe_unused]] ssize_t taken = read(wakeDescriptor, &count, sizeof count);
@@ -301,14 +304,13 @@ bool FailureDetector::isOver(bool isDone, Clock::time_point now) {
   return true;
 }
 
-RunResult FailureDetector::serve(const std::function<bool()> &isDone,
-                                 const std::function<bool()> &work,
+RunResult FailureDetector::serve(const std::function<bool()> &isDone, const Work &work,
                                  const std::function<std::map<int64_t, int64_t>()> &begun) {
-  bool wantsMore = false;
+  std::chrono::microseconds pause = kNoWork;
   for (;;) {
-    poll(std::chrono::milliseconds(wantsMore ? 1 : 50));
+    poll(std::min<std::chrono::microseconds>(pause, kLongestPause));
     bool done = isDone();
-    wantsMore = !done && work();
+    pause = done ? kNoWork : work();
     if (done && !hasLeft) {
       sendLeaving(begun());
     }

@@ -53,14 +53,25 @@ public:
     last.store(text, std::memory_order_release);
   }
   void leave() { inside.store(false, std::memory_order_release); }
+  /// Records that a collective has ended, which the rank may not have waited for. Any thread may
+  /// call it. `text` is as in `enter`.
+  void ended(const std::string *text) {
+    if (!inside.load(std::memory_order_relaxed)) {
+      last.store(text, std::memory_order_release);
+    }
+  }
 
   /// See Backend::agree.
   Result<std::string> agree(const Result<std::string> &own);
 
-  /// Handles messages until `isDone` on all ranks. Calls `work` repeatedly; it returns true to be
-  /// called again soon. `begun` returns the number of collectives that the rank has begun, by
-  /// group. After a failure returns once the rank's thread is done or `grace` has passed.
-  RunResult serve(const std::function<bool()> &isDone, const std::function<bool()> &work,
+  /// Returns the time after which to call it again, or `kNoWork`.
+  using Work = std::function<std::chrono::microseconds()>;
+  static constexpr std::chrono::microseconds kNoWork = std::chrono::microseconds::max();
+
+  /// Handles messages until `isDone` on all ranks. Calls `work` repeatedly. `begun` returns the
+  /// number of collectives that the rank has begun, by group. After a failure returns once the
+  /// rank's thread is done or `grace` has passed.
+  RunResult serve(const std::function<bool()> &isDone, const Work &work,
                   const std::function<std::map<int64_t, int64_t>()> &begun);
   /// Wakes `serve`. Any thread may call it.
   void wake();
@@ -71,7 +82,7 @@ public:
   bool isBroken() const { return failure.has_value() || hasDisagreed; }
 
 private:
-  void poll(std::chrono::milliseconds limit);
+  void poll(std::chrono::microseconds limit);
   void handle(int64_t rank, uint8_t kind, const std::string &text);
   void handleOther(uint8_t kind, const std::string &text);
   void handleSignal();

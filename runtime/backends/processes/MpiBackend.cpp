@@ -61,6 +61,7 @@ public:
   void moved() override { detector.moved(); }
   bool stopped() const override { return detector.stopped(); }
   double waitedSeconds() const override { return engine.waitedSeconds(); }
+  int64_t busyThreads() const override { return engine.isHelped(); }
 
 private:
   Engine &engine;
@@ -73,7 +74,7 @@ struct Part {
   Part(const TransportTable &library, uint64_t group, int64_t ranks, int64_t rank,
        std::shared_ptr<FailureDetector> detector, const MpiOptions &options)
       : detector(std::move(detector)),
-        engine(library, group, ranks, rank, *this->detector, options.timeout) {}
+        engine(library, group, ranks, rank, *this->detector, options.timeout, options.delays) {}
 
   const std::shared_ptr<FailureDetector> detector;
   Engine engine;

@@ -15,6 +15,7 @@
 #define WEFT_RT_BACKENDS_PROCESSES_MPIBACKEND_H
 
 #include "backends/processes/World.h"
+#include "support/TestDelays.h"
 #include "weft-rt/Backend.h"
 
 #include <chrono>
@@ -28,6 +29,7 @@ struct MpiOptions {
   std::chrono::nanoseconds grace = std::chrono::seconds(5);
   /// Identify the program and its options. Must be the same in all processes.
   std::string program, arguments;
+  TestDelays delays = {};
 };
 
 /// Makes the backend of this process. All processes of `world` call it at the same point. Fails in

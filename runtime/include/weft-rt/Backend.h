@@ -121,9 +121,13 @@ public:
   /// Returns true if any rank has failed.
   virtual bool stopped() const = 0;
 
-  /// Returns the seconds that this rank has waited for partners so far, over all collectives; the
-  /// rest of their time is work.
+  /// Returns the seconds that the rank's thread has waited for partners so far, over all
+  /// collectives; the rest of their time is work.
   virtual double waitedSeconds() const = 0;
+
+  /// Returns the number of threads that work on this rank's issued collectives now, beside the
+  /// rank's thread.
+  virtual int64_t busyThreads() const { return 0; }
 };
 
 /// The result of a run.

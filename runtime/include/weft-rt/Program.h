@@ -293,7 +293,7 @@ enum class Opcode : uint8_t {
 
 enum class Access : uint8_t { Read, Write, ReadWrite };
 
-/// The stream of an instruction on devices with several streams.
+/// The stream of an instruction; of a host, what its communication thread runs.
 enum class Stream : uint8_t { Compute, Communication };
 inline constexpr size_t kStreams = 2;
 const char *nameOf(Stream stream);

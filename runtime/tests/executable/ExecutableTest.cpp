@@ -68,6 +68,25 @@ TEST_F(Executable, WritesAProfile) {
   EXPECT_FALSE(folder.has("q"));
 }
 
+TEST_F(Executable, OverlapChangesNoBit) {
+  ASSERT_EQ(run(data + " --steps 4 --save beside"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("mean of 3 steps on 4 ranks, of collectives beside computation until "
+                             "they were issued: --profile runs them in line:\n"));
+  ASSERT_EQ(run(data + " --steps 4 --save line --no-overlap"), 0) << err;
+  EXPECT_THAT(out, HasSubstr("mean of 3 steps on 4 ranks:\n"));
+  EXPECT_EQ(folder.read("beside"), folder.read("line"));
+  setenv("WEFT_TEST_SHAKE", "5,0.001", 1);
+  setenv("WEFT_TEST_LINK", "0.001,1e9", 1);
+  ASSERT_EQ(run(data + " --steps 4 --save shaken"), 0) << err;
+  EXPECT_EQ(folder.read("shaken"), folder.read("line"));
+  setenv("WEFT_TEST_SHAKE", "five", 1);
+  EXPECT_EQ(run(data + " --steps 4"), 1);
+  EXPECT_EQ(err, "error: WEFT_TEST_SHAKE is 'five', expected SEED,SECONDS, a whole number and at "
+                 "most 10\n");
+  unsetenv("WEFT_TEST_SHAKE");
+  unsetenv("WEFT_TEST_LINK");
+}
+
 TEST_F(Executable, TellsAsMuchAsIsAskedFor) {
   ASSERT_EQ(run(data + " --quiet"), 0);
   EXPECT_EQ(out, "");

@@ -12,6 +12,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
 
 using namespace weft::rt;
 
@@ -46,6 +49,25 @@ TEST(TeamTest, WakesHelpersThatSleep) {
     std::atomic<int> done = 0;
     team.run(2, [&](int64_t) { ++done; });
     EXPECT_EQ(done, 2);
+  }
+}
+
+TEST(TeamTest, SparesHelpers) {
+  Team team(3);
+  for (int64_t spared : {0, 1, 2, 5}) {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    std::vector<int> times(200, 0);
+    team.run(
+        200,
+        [&](int64_t i) {
+          ++times[size_t(i)];
+          std::lock_guard lock(mutex);
+          threads.insert(std::this_thread::get_id());
+        },
+        spared);
+    EXPECT_EQ(times, std::vector<int>(200, 1));
+    EXPECT_LE(int64_t(threads.size()), std::max<int64_t>(1, 3 - spared));
   }
 }
 

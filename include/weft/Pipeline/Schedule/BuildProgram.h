@@ -14,8 +14,8 @@
 //   predict-memory    the memory that a device needs beside the arena
 //   use-streams       streams, order and waits, so that collectives run beside computation
 //
-// The last two are for targets that have devices. BuildProgram.cpp states the order once, with the
-// reasons. `weft-translate --program-to-text --program-steps=NAMES` runs the named steps.
+// `predict-memory` is for targets that have devices. BuildProgram.cpp states the order once, with
+// the reasons. `weft-translate --program-to-text --program-steps=NAMES` runs the named steps.
 //
 // Steps keep no state: any thread may run one, on a program of its own.
 //
@@ -41,6 +41,7 @@ struct ProgramContext {
   const desc::MachineSpec &machine;
   /// The format that the recipe multiplies matrices in.
   desc::Precision precision = desc::Precision::F32;
+  TargetKind target = TargetKind::Cuda;
 };
 
 /// One step after `flatten`. A step that fails has reported an error on the module, and leaves a

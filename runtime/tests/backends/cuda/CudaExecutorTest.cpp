@@ -50,6 +50,9 @@ protected:
     auto find = [&]() -> Result<MakeExecutor> { return MakeExecutor(make); };
     std::vector<const char *> arguments = {"--data", data.c_str(), "--steps",
                                            "2",      "--timeout",  timeout};
+    if (isInLine) {
+      arguments.push_back("--no-overlap");
+    }
     Result<Options> options = parseOptions(program, arguments);
     EXPECT_EQ(errorOf(options), "");
     testing::internal::CaptureStdout();
@@ -70,7 +73,7 @@ protected:
             {DevicePart::Code, {}},          {DevicePart::Stacks, {}}};
   }
 
-  bool usesGraphs = false;
+  bool usesGraphs = false, isInLine = false;
   Program program = makeToy(2, 1);
   TemporaryFolder folder;
   std::string data = folder.write("data", std::string(4000, 'x'));
@@ -283,6 +286,21 @@ TEST_F(CudaExecutorTest, WorkThatFailsEndsTheRun) {
     End end = run(simulator);
     EXPECT_EQ(end.code, 1) << number;
     EXPECT_THAT(end.errors, testing::HasSubstr("an illegal address")) << number;
+  }
+}
+
+TEST_F(CudaExecutorTest, InLineThereIsNothingToWaitFor) {
+  isInLine = true;
+  ASSERT_EQ(program.stepBody()[2].stream, Stream::Communication);
+  for (uint32_t number : {2, 4}) {
+    ASSERT_EQ(program.stepBody()[number].waits.size(), 1u);
+    program.stepBody()[number].waits.clear();
+  }
+  for (bool records : {false, true}) {
+    usesGraphs = records;
+    Simulator simulator(settings(), {{&program, 1}, kToyKernels});
+    End end = run(simulator);
+    EXPECT_EQ(end.code, 0) << end.errors;
   }
 }
 

@@ -96,7 +96,7 @@ struct FirstRank {
   /// Returns the failure of the run.
   std::string failure() {
     EXPECT_TRUE(detector.stopped());
-    RunResult result = detector.serve([] { return true; }, [] { return false; },
+    RunResult result = detector.serve([] { return true; }, [] { return FailureDetector::kNoWork; },
                                       [] { return std::map<int64_t, int64_t>(); });
     return result.failure ? result.failure->message : "none";
   }

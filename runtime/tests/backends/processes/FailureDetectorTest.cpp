@@ -77,8 +77,9 @@ private:
   static std::vector<std::string> places() { return {"process 10", "process 11", "process 12"}; }
 
   void serve(FailureDetector &detector, int64_t rank) {
-    RunResult result = detector.serve([&] { return detector.stopped(); }, [] { return false; },
-                                      [] { return std::map<int64_t, int64_t>(); });
+    RunResult result =
+        detector.serve([&] { return detector.stopped(); }, [] { return FailureDetector::kNoWork; },
+                       [] { return std::map<int64_t, int64_t>(); });
     EXPECT_FALSE(result.abandoned);
     if (result.failure) {
       ends[rank].code = result.failure->code;
