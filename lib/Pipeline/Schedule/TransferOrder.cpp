@@ -124,7 +124,7 @@ void Exchange::visit(size_t stage, double time) {
 std::optional<size_t> Exchange::findPartner(size_t stage, double time) const {
   std::optional<size_t> best;
   auto rankOf = [&](size_t number) {
-    return std::pair(isNeeded(number), transfers[number].maker.kind == StageAction::Kind::Backward);
+    return std::pair(isNeeded(number), transfers[number].maker.isOfBackward());
   };
   for (size_t number : stages[stage].open) {
     const Stage &partner = stages[partnerOf(number, stage)];
