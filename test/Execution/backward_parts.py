@@ -11,7 +11,8 @@
 
 The first loss, and gradients before clipping, must have the bits of the same mesh and micro-batches without stages, as
 in pipelines.py. Losses, gradients, and weights after some steps must have those of the same stages under 1F1B, unless
-the schedule places chunks elsewhere: then stages add up other terms of the norm that clips gradients. A case may say the schedule by name, or as "order": then it is random, and cuts some micro-batches' backward and not others.
+the schedule places chunks elsewhere: then stages add up other terms of the norm that clips gradients. A case may say
+the schedule by name, or as "order": then it is random, and cuts some micro-batches' backward and not others.
 Prints a line for each case, then "N passed, N failed"; fails if one failed or none ran.
 """
 
@@ -124,8 +125,8 @@ class PartsBench(PipelinesBench):
 
 def check_all(bench):
     for case in CASES:
-        what = " ".join(part for part in (case.example, case.pins, case.stages, case.way, case.recipe, case.model) if part)
-        bench.tell(what, bench.fault_of_case, case)
+        parts = (case.example, case.pins, case.stages, case.way, case.recipe, case.model)
+        bench.tell(" ".join(part for part in parts if part), bench.fault_of_case, case)
 
 
 if __name__ == "__main__":

@@ -512,7 +512,7 @@ TEST(Plan, R15SchedulesOfOneChunk) {
   EXPECT_EQ(errors(parsePlan("version: 1\npipeline { stages: 2 chunks: 2 schedule: ZB_H1 }", "p")),
             "plan_r15: p:2:22: pipeline.chunks: expected 1 for each stage with ZB_H1, got 2\n");
   EXPECT_EQ(errors(parsePlan("version: 1\npipeline { stages: 2 schedule: ZB_V }", "p")),
-            "plan_r15: p:2:12: pipeline.chunks: expected 2 for each stage with ZB_V, got 1\n");
+            "plan_r15: p:2:1: pipeline.chunks: expected 2 for each stage with ZB_V, got 1\n");
   auto plan = parsePlan("version: 1\npipeline { stages: 3 chunks: 2 schedule: ZB_V }", "p");
   EXPECT_EQ(plan->pipeline.stagesOfChunks(), (std::vector<int64_t>{0, 1, 2, 2, 1, 0}));
   EXPECT_EQ(plan->pipeline.chunksWithParts(), (std::vector<int64_t>{1, 2, 3, 4, 5}));

@@ -430,8 +430,8 @@ TEST(StageOrder, OthersWaitForInputGradients) {
       simulate(schedule, 1, [&](const StageAction &action) { return times.of(action); }));
   EXPECT_EQ(course.end, 5) << "0F0, 1F0, 1I0, and both parts of 0B0";
   schedule = std::get<StageSchedule>(parseSchedule({"0F0,0B0", "1I0,1F0,1W0"}));
-  EXPECT_EQ(faultOf(schedule, 1), "input gradient of micro-batch 0 in chunk 1 waits for forward of "
-                                  "micro-batch 0 in chunk 1, which never begins");
+  EXPECT_EQ(faultOf(schedule, 1), "backward of micro-batch 0 in chunk 0 waits for input gradient "
+                                  "of micro-batch 0 in chunk 1, which never begins");
 }
 
 } // namespace

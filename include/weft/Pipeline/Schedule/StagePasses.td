@@ -56,7 +56,8 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     other: the actions of each stage, chunk, F for forward, B for backward or I and W for its parts,
     and micro-batch, with a semicolon between stages. Where split-backward has cut a chunk's
     backward, and the schedule has B, calls of both parts stand together. With `gather`, schedules by
-    name gather parameters anew for each `run` of actions of a chunk, or each `micro-batch`. The order below is that of `schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1`.
+    name gather parameters anew for each `run` of actions of a chunk, or each `micro-batch`. The
+    order below is that of `schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1`.
 
     ```mlir
     %0 = weft.call @step_forward_0(%c0)
