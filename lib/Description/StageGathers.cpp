@@ -53,11 +53,11 @@ StageSchedule weft::desc::withGathers(const StageSchedule &schedule, GatherPerio
       return period == GatherPeriod::Run && a.chunk == b.chunk;
     };
     for (size_t i = 0; i < actions.size(); ++i) {
-      const StageAction *next = nextUser(actions, i + 1);
       if (!actions[i].usesParameters()) {
         own.push_back(actions[i]);
         continue;
       }
+      const StageAction *next = nextUser(actions, i + 1);
       if (!last || !isTogether(*last, actions[i])) {
         own.push_back({actions[i].chunk, Kind::Unshard});
       }

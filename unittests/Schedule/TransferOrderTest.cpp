@@ -144,6 +144,23 @@ TEST(TransferOrder, PartsOfBackwardHaveTheBubbleOfTheirSchedule) {
   }
 }
 
+/// A last stage that has a head, too: stages would meet seldom if they took gradients only when
+/// they need them next.
+TEST(TransferOrder, PartsOfUnequalStagesAreNearTheirSchedule) {
+  for (double head : {0.3, 1.0, 2.0}) {
+    TimeOf timeOf = [=](const StageAction &action) {
+      double own = action.kind == Kind::Forward          ? 1 + (action.chunk == 3 ? head : 0)
+                   : action.kind == Kind::Backward       ? 2
+                   : action.kind == Kind::InputGradients ? 1.1
+                                                         : 0.9;
+      return 64000 * own;
+    };
+    StageSchedule schedule = makeZeroBubbleH1(4, 32);
+    Course course = std::get<Course>(simulate(schedule, 32, timeOf));
+    EXPECT_NEAR(Ordered(schedule, timeOf).bubble(timeOf), course.bubble(), 0.02) << head;
+  }
+}
+
 /// The shape of a model with 126 layers and a head, in two chunks for each of 16 stages: unequal
 /// chunks let stages wait for 3.7 % of a step if transfers take nobody's time.
 TEST(TransferOrder, SeveralChunksAreNearTheirSchedule) {

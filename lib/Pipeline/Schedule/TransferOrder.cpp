@@ -25,7 +25,8 @@ public:
       ++missing[transfers[number].user];
       made[transfers[number].maker].push_back(number);
     }
-    takesEarly = desc::stagesOfChunks(schedule).size() > schedule.size();
+    takesEarly = desc::stagesOfChunks(schedule).size() > schedule.size() ||
+                 !desc::chunksWithParts(schedule).empty();
   }
 
   std::optional<std::vector<StageEvent>> run() {
