@@ -211,26 +211,33 @@ struct SplitBackwardPass : impl::SplitBackwardPassBase<SplitBackwardPass> {
     }
     SymbolTable symbols(module);
     BackwardParts all(module);
-    PartFunctions functions(module);
-    std::deque<FunctionParts> ofChunks;
+    std::deque<std::pair<FunctionParts, SmallVector<CallOp>>> found;
     for (auto &[function, calls] : findBackward(step, symbols)) {
       const llvm::BitVector awaited = findAwaitedResults(calls.front(), symbols);
-      FunctionParts &parts = ofChunks.emplace_back(all.of(function, awaited));
+      found.emplace_back(all.of(function, awaited), calls);
+    }
+    // Now that all is found, the module may change.
+    PartFunctions functions(module);
+    for (auto &[parts, calls] : found) {
       if (parts.first.empty()) {
         // Nobody waits for any of it, so all of it may be done later.
-        function->setAttr(kWeightGradientsAttrName, UnitAttr::get(&getContext()));
+        parts.function->setAttr(kWeightGradientsAttrName, UnitAttr::get(&getContext()));
       } else if (!parts.second.empty()) {
-        // Functions of a micro-batch get its number first.
-        parts.firstArguments.set(0);
-        parts.secondArguments.set(0);
-        const SplitFunction &split = functions.of(parts);
-        split.second->setAttr(kWeightGradientsAttrName, UnitAttr::get(&getContext()));
-        for (CallOp call : calls) {
-          functions.replace(call, parts);
-        }
+        split(functions, parts, calls);
       }
     }
     functions.eraseUnused();
+  }
+
+  static void split(PartFunctions &functions, FunctionParts &parts, ArrayRef<CallOp> calls) {
+    // Functions of a micro-batch get its number first.
+    parts.firstArguments.set(0);
+    parts.secondArguments.set(0);
+    func::FuncOp second = functions.of(parts).second;
+    second->setAttr(kWeightGradientsAttrName, UnitAttr::get(second.getContext()));
+    for (CallOp call : calls) {
+      functions.replace(call, parts);
+    }
   }
 
   /// Returns the calls of the chunks' functions; the one that is called first is forward.
