@@ -203,9 +203,9 @@ bool BackwardParts::doesLittle(Operation *op) {
 }
 
 const FunctionParts &BackwardParts::of(func::FuncOp function, const llvm::BitVector &needed) {
-  std::vector<bool> key;
-  for (unsigned result = 0; result < needed.size(); ++result) {
-    key.push_back(needed[result]);
+  std::vector<bool> key(needed.size());
+  for (unsigned result : needed.set_bits()) {
+    key[result] = true;
   }
   auto &parts = known[{function, key}];
   if (!parts) {
