@@ -7,6 +7,7 @@
 
 #include "weft/Description/Pins.h"
 
+#include "Pipeline.h"
 #include "Text.h"
 
 #include <algorithm>
@@ -182,15 +183,16 @@ void applyRecompute(PlanSpec &plan, const Value &value, const Values &) {
 }
 
 /// Huang et al., GPipe, arXiv 1811.06965; Narayanan et al., PipeDream, arXiv 1806.03377, and
-/// Megatron-LM, arXiv 2104.04473, for the order 1F1B without versions of weights.
+/// Megatron-LM, arXiv 2104.04473, for the order 1F1B without versions of weights; Qi et al., Zero
+/// Bubble Pipeline Parallelism, arXiv 2401.10241, for ZB-H1 and ZB-V.
 void applyPipeline(PlanSpec &plan, const Value &value, const Values &) {
   plan.pipeline.stages = value.number;
   plan.pipeline.location = pinned;
 }
 
 void applySchedule(PlanSpec &plan, const Value &value, const Values &) {
-  plan.pipeline.schedule =
-      value.mode == "gpipe" ? PipelineSchedule::GPipe : PipelineSchedule::OneFOneB;
+  plan.pipeline.schedule = *scheduleOfName(value.mode);
+  plan.pipeline.chunks = detail::chunksOf(plan.pipeline.schedule).value_or(1);
 }
 
 void applyChunks(PlanSpec &plan, const Value &value, const Values &) {
@@ -216,7 +218,7 @@ constexpr PinKind kinds[] = {
     {"accumulation", PinKind::Level, 1, maximumSize, "", "", applyAccumulation},
     {"recompute", PinKind::Word, 0, 0, "none attention full", "", applyRecompute},
     {"pp", PinKind::Stages, 1, mostStages, "", "", applyPipeline},
-    {"schedule", PinKind::Word, 0, 0, "1f1b gpipe", "pp", applySchedule},
+    {"schedule", PinKind::Word, 0, 0, "1f1b gpipe zbh1 zbv", "pp", applySchedule},
     {"chunks", PinKind::Level, 1, mostStages / 2, "", "pp", applyChunks},
     {"gather", PinKind::Word, 0, 0, "step run micro-batch", "pp", applyGather},
 };
@@ -350,6 +352,16 @@ void PinReader::checkTogether() {
           "expected at most " + detail::text(maximumSize) + " ranks in all, got at least " +
               detail::text(ranks));
   }
+  // pin_r7
+  auto schedule = values.find("schedule"), chunks = values.find("chunks");
+  if (schedule != values.end() && chunks != values.end()) {
+    const auto needed = detail::chunksOf(*scheduleOfName(schedule->second.mode));
+    if (needed && chunks->second.number != *needed) {
+      error("chunks", "pin_r7",
+            "expected " + detail::text(*needed) + " with schedule=" + schedule->second.mode +
+                ", got " + detail::text(chunks->second.number));
+    }
+  }
   // pin_r5
   for (const PinKind &kind : kinds) {
     std::vector<std::string> needs = split(kind.needs);
@@ -383,10 +395,10 @@ std::string_view pinsHelp() {
          "with tp the sequence, zero=0 to 3 with dp variables between steps, fsdp=N the\n"
          "batch and these variables; accumulation=N takes the batch in N micro-batches,\n"
          "recompute=full, attention or none says what backward computes again, pp=N makes\n"
-         "N pipeline stages, each with a mesh of ranks, schedule=1f1b or gpipe orders their\n"
-         "work, chunks=N gives each N parts of the model, and gather=step, run or micro-batch\n"
-         "says how long they keep gathered parameters, all six also with --mesh; the search\n"
-         "chooses the rest (may repeat; default: one rank)";
+         "N pipeline stages, each with a mesh of ranks, schedule=1f1b, gpipe, zbh1 or zbv\n"
+         "orders their work, chunks=N gives each N parts of the model, and gather=step, run or\n"
+         "micro-batch says how long they keep gathered parameters, all six also with --mesh;\n"
+         "the search chooses the rest (may repeat; default: one rank)";
 }
 
 Result<PlanSpec> applyPins(const std::vector<std::string> &pins, std::string_view mesh) {

@@ -18,9 +18,36 @@ namespace weft::desc {
 
 // The schema lists the values of this enumeration in the same order.
 static_assert(int(PipelineSchedule::GPipe) == proto::Pipeline::GPIPE);
+static_assert(int(PipelineSchedule::ZeroBubbleH1) == proto::Pipeline::ZB_H1);
+static_assert(int(PipelineSchedule::ZeroBubbleV) == proto::Pipeline::ZB_V);
 static_assert(int(GatherPeriod::Run) == proto::Pipeline::RUN);
 static_assert(int(GatherPeriod::MicroBatch) == proto::Pipeline::MICRO_BATCH);
 static_assert(mostStages == kMostChunks);
+
+/// As `makeSchedule` reads them, in the order of the enumeration.
+constexpr std::string_view kSchedules[] = {"1f1b", "gpipe", "zbh1", "zbv"};
+
+std::optional<PipelineSchedule> scheduleOfName(std::string_view name) {
+  const auto *found = std::ranges::find(kSchedules, name);
+  return found == std::end(kSchedules)
+             ? std::nullopt
+             : std::optional(PipelineSchedule(found - std::begin(kSchedules)));
+}
+
+std::string_view nameOf(PipelineSchedule schedule) { return kSchedules[size_t(schedule)]; }
+
+std::optional<int64_t> detail::chunksOf(PipelineSchedule schedule) {
+  switch (schedule) {
+  case PipelineSchedule::OneFOneB:
+  case PipelineSchedule::GPipe:
+    return std::nullopt;
+  case PipelineSchedule::ZeroBubbleH1:
+    return 1;
+  case PipelineSchedule::ZeroBubbleV:
+    return 2;
+  }
+  return std::nullopt;
+}
 
 std::vector<int64_t> PipelineSpec::stagesOfChunks() const {
   if (!order.empty()) {
@@ -28,9 +55,19 @@ std::vector<int64_t> PipelineSpec::stagesOfChunks() const {
   }
   std::vector<int64_t> list;
   for (int64_t chunk = 0; chunk < stages * chunks; ++chunk) {
-    list.push_back(chunk % stages);
+    const bool isBack = schedule == PipelineSchedule::ZeroBubbleV && chunk >= stages;
+    list.push_back(isBack ? 2 * stages - 1 - chunk : chunk % stages);
   }
   return list;
+}
+
+std::vector<int64_t> PipelineSpec::chunksWithParts() const {
+  constexpr int64_t kMicroBatches = 2; // Schedules by name have the same parts for any number.
+  const StageSchedule made =
+      !order.empty()
+          ? order
+          : makeSchedule(nameOf(schedule), stages, chunks, kMicroBatches).value_or(StageSchedule());
+  return desc::chunksWithParts(made);
 }
 
 std::vector<int64_t> PipelineSpec::layersOfChunks(int64_t count) const {
@@ -42,7 +79,7 @@ std::string PipelineSpec::scheduleText() const {
   for (const std::vector<StageAction> &actions : order) {
     rows += (rows.empty() ? "" : ";") + printActions(actions);
   }
-  return !rows.empty() ? rows : schedule == PipelineSchedule::GPipe ? "gpipe" : "1f1b";
+  return !rows.empty() ? rows : std::string(nameOf(schedule));
 }
 
 bool operator==(const PipelineSpec &a, const PipelineSpec &b) {
@@ -98,10 +135,18 @@ void checkStages(const proto::Pipeline &pipeline, detail::Fields &fields) {
 
 /// plan_r15
 void checkChunks(const proto::Pipeline &pipeline, detail::Fields &fields) {
+  const int64_t chunks = pipeline.chunks(), layers = pipeline.layers_size();
+  const std::optional<int64_t> needed = detail::chunksOf(PipelineSchedule(pipeline.schedule()));
+  if (needed && chunks != *needed) {
+    fields.error("chunks", "plan_r15",
+                 "expected " + detail::text(*needed) + " for each stage with " +
+                     proto::Pipeline::Schedule_Name(pipeline.schedule()) + ", got " +
+                     detail::text(chunks));
+    return;
+  }
   if (!fields.integer("chunks", "plan_r15", 1, mostStages / 2)) {
     return;
   }
-  const int64_t chunks = pipeline.chunks(), layers = pipeline.layers_size();
   if (layers % chunks != 0 || layers == chunks) {
     fields.error("layers", "plan_r15",
                  "expected numbers for " + detail::text(chunks) +
@@ -186,8 +231,8 @@ std::string detail::textOf(const PipelineSpec &pipeline) {
   text += pipeline.layers.empty() ? "" : "]";
   text += pipeline.chunks > 1 ? " chunks: " + std::to_string(pipeline.chunks) : "";
   if (pipeline.order.empty()) {
-    text += pipeline.schedule == PipelineSchedule::GPipe ? " schedule: GPIPE"
-                                                         : " schedule: ONE_F_ONE_B";
+    text += " schedule: " +
+            proto::Pipeline::Schedule_Name(proto::Pipeline::Schedule(int(pipeline.schedule)));
   }
   if (pipeline.gather != GatherPeriod::Step) {
     text += " gather: " + proto::Pipeline::Gather_Name(proto::Pipeline::Gather(pipeline.gather));

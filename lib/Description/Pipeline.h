@@ -21,6 +21,9 @@ namespace weft::desc::detail {
 /// The last layer that a model may have, by model_r4.
 inline constexpr int64_t maximumLayer = (1 << 10) - 1;
 
+/// Returns the number of chunks of each stage that the schedule is for; nothing if it is for any.
+std::optional<int64_t> chunksOf(PipelineSchedule schedule);
+
 /// Adds an error for each rule that the plan's `pipeline` violates, if it has one. `fields` are
 /// those of the plan.
 void checkPipeline(const proto::Plan &plan, Fields &fields);

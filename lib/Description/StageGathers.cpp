@@ -34,6 +34,13 @@ void weft::desc::detail::numberGathers(std::vector<StageAction> &actions) {
   }
 }
 
+/// Returns the first action from place `begin` on that uses parameters; null if there is none.
+static const StageAction *nextUser(const std::vector<StageAction> &actions, size_t begin) {
+  auto found = std::find_if(actions.begin() + static_cast<ptrdiff_t>(begin), actions.end(),
+                            [](const StageAction &action) { return action.usesParameters(); });
+  return found == actions.end() ? nullptr : &*found;
+}
+
 StageSchedule weft::desc::withGathers(const StageSchedule &schedule, GatherPeriod period) {
   if (period == GatherPeriod::Step) {
     return schedule;
@@ -41,17 +48,24 @@ StageSchedule weft::desc::withGathers(const StageSchedule &schedule, GatherPerio
   StageSchedule made;
   for (const std::vector<StageAction> &actions : schedule) {
     std::vector<StageAction> &own = made.emplace_back();
+    const StageAction *last = nullptr;
     auto isTogether = [&](const StageAction &a, const StageAction &b) {
       return period == GatherPeriod::Run && a.chunk == b.chunk;
     };
     for (size_t i = 0; i < actions.size(); ++i) {
-      if (i == 0 || !isTogether(actions[i - 1], actions[i])) {
+      if (!actions[i].usesParameters()) {
+        own.push_back(actions[i]);
+        continue;
+      }
+      const StageAction *next = nextUser(actions, i + 1);
+      if (!last || !isTogether(*last, actions[i])) {
         own.push_back({actions[i].chunk, Kind::Unshard});
       }
       own.push_back(actions[i]);
-      if (i + 1 == actions.size() || !isTogether(actions[i], actions[i + 1])) {
+      if (!next || !isTogether(actions[i], *next)) {
         own.push_back({actions[i].chunk, Kind::Reshard});
       }
+      last = &actions[i];
     }
     detail::numberGathers(own);
   }
@@ -77,10 +91,10 @@ static void eraseUnused(std::vector<StageAction> &actions) {
     return true;
   };
   for (const StageAction &action : actions) {
-    if (action.isOfMicroBatch()) {
+    if (action.usesParameters()) {
       unused.erase(action.chunk);
-    } else if (action.kind != Kind::ReduceGrad && erase(action.chunk) &&
-               action.kind == Kind::Reshard) {
+    } else if ((action.kind == Kind::Unshard || action.kind == Kind::Reshard) &&
+               erase(action.chunk) && action.kind == Kind::Reshard) {
       continue;
     }
     if (action.kind == Kind::Unshard) {
@@ -120,7 +134,7 @@ StageSchedule weft::desc::forwardOf(const StageSchedule &schedule, int64_t micro
   StageSchedule forward = schedule;
   for (std::vector<StageAction> &actions : forward) {
     std::erase_if(actions, [](const StageAction &action) {
-      return action.kind == Kind::Backward || action.kind == Kind::ReduceGrad;
+      return action.isOfBackward() || action.kind == Kind::ReduceGrad;
     });
   }
   return firstOf(forward, microBatches);

@@ -27,7 +27,10 @@ public:
     switch (action.kind) {
     case Kind::Forward:
     case Kind::Backward:
+    case Kind::InputGradients:
       return use();
+    case Kind::WeightGradients:
+      return isReduced ? kIsReduced : "";
     case Kind::Unshard:
       return gather(action);
     case Kind::Reshard:
@@ -42,10 +45,13 @@ public:
   std::optional<StageAction> unused() const { return isUsed ? std::nullopt : gathered; }
 
 private:
+  static constexpr const char *kIsReduced =
+      " comes after REDUCE_GRAD of the chunk, which would miss its gradients";
+
   std::string use() {
     isUsed = true;
     if (isReduced) {
-      return " comes after REDUCE_GRAD of the chunk, which would miss its gradients";
+      return kIsReduced;
     }
     if (!hasGathers || gathered) {
       return "";
@@ -89,6 +95,17 @@ private:
   std::optional<StageAction> gathered;
 };
 
+/// The parts of a chunk's work on a micro-batch. Each is done for one micro-batch after the other:
+/// the last two add to sums over them.
+enum class Part : uint8_t { Forward, InputGradients, WeightGradients };
+
+/// Returns the action by which the part is named where it is missing.
+Kind kindOf(Part part) {
+  return part == Part::Forward          ? Kind::Forward
+         : part == Part::InputGradients ? Kind::Backward
+                                        : Kind::WeightGradients;
+}
+
 /// Checks the lists of a schedule, apart from their order.
 class ListCheck {
 public:
@@ -131,14 +148,37 @@ private:
     if (action.microBatch < 0 || action.microBatch >= microBatches) {
       return ", expected micro-batches from 0 to " + std::to_string(microBatches - 1);
     }
-    int64_t &next = done[{action.chunk, action.kind}];
-    if (action.microBatch != next) {
-      return action.microBatch < next
-                 ? " is there twice"
-                 : " comes before that of micro-batch " + std::to_string(next) +
-                       ", but sums over micro-batches have their order";
+    std::string text = action.kind == Kind::Forward ? take(action, Part::Forward) : "";
+    if (text.empty() && action.givesInputGradients()) {
+      text = take(action, Part::InputGradients);
     }
-    ++next;
+    if (text.empty() && action.givesWeightGradients()) {
+      text = take(action, Part::WeightGradients);
+    }
+    return text;
+  }
+
+  /// Counts the part of the work on a micro-batch that the action does.
+  std::string take(const StageAction &action, Part part) {
+    std::vector<Kind> &kinds = done[{action.chunk, part}];
+    const auto next = static_cast<int64_t>(kinds.size());
+    if (action.microBatch < next) {
+      const StageAction other = {action.chunk, kinds[static_cast<size_t>(action.microBatch)],
+                                 action.microBatch};
+      return other == action ? " is there twice" : " comes after " + describe(other);
+    }
+    if (action.kind == Kind::WeightGradients &&
+        action.microBatch >= countDone(action.chunk, Part::InputGradients)) {
+      return " comes before " + describe({action.chunk, Kind::InputGradients, action.microBatch});
+    }
+    if (action.microBatch > next) {
+      const bool isOwn = action.kind != Kind::Backward || part != Part::WeightGradients;
+      return " comes before " +
+             (isOwn ? "that of micro-batch " + std::to_string(next)
+                    : describe({action.chunk, kindOf(part), next})) +
+             ", but sums over micro-batches have their order";
+    }
+    kinds.push_back(action.kind);
     return "";
   }
 
@@ -146,17 +186,20 @@ private:
     const int64_t chunks = stages.empty() ? 0 : stages.rbegin()->first + 1;
     for (int64_t chunk = 0; chunk < chunks; ++chunk) {
       auto stage = stages.find(chunk);
-      for (Kind kind : {Kind::Forward, Kind::Backward}) {
-        bool isNeeded = kind == Kind::Forward || purpose == SchedulePurpose::Training;
-        auto own = done.find({chunk, kind});
-        int64_t next = own == done.end() ? 0 : own->second;
-        if (isNeeded && next < microBatches) {
+      for (Part part : {Part::Forward, Part::InputGradients, Part::WeightGradients}) {
+        bool isNeeded = part == Part::Forward || purpose == SchedulePurpose::Training;
+        if (int64_t next = countDone(chunk, part); isNeeded && next < microBatches) {
           return ScheduleFault{stage == stages.end() ? 0 : stage->second,
-                               describe({chunk, kind, next}) + " is missing"};
+                               describe({chunk, kindOf(part), next}) + " is missing"};
         }
       }
     }
     return std::nullopt;
+  }
+
+  int64_t countDone(int64_t chunk, Part part) const {
+    auto own = done.find({chunk, part});
+    return own == done.end() ? 0 : static_cast<int64_t>(own->second.size());
   }
 
   std::optional<ScheduleFault> findMisplacedGather() const {
@@ -189,8 +232,8 @@ private:
   const int64_t microBatches;
   /// The stage of each chunk: the first with forward or backward of it.
   std::map<int64_t, int64_t> stages;
-  /// Of each chunk, how many micro-batches have come in each direction.
-  std::map<std::pair<int64_t, Kind>, int64_t> done;
+  /// The actions that did each part of each chunk's work, one for each micro-batch, in order.
+  std::map<std::pair<int64_t, Part>, std::vector<Kind>> done;
 };
 
 } // namespace

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 using namespace weft;
 using namespace weft::desc;
@@ -27,6 +28,10 @@ std::string weft::desc::describe(const StageAction &action) {
     return ofMicroBatch("forward");
   case Kind::Backward:
     return ofMicroBatch("backward");
+  case Kind::InputGradients:
+    return ofMicroBatch("input gradient");
+  case Kind::WeightGradients:
+    return ofMicroBatch("weight gradient");
   case Kind::Unshard:
     return "UNSHARD of " + chunk;
   case Kind::Reshard:
@@ -95,8 +100,26 @@ std::optional<StageSchedule> weft::desc::makeSchedule(std::string_view name, int
   if (name == "gpipe") {
     return makeGPipe(stages, chunks, microBatches);
   }
+  if (name == "zbh1" && chunks == 1) {
+    return makeZeroBubbleH1(stages, microBatches);
+  }
+  if (name == "zbv" && chunks == 2) {
+    return makeZeroBubbleV(stages, microBatches);
+  }
   return name == "1f1b" ? std::optional(makeOneForwardOneBackward(stages, chunks, microBatches))
                         : std::nullopt;
+}
+
+std::vector<int64_t> weft::desc::chunksWithParts(const StageSchedule &schedule) {
+  std::set<int64_t> found;
+  for (const std::vector<StageAction> &actions : schedule) {
+    for (const StageAction &action : actions) {
+      if (action.isOfBackward() && action.kind != Kind::Backward) {
+        found.insert(action.chunk);
+      }
+    }
+  }
+  return {found.begin(), found.end()};
 }
 
 std::vector<int64_t> weft::desc::stagesOfChunks(const StageSchedule &schedule) {
@@ -128,18 +151,43 @@ double Course::bubble() const {
 
 namespace {
 
-/// Returns the action whose result `action` needs, if any.
-std::optional<StageAction> neededBy(const StageAction &action, int64_t chunks) {
-  auto [chunk, kind, microBatch] = action;
-  if (!action.isOfMicroBatch()) {
-    return std::nullopt;
+/// Knows which actions wait for which.
+class Needs {
+public:
+  explicit Needs(const StageSchedule &schedule)
+      : chunks(static_cast<int64_t>(stagesOfChunks(schedule).size())) {
+    for (const std::vector<StageAction> &actions : schedule) {
+      for (const StageAction &action : actions) {
+        if (action.kind == Kind::InputGradients) {
+          cut.insert({action.chunk, action.microBatch});
+        }
+      }
+    }
   }
-  if (kind == Kind::Forward) {
-    return chunk > 0 ? std::optional(StageAction{chunk - 1, kind, microBatch}) : std::nullopt;
+
+  /// Returns the action of another chunk, or of the same, whose result `action` needs, if any.
+  /// Gradients of weights stand behind those of inputs, which they need, in the list of their
+  /// stage.
+  std::optional<StageAction> of(const StageAction &action) const {
+    const auto [chunk, kind, microBatch] = action;
+    if (kind == Kind::Forward) {
+      return chunk > 0 ? std::optional(StageAction{chunk - 1, kind, microBatch}) : std::nullopt;
+    }
+    if (!action.givesInputGradients()) {
+      return std::nullopt;
+    }
+    if (chunk + 1 == chunks) {
+      return StageAction{chunk, Kind::Forward, microBatch};
+    }
+    const bool isCut = cut.contains({chunk + 1, microBatch});
+    return StageAction{chunk + 1, isCut ? Kind::InputGradients : Kind::Backward, microBatch};
   }
-  return chunk + 1 < chunks ? StageAction{chunk + 1, kind, microBatch}
-                            : StageAction{chunk, Kind::Forward, microBatch};
-}
+
+private:
+  const int64_t chunks;
+  /// The chunks and micro-batches whose backward is in two parts.
+  std::set<std::pair<int64_t, int64_t>> cut;
+};
 
 } // namespace
 
@@ -150,7 +198,7 @@ weft::desc::simulate(const StageSchedule &schedule, int64_t microBatches,
   if (std::optional<ScheduleFault> fault = detail::faultOfLists(schedule, microBatches, purpose)) {
     return *fault;
   }
-  const auto chunks = int64_t(stagesOfChunks(schedule).size());
+  const Needs needs(schedule);
   std::map<StageAction, double> ends;
   std::vector<size_t> next(schedule.size(), 0);
   std::vector<double> free(schedule.size(), 0);
@@ -161,7 +209,7 @@ weft::desc::simulate(const StageSchedule &schedule, int64_t microBatches,
     for (size_t stage = 0; stage < schedule.size(); ++stage) {
       for (; next[stage] < schedule[stage].size(); ++next[stage]) {
         const StageAction &action = schedule[stage][next[stage]];
-        std::optional<StageAction> needed = neededBy(action, chunks);
+        std::optional<StageAction> needed = needs.of(action);
         if (needed && !ends.contains(*needed)) {
           break;
         }
@@ -177,7 +225,7 @@ weft::desc::simulate(const StageSchedule &schedule, int64_t microBatches,
     if (next[stage] < schedule[stage].size()) {
       const StageAction &action = schedule[stage][next[stage]];
       return ScheduleFault{static_cast<int64_t>(stage), describe(action) + " waits for " +
-                                                            describe(*neededBy(action, chunks)) +
+                                                            describe(*needs.of(action)) +
                                                             ", which never begins"};
     }
   }

@@ -20,6 +20,8 @@ using Kind = StageAction::Kind;
 constexpr std::pair<std::string_view, Kind> kNames[] = {
     {"F", Kind::Forward},
     {"B", Kind::Backward},
+    {"I", Kind::InputGradients},
+    {"W", Kind::WeightGradients},
     {"UNSHARD", Kind::Unshard},
     {"RESHARD", Kind::Reshard},
     {"REDUCE_GRAD", Kind::ReduceGrad},
@@ -68,8 +70,9 @@ static std::optional<StageAction> parseAction(std::string_view text) {
 /// Returns the fault of an action that cannot be read.
 static std::string faultOf(std::string_view action) {
   constexpr size_t kLongest = 20;
-  return "expected actions such as 0F3 or 0B3, forward or backward of micro-batch 3 in chunk 0, or "
-         "0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got " +
+  return "expected actions such as 0F3 or 0B3, forward or backward of micro-batch 3 in chunk 0, "
+         "0I3 "
+         "or 0W3, its gradients of inputs or weights, or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got " +
          detail::quote(action, kLongest);
 }
 

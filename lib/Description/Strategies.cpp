@@ -143,8 +143,10 @@ private:
     for (int64_t count : pipeline.layers) {
       layers += (layers.empty() ? " of " : ", ") + std::to_string(count);
     }
-    const char *order = !pipeline.order.empty()                        ? ", its own order"
-                        : pipeline.schedule == PipelineSchedule::GPipe ? ", GPipe"
+    const char *order = !pipeline.order.empty()                               ? ", its own order"
+                        : pipeline.schedule == PipelineSchedule::GPipe        ? ", GPipe"
+                        : pipeline.schedule == PipelineSchedule::ZeroBubbleH1 ? ", ZB-H1"
+                        : pipeline.schedule == PipelineSchedule::ZeroBubbleV  ? ", ZB-V"
                         : pipeline.chunks > 1 ? ", interleaved one forward one backward"
                                               : ", one forward one backward";
     const char *gathers =

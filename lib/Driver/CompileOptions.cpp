@@ -149,8 +149,9 @@ void weft::declarePlanOptions(CommandLine &line, CompileOptions &options) {
   line.addText("--plan", "FILE", "split by this plan", options.plan);
   line.addText("--schedule", "FILE",
                "order the work of pipeline stages by this table: a line for each, such as\n"
-               "0F0,0F1,0B0,0B1, of chunks, forward or backward, and micro-batches, and of chunks\n"
-               "with UNSHARD, RESHARD or REDUCE_GRAD",
+               "0F0,0F1,0B0,0B1, of chunks, forward or backward, and micro-batches, with I and W\n"
+               "in place of B for gradients of inputs and of weights, and of chunks with\n"
+               "UNSHARD, RESHARD or REDUCE_GRAD",
                options.schedule);
 }
 

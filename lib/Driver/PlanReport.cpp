@@ -150,7 +150,7 @@ void weft::printSchedules(llvm::raw_ostream &os, const PlanFacts &facts) {
       estimateOf(spec.order.empty() ? *scheduleOf(price, planned, microBatches) : spec.order);
   llvm::StringRef title =
       "other orders of these stages, by the times and bytes of their actions alone:\n";
-  for (llvm::StringRef name : {"1f1b", "gpipe"}) {
+  for (llvm::StringRef name : {"1f1b", "gpipe", "zbh1", "zbv"}) {
     auto schedule = scheduleOf(price, name, microBatches);
     if (name == planned || !schedule) {
       continue;

@@ -8,6 +8,7 @@
 #include "weft/Driver/ScheduleReport.h"
 
 #include "weft-rt/Expansion.h"
+#include "weft/Dialect/Weft/IR/BackwardParts.h"
 #include "weft/Driver/Report.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,6 +29,8 @@ enum class Work : uint8_t {
   First,
   /// What comes after them on the same micro-batch, as backward.
   Again,
+  /// Gradients of weights, where the schedule has them by themselves.
+  Weights,
   /// Computation on the whole batch.
   Whole,
   /// A gather of parameters between work on micro-batches, as the schedule says.
@@ -44,15 +47,22 @@ bool computes(const rt::Body &body) {
   });
 }
 
-/// Returns the bodies of the first half of the actions that compute on a micro-batch. All
-/// micro-batches have the same bodies in the same order.
+/// Returns true if the body is of gradients of weights alone.
+bool isOfWeights(const rt::Body &body) {
+  return llvm::StringRef(body.name).contains(kWeightGradientsSuffix) &&
+         !llvm::StringRef(body.name).contains(kInputGradientsSuffix);
+}
+
+/// Returns the bodies of the first half of the actions that compute on a micro-batch, but for
+/// gradients of weights. All micro-batches have the same ones of these bodies in the same order.
 std::set<uint32_t> findFirsts(const rt::Program &program) {
   std::vector<uint32_t> bodies;
   std::optional<int64_t> microBatch;
   for (const rt::Action &action : program.step) {
     bool isOfOther =
         !action.microBatch || microBatch.value_or(*action.microBatch) != *action.microBatch;
-    if (!isOfOther && computes(program.bodies[action.body])) {
+    const rt::Body &body = program.bodies[action.body];
+    if (!isOfOther && computes(body) && !isOfWeights(body)) {
       microBatch = action.microBatch;
       bodies.push_back(action.body);
     }
@@ -72,6 +82,8 @@ std::vector<Work> worksOf(const rt::Program &program) {
                                              : Work::Reduce);
     } else if (!computes(program.bodies[action.body])) {
       works.push_back(Work::Transfer);
+    } else if (isOfWeights(program.bodies[action.body])) {
+      works.push_back(Work::Weights);
     } else {
       works.push_back(firsts.contains(action.body) ? Work::First : Work::Again);
     }
@@ -79,21 +91,23 @@ std::vector<Work> worksOf(const rt::Program &program) {
   return works;
 }
 
-/// Returns true if some stage gathers or reduces between its work on micro-batches.
-bool hasGathers(std::span<const rt::Program> programs) {
-  return llvm::any_of(programs, [](const rt::Program &program) {
+/// Returns true if some stage does one of `works`.
+bool hasAny(std::span<const rt::Program> programs, std::initializer_list<Work> works) {
+  return llvm::any_of(programs, [&](const rt::Program &program) {
     return llvm::any_of(worksOf(program),
-                        [](Work work) { return work == Work::Gather || work == Work::Reduce; });
+                        [&](Work work) { return llvm::is_contained(works, work); });
   });
 }
 
-/// 0 to 9 for the first work on a micro-batch, a to j for more.
+/// 0 to 9 for the first work on a micro-batch, a to j for more, A to J for gradients of weights.
 char letterOf(Work work, const rt::Action &action) {
   switch (work) {
   case Work::First:
     return char('0' + *action.microBatch % 10);
   case Work::Again:
     return char('a' + *action.microBatch % 10);
+  case Work::Weights:
+    return char('A' + *action.microBatch % 10);
   case Work::Whole:
     return 'o';
   case Work::Gather:
@@ -162,6 +176,8 @@ const char *colorOf(Work work) {
     return "#56b4e9";
   case Work::Again:
     return "#e69f00";
+  case Work::Weights:
+    return "#f0e442";
   case Work::Whole:
     return "#999999";
   case Work::Gather:
@@ -244,7 +260,10 @@ void ScheduleReport::print(llvm::raw_ostream &os) const {
      << "; 0 to 9: a micro-batch, by its last digit, on its way forward,\n"
         "a to j: the same again, on its way backward; -: a transfer; o: the whole batch; .: waits "
         "for others\n";
-  if (hasGathers(programs)) {
+  if (hasAny(programs, {Work::Weights})) {
+    os << "A to J: gradients of its weights, where a to j are those of inputs alone\n";
+  }
+  if (hasAny(programs, {Work::Gather, Work::Reduce})) {
     os << "u: a gather of parameters (UNSHARD); r: a reduction of gradients (REDUCE_GRAD)\n";
   }
   for (auto [program, course] : llvm::zip_equal(programs, courses)) {

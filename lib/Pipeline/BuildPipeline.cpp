@@ -36,7 +36,9 @@ void buildPartition(OpPassManager &manager, const PipelineOptions &options) {
   ReshardToCollectivesPassOptions reshard;
   reshard.machine = options.machine;
   reshard.narrowReductions = options.narrowReductions;
-  buildPartitionPipeline(manager, reshard, options.mutation);
+  SplitBackwardPassOptions backward;
+  llvm::append_range(backward.chunks, options.pipeline.chunksWithParts());
+  buildPartitionPipeline(manager, reshard, options.mutation, backward);
 }
 
 void buildLower(OpPassManager &manager, const PipelineOptions &options) {

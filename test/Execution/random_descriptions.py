@@ -438,6 +438,10 @@ def recompute(seed, model, split, files):
     return split
 
 
+# The name of each schedule in a plan, and the number of chunks that it is for, if not any.
+SCHEDULES = {"1f1b": ("ONE_F_ONE_B", None), "gpipe": ("GPIPE", None), "zbh1": ("ZB_H1", 1), "zbv": ("ZB_V", 2)}
+
+
 def stages(seed, model, split, parts, files):
     """Adds pipeline stages to the split of one case in four, some of them more than there are layers. Returns the
     split and its micro-batches. Has random numbers of its own, as `recompute`."""
@@ -449,6 +453,10 @@ def stages(seed, model, split, parts, files):
     schedule = draw.pick(("1f1b", "1f1b", "gpipe"))
     chunks = Draw(f"chunks {seed}").pick((1, 1, 2)) if 2 * count <= model["layers"] else 1
     gather = Draw(f"gathers {seed}").pick(("step", "run", "micro-batch"))
+    # Backward in two parts, where it may be.
+    way = Draw(f"parts {seed}").pick(("", "", "zbh1", "zbv"))
+    if (way == "zbh1" and chunks == 1) or (way == "zbv" and 2 * count <= model["layers"]):
+        schedule, chunks = way, SCHEDULES[way][1]
     if "--plan" not in split:
         pins = f"pp={count},schedule={schedule}" + (f",accumulation={micro_batches}" if parts == 1 else "")
         pins += f",chunks={chunks}" if chunks > 1 else ""
@@ -456,9 +464,9 @@ def stages(seed, model, split, parts, files):
         return [*split, "--pin", pins], micro_batches
     borders = sorted(draw.random.sample(range(1, max(model["layers"], count)), count - 1))
     layers = [end - begin for begin, end in zip([0, *borders], [*borders, model["layers"]])]
-    pipeline = {"layers": layers} if draw.chance(0.5) else {"stages": count}
+    pipeline = {"layers": layers} if draw.chance(0.5) and schedule != "zbv" else {"stages": count}
     pipeline["chunks"] = chunks if "stages" in pipeline else 1
-    pipeline["schedule"] = Enum("GPIPE" if schedule == "gpipe" else "ONE_F_ONE_B")
+    pipeline["schedule"] = Enum(SCHEDULES[schedule][0])
     pipeline["gather"] = Enum(gather.upper().replace("-", "_"))
     files["plan.textproto"] += text_of({"accumulation": micro_batches if parts == 1 else None, "pipeline": pipeline})
     return split, micro_batches

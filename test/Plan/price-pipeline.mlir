@@ -12,7 +12,7 @@
 #whole = #weft.sharding<#mesh, [{}, {}]>
 #rows = #weft.sharding<#mesh, [{"tp"}, {}]>
 #id = affine_map<(i, j) -> (i, j)>
-// CHECK: remark: price-plan: {{.*}}; chunk 0 of stage 0 keeps 16384 bytes, forward 2.621768E-04 seconds 16384 bytes, backward 5.283840E-04 seconds 32768 bytes; chunk 1 of stage 1 keeps 65536 bytes, forward 5.406720E-04 seconds 0 bytes, backward 1.052672E-03 seconds 32768 bytes; stage 0 once 3.276800E-08 seconds, holds 98304 bytes; stage 1 once 3.276800E-08 seconds, holds 65536 bytes
+// CHECK: remark: price-plan: {{.*}}; chunk 0 of stage 0 keeps 16384 bytes, forward 2.621768E-04 seconds 16384 bytes, backward 5.283840E-04 seconds 32768 bytes, inputs 0.000000E+00 seconds, weights 5.283840E-04 seconds, for which 0 bytes are kept; chunk 1 of stage 1 keeps 65536 bytes, forward 5.406720E-04 seconds 0 bytes, backward 1.052672E-03 seconds 32768 bytes, inputs 5.242880E-04 seconds, weights 5.283840E-04 seconds, for which 65536 bytes are kept; stage 0 once 3.276800E-08 seconds, holds 98304 bytes; stage 1 once 3.276800E-08 seconds, holds 65536 bytes
 module attributes {weft.mesh = #mesh} {
   weft.variable input @x ["sequence", "hidden"] {weft.stage = 0 : i64} : tensor<64x64xf64, #whole>
   weft.variable parameter @w0 ["ffn", "hidden"] {weft.stage = 0 : i64} : tensor<64x64xf64, #whole>

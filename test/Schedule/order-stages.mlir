@@ -5,12 +5,12 @@
 // RUN: weft-opt %s '--order-stages=schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1' | FileCheck %s
 // RUN: weft-opt %s '--order-stages=schedule=0F0,0F1,0B0,0B1;1F0,1F1,1B0,1B1' | FileCheck %s --check-prefix=OWN
 // RUN: not weft-opt %s '--order-stages=schedule=0F0,0F1,0B0;1F0,1B0,1F1,1B1' 2>&1 | FileCheck %s --check-prefix=MISSING
-// RUN: not weft-opt %s '--order-stages=schedule=0F0,0F1,0B0,0B1;1F0,1W0' 2>&1 | FileCheck %s --check-prefix=TEXT
+// RUN: not weft-opt %s '--order-stages=schedule=0F0,0F1,0B0,0B1;1F0,1X0' 2>&1 | FileCheck %s --check-prefix=TEXT
 // RUN: not weft-opt %s '--order-stages=schedule=1F0,1B0,1F1,1B1;0F0,0F1,0B0,0B1' 2>&1 | FileCheck %s --check-prefix=PLACE
 
-// UNKNOWN: order-stages: unknown schedule 'other', expected gpipe, 1f1b, or the actions of each stage
+// UNKNOWN: order-stages: unknown schedule 'other', expected gpipe, 1f1b, zbh1, zbv, or the actions of each stage
 // MISSING: order-stages: backward of micro-batch 1 in chunk 0 is missing
-// TEXT: order-stages: expected actions such as 0F3 or 0B3, {{.*}} got '1W0'
+// TEXT: order-stages: expected actions such as 0F3 or 0B3, {{.*}} got '1X0'
 // PLACE: order-stages: the schedule does not have forward of micro-batch 0 in chunk 0 in stage 0
 
 // OWN-LABEL: func.func @step

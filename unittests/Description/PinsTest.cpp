@@ -73,6 +73,16 @@ TEST(Pins, Stages) {
   };
   EXPECT_EQ(planOf("pp=4"), "version: 1\npipeline { stages: 4 schedule: ONE_F_ONE_B }\n");
   EXPECT_EQ(planOf("pp=2,schedule=gpipe"), "version: 1\npipeline { stages: 2 schedule: GPIPE }\n");
+  EXPECT_EQ(planOf("pp=2,schedule=zbh1"), "version: 1\npipeline { stages: 2 schedule: ZB_H1 }\n");
+  EXPECT_EQ(applyPins({"pp=3,schedule=zbh1"})->pipeline.chunksWithParts(),
+            (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(planOf("pp=2,schedule=zbv"),
+            "version: 1\npipeline { stages: 2 chunks: 2 schedule: ZB_V }\n");
+  EXPECT_EQ(planOf("pp=2,schedule=zbv,chunks=2"), planOf("pp=2,schedule=zbv"));
+  EXPECT_EQ(pinErrors({"pp=2,schedule=zbv,chunks=3"}),
+            "pin_r7: --pin: chunks: expected 2 with schedule=zbv, got 3\n");
+  EXPECT_EQ(pinErrors({"pp=2,schedule=zbh1,chunks=2"}),
+            "pin_r7: --pin: chunks: expected 1 with schedule=zbh1, got 2\n");
   EXPECT_EQ(planOf("pp=2,gather=run"),
             "version: 1\npipeline { stages: 2 schedule: ONE_F_ONE_B gather: RUN }\n");
   EXPECT_EQ(planOf("pp=2,gather=micro-batch"),
@@ -83,7 +93,7 @@ TEST(Pins, Stages) {
   EXPECT_EQ(pinErrors({"pp=1025"}),
             "pin_r3: --pin: pp: expected a number from 1 to 1024, got '1025'\n");
   EXPECT_EQ(pinErrors({"pp=2,schedule=zb"}),
-            "pin_r3: --pin: schedule: expected 1f1b, gpipe, got 'zb'\n");
+            "pin_r3: --pin: schedule: expected 1f1b, gpipe, zbh1, zbv, got 'zb'\n");
   EXPECT_EQ(pinErrors({"pp=2,gather=use"}),
             "pin_r3: --pin: gather: expected step, run, micro-batch, got 'use'\n");
   EXPECT_EQ(pinErrors({"gather=run"}),

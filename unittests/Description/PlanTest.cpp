@@ -450,7 +450,7 @@ TEST(Plan, EntriesForLayersHoldForVariablesOfThem) {
 TEST(Plan, R14Stages) {
   for (const char *pipeline :
        {"{ stages: 4 schedule: ONE_F_ONE_B }", "{ layers: [2, 1, 1] schedule: GPIPE }",
-        "{ stages: 2 chunks: 3 schedule: GPIPE }",
+        "{ stages: 2 chunks: 3 schedule: GPIPE }", "{ stages: 4 schedule: ZB_H1 }",
         "{ layers: [2, 1, 1, 1] chunks: 2 schedule: ONE_F_ONE_B }",
         "{ stages: 2\n  order: \"0F0,0F1,0B0,0B1\"\n  order: \"1F0,1B0,1F1,1B1\"\n}",
         "{ layers: [1, 2, 1]\n  order: \"0F0,2F0,2B0,0B0,0F1,2F1,2B1,0B1\"\n"
@@ -508,6 +508,16 @@ TEST(Plan, R15Chunks) {
       "of 513 stages\n");
 }
 
+TEST(Plan, R15SchedulesOfOneChunk) {
+  EXPECT_EQ(errors(parsePlan("version: 1\npipeline { stages: 2 chunks: 2 schedule: ZB_H1 }", "p")),
+            "plan_r15: p:2:22: pipeline.chunks: expected 1 for each stage with ZB_H1, got 2\n");
+  EXPECT_EQ(errors(parsePlan("version: 1\npipeline { stages: 2 schedule: ZB_V }", "p")),
+            "plan_r15: p:2:1: pipeline.chunks: expected 2 for each stage with ZB_V, got 1\n");
+  auto plan = parsePlan("version: 1\npipeline { stages: 3 chunks: 2 schedule: ZB_V }", "p");
+  EXPECT_EQ(plan->pipeline.stagesOfChunks(), (std::vector<int64_t>{0, 1, 2, 2, 1, 0}));
+  EXPECT_EQ(plan->pipeline.chunksWithParts(), (std::vector<int64_t>{1, 2, 3, 4, 5}));
+}
+
 TEST(Plan, R16Order) {
   auto pipelineOf = [](const std::string &fields) {
     return parsePlan("version: 1 accumulation: 2\npipeline { " + fields + " }", "p");
@@ -538,8 +548,8 @@ TEST(Plan, R16Order) {
             "when\n");
   EXPECT_EQ(errors(pipelineOf(first + "order: '1F0 1X0'")),
             "plan_r16: p:2:37: pipeline.order[1]: expected actions such as 0F3 or 0B3, forward or "
-            "backward of micro-batch 3 in chunk 0, or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got "
-            "'1X0'\n");
+            "backward of micro-batch 3 in chunk 0, 0I3 or 0W3, its gradients of inputs or weights, "
+            "or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got '1X0'\n");
   EXPECT_EQ(
       errors(pipelineOf(first + "order: '1F0 1B0 1F1'")),
       "plan_r16: p:2:37: pipeline.order[1]: backward of micro-batch 1 in chunk 1 is missing\n");

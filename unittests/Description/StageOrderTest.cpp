@@ -39,6 +39,10 @@ TEST(StageOrder, SchedulesAreAsTheirNamesSay) {
       << "fewer than stages";
   EXPECT_EQ(makeSchedule("1f1b", 3, 1, 4), one);
   EXPECT_EQ(makeSchedule("gpipe", 2, 2, 3), makeGPipe(2, 2, 3));
+  EXPECT_EQ(makeSchedule("zbh1", 3, 1, 4), makeZeroBubbleH1(3, 4));
+  EXPECT_FALSE(makeSchedule("zbh1", 3, 2, 4)) << "it is for one chunk a stage";
+  EXPECT_EQ(makeSchedule("zbv", 3, 2, 4), makeZeroBubbleV(3, 4));
+  EXPECT_FALSE(makeSchedule("zbv", 3, 1, 4)) << "it is for two chunks a stage";
   EXPECT_FALSE(makeSchedule("other", 2, 1, 3));
 }
 
@@ -101,6 +105,104 @@ TEST(StageOrder, TextIsReadAsItIsPrinted) {
   EXPECT_EQ(both[0][3], (StageAction{0, Kind::Unshard, 1})) << "the second one";
 }
 
+TEST(StageOrder, WeightGradientsWaitInZeroBubbleSchedules) {
+  StageSchedule one = makeZeroBubbleH1(3, 4);
+  EXPECT_EQ(printActions(one[0]), "0F0,0F1,0F2,0B0,0F3,0B1,0B2,0B3");
+  EXPECT_EQ(printActions(one[1]), "1F0,1F1,1I0,1F2,1I1,1W0,1F3,1I2,1W1,1I3,1W2,1W3");
+  EXPECT_EQ(printActions(one[2]), "2F0,2I0,2F1,2I1,2F2,2I2,2W0,2F3,2I3,2W1,2W2,2W3");
+  EXPECT_EQ(chunksWithParts(one), (std::vector<int64_t>{1, 2}));
+  StageSchedule two = makeZeroBubbleV(2, 3);
+  EXPECT_EQ(printActions(two[0]), "0F0,0F1,0F2,3F0,3I0,3W0,3F1,3I1,3W1,0B0,3F2,3I2,3W2,0B1,0B2");
+  EXPECT_EQ(printActions(two[1]),
+            "1F0,2F0,1F1,2F1,2I0,2W0,1F2,1I0,1W0,2F2,2I1,2W1,1I1,2I2,1I2,1W1,2W2,1W2");
+  EXPECT_EQ(stagesOfChunks(two), (std::vector<int64_t>{0, 1, 1, 0}));
+  EXPECT_EQ(chunksWithParts(makeOneForwardOneBackward(3, 1, 4)), std::vector<int64_t>());
+  for (int64_t stages : {2, 3, 5}) {
+    for (int64_t microBatches = 1; microBatches <= 12; ++microBatches) {
+      StageSchedule made = makeZeroBubbleH1(stages, microBatches);
+      EXPECT_EQ(faultOf(made, microBatches), "") << "also with fewer micro-batches than stages";
+      EXPECT_EQ(faultOf(firstOf(made, 1), 1), "");
+      EXPECT_EQ(faultOf(makeZeroBubbleV(stages, microBatches), microBatches), "");
+    }
+  }
+}
+
+/// The times of forward and of both parts of backward.
+struct PartTimes {
+  double forward = 1, inputs = 1, weights = 1;
+
+  double of(const StageAction &action) const {
+    return action.kind == Kind::Forward ? forward
+                                        : (action.givesInputGradients() ? inputs : 0) +
+                                              (action.givesWeightGradients() ? weights : 0);
+  }
+  double ofMicroBatch() const { return forward + inputs + weights; }
+};
+
+/// Waiting is (S - 1) (F + I - W) for each step, with one chunk a stage: Qi et al., 2024, table 2,
+/// where I is B. So it takes W to fill what it fills to be no longer than F. With equal times that
+/// is a third of 1F1B's, (S - 1) (F + I + W).
+TEST(StageOrder, BubblesOfZeroBubbleH1AreThoseOfTheClosedForm) {
+  for (PartTimes times : {PartTimes{1, 1, 1}, PartTimes{10, 11, 9}, PartTimes{10, 12, 8}}) {
+    for (int64_t stages : {2, 4, 7}) {
+      for (int64_t microBatches : {stages, 2 * stages, 3 * stages + 1}) {
+        auto waitOf = [&](const StageSchedule &schedule) {
+          auto result = simulate(schedule, microBatches,
+                                 [&](const StageAction &action) { return times.of(action); });
+          return std::get<Course>(result).end - double(microBatches) * times.ofMicroBatch();
+        };
+        const double others = double(stages - 1);
+        EXPECT_DOUBLE_EQ(waitOf(makeZeroBubbleH1(stages, microBatches)),
+                         others * (times.forward + times.inputs - times.weights));
+        EXPECT_DOUBLE_EQ(waitOf(makeOneForwardOneBackward(stages, 1, microBatches)),
+                         others * times.ofMicroBatch());
+      }
+    }
+  }
+}
+
+/// Waiting is (S - 1) I for each step, with I of one of the two chunks, half of a stage: the first
+/// stage ends as the last gradients come down to it. With equal times that is a sixth of 1F1B's.
+TEST(StageOrder, BubblesOfZeroBubbleVAreThoseOfTheClosedForm) {
+  for (PartTimes times : {PartTimes{1, 1, 1}, PartTimes{10, 11, 9}, PartTimes{10, 12, 8}}) {
+    for (int64_t stages : {2, 4, 6}) {
+      for (int64_t microBatches : {2 * stages - 1, 2 * stages, 3 * stages, 31L}) {
+        auto result = simulate(makeZeroBubbleV(stages, microBatches), microBatches,
+                               [&](const StageAction &action) { return times.of(action); });
+        EXPECT_DOUBLE_EQ(std::get<Course>(result).end,
+                         2 * double(microBatches) * times.ofMicroBatch() +
+                             double(stages - 1) * times.inputs);
+      }
+    }
+  }
+}
+
+/// Returns the most micro-batches of which a stage keeps activations, from forward to the end of
+/// backward; of several chunks together.
+int64_t mostKept(const std::vector<StageAction> &actions) {
+  int64_t kept = 0, most = 0;
+  for (const StageAction &action : actions) {
+    kept += action.kind == Kind::Forward ? 1 : 0;
+    most = std::max(most, kept);
+    kept -= action.givesWeightGradients() ? 1 : 0;
+  }
+  return most;
+}
+
+TEST(StageOrder, ZeroBubbleSchedulesKeepAsMuchAsTheFirstStageOf1F1B) {
+  for (int64_t stages : {2, 4, 7}) {
+    const int64_t microBatches = 3 * stages;
+    EXPECT_EQ(mostKept(makeOneForwardOneBackward(stages, 1, microBatches)[0]), stages);
+    for (const std::vector<StageAction> &actions : makeZeroBubbleH1(stages, microBatches)) {
+      EXPECT_EQ(mostKept(actions), stages);
+    }
+    // Of half a stage each.
+    for (const std::vector<StageAction> &actions : makeZeroBubbleV(stages, microBatches)) {
+      EXPECT_EQ(mostKept(actions), 2 * stages);
+    }
+  }
+}
+
 /// The schedule of two stages with these actions, 1F1B in the second.
 StageSchedule withFirst(const std::string &actions) {
   return std::get<StageSchedule>(parseSchedule({actions, "1F0,1B0,1F1,1B1"}));
@@ -124,6 +226,21 @@ TEST(StageOrder, ParametersAreGatheredForEachPeriod) {
     EXPECT_EQ(faultOf(withGathers(firstOf(two, 1), period), 1), "");
     EXPECT_EQ(faultOf(firstOf(made, 1), 1), "");
   }
+}
+
+/// Gradients of weights need no parameters, but their sums are complete behind them.
+TEST(StageOrder, WeightGradientsNeedNoGathers) {
+  StageSchedule one = makeZeroBubbleH1(2, 2);
+  EXPECT_EQ(printActions(withGathers(one, GatherPeriod::MicroBatch)[1]),
+            "1UNSHARD,1F0,1RESHARD,1UNSHARD,1I0,1RESHARD,1UNSHARD,1F1,1RESHARD,1UNSHARD,1I1,"
+            "1RESHARD,1W0,1W1");
+  EXPECT_EQ(printActions(withGathers(one, GatherPeriod::Run)[1]),
+            "1UNSHARD,1F0,1I0,1F1,1I1,1RESHARD,1W0,1W1");
+  EXPECT_EQ(faultOf(withFirst("0F0,0I0,0F1,0I1,0W0,0REDUCE_GRAD,0W1"), 2),
+            "weight gradient of micro-batch 1 in chunk 0 comes after REDUCE_GRAD of the chunk, "
+            "which would miss its gradients");
+  EXPECT_EQ(printActions(forwardOf(withFirst("0F0,0I0,0F1,0I1,0W0,0REDUCE_GRAD,0W1"), 2)[0]),
+            "0F0,0F1");
 }
 
 TEST(StageOrder, EvaluationsGatherForForward) {
@@ -183,10 +300,10 @@ TEST(StageOrder, FaultsOfTextNameTheAction) {
     return fault ? std::to_string(fault->stage) + ": " + fault->text : "";
   };
   const std::string expected = "1: expected actions such as 0F3 or 0B3, forward or backward of "
-                               "micro-batch 3 in chunk 0, or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, "
-                               "got ";
+                               "micro-batch 3 in chunk 0, 0I3 or 0W3, its gradients of inputs or "
+                               "weights, or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got ";
   for (const char *bad :
-       {"0I0", "F0", "0F", "1", "-1F0", "0F-1", "1024F0", "0F1048576", "0B0x",
+       {"0G0", "0I", "0W-1", "F0", "0F", "1", "-1F0", "0F-1", "1024F0", "0F1048576", "0B0x",
         "99999999999999999999F0", "UNSHARD", "0UNSHARD1", "0REDUCE", "0RESHARDx"}) {
     EXPECT_EQ(faultOfText(std::string("0B0,") + bad).substr(0, expected.size()), expected) << bad;
   }
@@ -272,6 +389,49 @@ TEST(StageOrder, FaultsNameTheAction) {
   EXPECT_EQ(faultOf(bad, 2),
             "backward of micro-batch 0 in chunk 0 waits for backward of micro-batch "
             "0 in chunk 1, which never begins");
+}
+
+/// A chunk may have some micro-batches in parts and others not.
+TEST(StageOrder, FaultsOfPartsNameTheAction) {
+  auto fault = [](const std::string &actions) { return faultOf(withFirst(actions), 2); };
+  EXPECT_EQ(fault("0F0,0F1,0I0,0W0,0I1,0W1"), "");
+  EXPECT_EQ(fault("0F0,0F1,0B0,0I1,0W1"), "");
+  EXPECT_EQ(fault("0F0,0F1,0I0,0W0,0B1"), "");
+  EXPECT_EQ(fault("0F0,0F1,0I0,0I1,0W1,0W0"),
+            "weight gradient of micro-batch 1 in chunk 0 comes before that of micro-batch 0, but "
+            "sums over micro-batches have their order");
+  EXPECT_EQ(fault("0F0,0F1,0I0,0B1,0W0"),
+            "backward of micro-batch 1 in chunk 0 comes before weight gradient of micro-batch 0 in "
+            "chunk 0, but sums over micro-batches have their order");
+  EXPECT_EQ(fault("0F0,0F1,0I1,0W1,0I0,0W0"),
+            "input gradient of micro-batch 1 in chunk 0 comes before that of micro-batch 0, but "
+            "sums over micro-batches have their order");
+  EXPECT_EQ(fault("0F0,0F1,0W0,0I0,0B1"), "weight gradient of micro-batch 0 in chunk 0 comes "
+                                          "before input gradient of micro-batch 0 in chunk 0");
+  EXPECT_EQ(fault("0F0,0F1,0I0,0I0,0W0,0B1"),
+            "input gradient of micro-batch 0 in chunk 0 is there twice");
+  EXPECT_EQ(fault("0F0,0F1,0I0,0W0,0W0,0B1"),
+            "weight gradient of micro-batch 0 in chunk 0 is there twice");
+  EXPECT_EQ(fault("0F0,0F1,0B0,0W0,0B1"), "weight gradient of micro-batch 0 in chunk 0 comes "
+                                          "after backward of micro-batch 0 in chunk 0");
+  EXPECT_EQ(fault("0F0,0F1,0I0,0B0,0B1"), "backward of micro-batch 0 in chunk 0 comes after "
+                                          "input gradient of micro-batch 0 in chunk 0");
+  EXPECT_EQ(fault("0F0,0F1,0I0,0W0,0I1"), "weight gradient of micro-batch 1 in chunk 0 is missing");
+  EXPECT_EQ(fault("0F0,0F1,0B0"), "backward of micro-batch 1 in chunk 0 is missing");
+  EXPECT_EQ(fault("0F0,0F1,0B0,0I2,0W2"),
+            "input gradient of micro-batch 2 in chunk 0, expected micro-batches from 0 to 1");
+}
+
+/// Backward of the chunk before waits for gradients of inputs alone.
+TEST(StageOrder, OthersWaitForInputGradients) {
+  auto schedule = std::get<StageSchedule>(parseSchedule({"0F0,0B0", "1F0,1I0,1W0"}));
+  PartTimes times;
+  Course course = std::get<Course>(
+      simulate(schedule, 1, [&](const StageAction &action) { return times.of(action); }));
+  EXPECT_EQ(course.end, 5) << "0F0, 1F0, 1I0, and both parts of 0B0";
+  schedule = std::get<StageSchedule>(parseSchedule({"0F0,0B0", "1I0,1F0,1W0"}));
+  EXPECT_EQ(faultOf(schedule, 1), "backward of micro-batch 0 in chunk 0 waits for input gradient "
+                                  "of micro-batch 0 in chunk 1, which never begins");
 }
 
 } // namespace

@@ -67,6 +67,9 @@ constexpr const char *kMiddle = R"(
     }
     return %4 : tensor<4xf64>
   }
+)";
+
+constexpr const char *kBackward = R"(
   func.func private @backward_$C(%m: index$W, %sum: tensor<4xf64>, %x: tensor<4xf64>,
       %d: tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>) attributes {weft.micro_batch, $S} {
     $R
@@ -79,6 +82,31 @@ constexpr const char *kMiddle = R"(
       weft.yield %f : f64
     }
     return %1, %2 : tensor<4xf64>, tensor<4xf64>
+  }
+)";
+
+/// The first function keeps what it got, and a square of it that it computes, for the second.
+constexpr const char *kParts = R"(
+  func.func private @backward_$C_inputs(%m: index$W, %d: tensor<4xf64>)
+      -> (tensor<4xf64>, tensor<4xf64>) attributes {weft.micro_batch, $S} {
+    $R
+    %1 = weft.contract "k,k->k"(%d, %d) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+    %2 = weft.contract "k,k->k"(%0, %1) : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+    return %2, %1 : tensor<4xf64>, tensor<4xf64>
+  }
+  func.func private @backward_$C_weights(%m: index, %sum: tensor<4xf64>, %x: tensor<4xf64>,
+      %d: tensor<4xf64>, %e: tensor<4xf64>) -> tensor<4xf64>
+      attributes {weft.micro_batch, weft.weight_gradients, $S} {
+    %0 = weft.map ins(%sum, %x, %d, %e
+        : tensor<4xf64>, tensor<4xf64>, tensor<4xf64>, tensor<4xf64>)
+        maps [#k, #k, #k, #k] -> tensor<4xf64> {
+    ^bb0(%a: f64, %b: f64, %c: f64, %f: f64):
+      %g = arith.mulf %b, %c : f64
+      %h = arith.addf %g, %f : f64
+      %i = arith.addf %a, %h : f64
+      weft.yield %i : f64
+    }
+    return %0 : tensor<4xf64>
   }
 )";
 
@@ -136,6 +164,12 @@ constexpr const char *kBackwardMiddle = R"(
     %d$C_$M, %g$C_$N = weft.call @backward_$C(%m$M$V, %g$C_$M, %t$C_$M, %u$C_$M) label "$M" {$S}
         : (index$T, tensor<4xf64>, tensor<4xf64>, tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>)
 )";
+constexpr const char *kBackwardParts = R"(
+    %d$C_$M, %e$C_$M = weft.call @backward_$C_inputs(%m$M$V, %u$C_$M) label "$M" {$S}
+        : (index$T, tensor<4xf64>) -> (tensor<4xf64>, tensor<4xf64>)
+    %g$C_$N = weft.call @backward_$C_weights(%m$M, %g$C_$M, %t$C_$M, %u$C_$M, %e$C_$M) label "$M"
+        {$S} : (index, tensor<4xf64>, tensor<4xf64>, tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+)";
 constexpr const char *kBackwardFirst = R"(
     %g0_$N = weft.call @backward_0(%m$M, %g0_$M, %u0_$M) label "$M" {$S}
         : (index, tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
@@ -179,6 +213,9 @@ public:
     }
     for (int64_t c = 0; c < shape.chunks; ++c) {
       add(c == 0 ? kFirst : c == last() ? kLast : kMiddle, c, shape.microBatches);
+      if (isMiddle(c)) {
+        add(shape.hasParts ? kParts : kBackward, c);
+      }
     }
     add("  func.func @init() {\n    %0 = weft.fill constant 1.0 : tensor<$Lxf64>\n", 0);
     for (int64_t c = 0; c < shape.chunks; ++c) {
@@ -196,6 +233,7 @@ public:
 
 private:
   int64_t last() const { return shape.chunks - 1; }
+  bool isMiddle(int64_t chunk) const { return chunk > 0 && chunk < last(); }
 
   /// Appends the text with `$` and a letter replaced by what it stands for.
   void add(std::string part, int64_t chunk, int64_t microBatch = 0) {
@@ -252,7 +290,7 @@ private:
     for (int64_t m = 0; m < shape.microBatches; ++m) {
       forward(m);
       for (int64_t c = last(); c > 0; --c) {
-        add(c == last() ? kBackwardLast : kBackwardMiddle, c, m);
+        add(c == last() ? kBackwardLast : shape.hasParts ? kBackwardParts : kBackwardMiddle, c, m);
         add(kBack, c, m);
       }
       add(kBackwardFirst, 0, m);

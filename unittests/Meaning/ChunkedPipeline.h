@@ -20,6 +20,8 @@ struct ChunkedShape {
   bool hasTensorRanks = false;
   /// The two ranks of a stage have shards of its variables, which a step gathers when it begins.
   bool hasShards = false;
+  /// Backward of chunks in the middle is in two functions, as split-backward leaves it.
+  bool hasParts = false;
 };
 
 /// Returns a module as Partition leaves it, as `SmallPipeline::text` does. Chunks in the middle

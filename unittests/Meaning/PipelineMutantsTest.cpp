@@ -205,7 +205,12 @@ TEST(PipelineMutants, HarmfulOnesAreRefused) {
       // Gathers and reductions at places of the schedule.
       {{2, 4, 2, false, true},
        "0UNSHARD,0F0,0F1,0RESHARD,2UNSHARD,2F0,2B0,2F1,2UNSHARD,2B1,2RESHARD,2REDUCE_GRAD,0UNSHARD,"
-       "0B0,0B1,0REDUCE_GRAD;1UNSHARD,1F0,1F1,3UNSHARD,3F0,3B0,1B0,3F1,3B1,3REDUCE_GRAD,1B1"}};
+       "0B0,0B1,0REDUCE_GRAD;1UNSHARD,1F0,1F1,3UNSHARD,3F0,3B0,1B0,3F1,3B1,3REDUCE_GRAD,1B1"},
+      // Gradients of weights wait for one more micro-batch, and for none.
+      {{3, 3, 3, false, false, true},
+       "0F0,0F1,0F2,0B0,0B1,0B2;1F0,1F1,1I0,1F2,1I1,1W0,1I2,1W1,1W2;2F0,2B0,2F1,2B1,2F2,2B2"},
+      {{2, 4, 2, false, false, true},
+       "0F0,0F1,2F0,2I0,2F1,0B0,2I1,2W0,2W1,0B1;1F0,3F0,3B0,1I0,1F1,1W0,3F1,3B1,1I1,1W1"}};
   std::deque<Pipeline> pipelines;
   std::vector<Term> ends;
   for (const PipelineCase &one : cases) {

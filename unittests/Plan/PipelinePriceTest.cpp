@@ -53,6 +53,20 @@ TEST(PipelinePrice, HoldsWhatMicroBatchesInFlightKeep) {
               ElementsAre(1000 + 16 * 100 + 20, 1000 + 16 * 100 + 20));
 }
 
+/// In stage s gradients of weights wait for s micro-batches, and need 60 bytes of each.
+TEST(PipelinePrice, HoldsWhatWeightGradientsNeed) {
+  PipelinePrice price = makePrice(4, 1);
+  for (ChunkPrice &chunk : price.chunks) {
+    chunk.inputGradients = {1, 20};
+    chunk.weightGradients = {1, 5};
+    chunk.keptForWeightsBytes = 60;
+  }
+  PipelineEstimate got = estimate(price, "zbh1", 1, 16);
+  EXPECT_DOUBLE_EQ(got.seconds, 3.0 * 16 + 3);
+  EXPECT_THAT(got.peakBytes, ElementsAre(1000 + 4 * 100 + 20, 1000 + 3 * 100 + 60 + 20,
+                                         1000 + 2 * 100 + 2 * 60 + 20, 1000 + 100 + 3 * 60 + 20));
+}
+
 TEST(PipelinePrice, AddsWhatIsDoneOnceInAStep) {
   PipelinePrice price = makePrice(2, 1);
   price.stages[0].onceSeconds = 1; // Stage 0 ends last.

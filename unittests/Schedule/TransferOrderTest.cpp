@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 
 #include <map>
+#include <set>
 
 using namespace weft;
 using namespace weft::desc;
@@ -22,11 +23,21 @@ using TimeOf = std::function<double(const StageAction &)>;
 /// Transfers from each chunk to the next of another stage, forward and back.
 std::vector<ActionTransfer> transfersOf(const StageSchedule &schedule) {
   std::vector<int64_t> stages = stagesOfChunks(schedule);
+  std::set<StageAction> all;
+  for (const std::vector<StageAction> &actions : schedule) {
+    all.insert(actions.begin(), actions.end());
+  }
   std::vector<ActionTransfer> transfers;
   for (const std::vector<StageAction> &actions : schedule) {
     for (const StageAction &maker : actions) {
-      StageAction user = maker;
-      user.chunk += maker.kind == Kind::Forward ? 1 : -1;
+      if (maker.kind == Kind::WeightGradients) {
+        continue;
+      }
+      StageAction user = {maker.chunk + 1, maker.kind, maker.microBatch};
+      if (maker.kind != Kind::Forward) {
+        user = {maker.chunk - 1, Kind::InputGradients, maker.microBatch};
+        user.kind = all.contains(user) ? user.kind : Kind::Backward;
+      }
       bool isThere = user.chunk >= 0 && user.chunk < int64_t(stages.size());
       if (isThere && stages[size_t(maker.chunk)] != stages[size_t(user.chunk)]) {
         transfers.push_back({maker, user, stages[size_t(maker.chunk)], stages[size_t(user.chunk)]});
@@ -110,6 +121,43 @@ TEST(TransferOrder, OneChunkHasTheBubbleOfItsSchedule) {
       Ordered made(makeOneForwardOneBackward(stages, 1, microBatches), timeOf);
       EXPECT_NEAR(made.bubble(timeOf), expected, 2e-3);
     }
+  }
+}
+
+/// Gradients are sent on before those of weights are computed. Waiting is that of the closed form,
+/// see StageOrderTest.cpp, but for the transfers themselves.
+TEST(TransferOrder, PartsOfBackwardHaveTheBubbleOfTheirSchedule) {
+  constexpr double kUnit = 64000;
+  TimeOf timeOf = [](const StageAction &action) {
+    return kUnit * (action.kind == Kind::Backward ? 2 : 1);
+  };
+  for (int64_t stages : {2, 4, 8}) {
+    for (int64_t microBatches : {2 * stages, 33L}) {
+      auto bubbleOfWait = [&](double wait, double work) { return wait / (wait + work); };
+      Ordered one(makeZeroBubbleH1(stages, microBatches), timeOf);
+      EXPECT_NEAR(one.bubble(timeOf), bubbleOfWait(double(stages - 1), 3 * double(microBatches)),
+                  1e-2);
+      Ordered two(makeZeroBubbleV(stages, microBatches), timeOf);
+      EXPECT_NEAR(two.bubble(timeOf), bubbleOfWait(double(stages - 1), 6 * double(microBatches)),
+                  1e-2);
+    }
+  }
+}
+
+/// A last stage that has a head, too: stages would meet seldom if they took gradients only when
+/// they need them next.
+TEST(TransferOrder, PartsOfUnequalStagesAreNearTheirSchedule) {
+  for (double head : {0.3, 1.0, 2.0}) {
+    TimeOf timeOf = [=](const StageAction &action) {
+      double own = action.kind == Kind::Forward          ? 1 + (action.chunk == 3 ? head : 0)
+                   : action.kind == Kind::Backward       ? 2
+                   : action.kind == Kind::InputGradients ? 1.1
+                                                         : 0.9;
+      return 64000 * own;
+    };
+    StageSchedule schedule = makeZeroBubbleH1(4, 32);
+    Course course = std::get<Course>(simulate(schedule, 32, timeOf));
+    EXPECT_NEAR(Ordered(schedule, timeOf).bubble(timeOf), course.bubble(), 0.02) << head;
   }
 }
 

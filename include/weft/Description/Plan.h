@@ -91,7 +91,13 @@ bool operator==(const ActivationSpec &a, const ActivationSpec &b);
 /// The most stages of a pipeline, and the most chunks of all of them together.
 inline constexpr int64_t mostStages = 1024;
 
-enum class PipelineSchedule { OneFOneB, GPipe };
+enum class PipelineSchedule { OneFOneB, GPipe, ZeroBubbleH1, ZeroBubbleV };
+
+/// Returns the schedule of that name in pins: "1f1b", "gpipe", "zbh1" or "zbv"; nothing for
+/// other names.
+std::optional<PipelineSchedule> scheduleOfName(std::string_view name);
+/// Returns the name of a schedule in pins.
+std::string_view nameOf(PipelineSchedule schedule);
 
 /// Pipeline stages; see the message of plan.proto.
 struct PipelineSpec {
@@ -113,8 +119,10 @@ struct PipelineSpec {
   std::vector<int64_t> stagesOfChunks() const;
   /// Returns the layers of each chunk of a model with `count` layers.
   std::vector<int64_t> layersOfChunks(int64_t count) const;
-  /// Returns the schedule as the pass order-stages reads it: "1f1b", "gpipe", or the rows of
-  /// `order`, separated by semicolons.
+  /// Returns the chunks of which the schedule has gradients of inputs and weights by themselves.
+  std::vector<int64_t> chunksWithParts() const;
+  /// Returns the schedule as the pass order-stages reads it: "1f1b", "gpipe", or
+  /// another name, or the rows of `order`, separated by semicolons.
   std::string scheduleText() const;
 };
 

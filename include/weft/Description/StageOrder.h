@@ -7,13 +7,17 @@
 //
 // A model's layers are cut into chunks, each of which lies in a stage of the pipeline. A schedule
 // says in which order each stage does its actions: forward and backward of each micro-batch through
-// each of its chunks, and, if it likes, where parameters are gathered and gradients reduced. From
-// it and the times of actions follows a course: when each action begins and ends, if a stage does
-// one at a time, as early as those that it needs have ended.
+// each of its chunks, and, if it likes, where parameters are gathered and gradients reduced.
+// Backward may be cut in two: the gradients of a chunk's inputs, for which the chunk before waits,
+// and those of its weights, for which nobody does. From a schedule and the times of actions follows
+// a course: when each action begins and ends, if a stage does one at a time, as early as those that
+// it needs have ended.
 //
 // Schedules are data: anybody may write one. GPipe is that of Huang et al., 2019, 1F1B the
 // one without flushes within a batch of Narayanan et al., 2021 (section 2.2.1), and so is
-// interleaved 1F1B, for several chunks a stage (section 2.2.2).
+// interleaved 1F1B, for several chunks a stage (section 2.2.2). ZB-H1 is that of Qi et al., Zero
+// Bubble Pipeline Parallelism, 2024 (section 2.1), ZB-V that of the same and of Qi et al., Pipeline
+// Parallelism with Controllable Memory, 2024.
 //
 // All functions are pure and may run on any thread.
 //
@@ -37,7 +41,12 @@ namespace weft::desc {
 struct StageAction {
   enum class Kind : uint8_t {
     Forward,
+    /// Both of the next two at once.
     Backward,
+    /// The gradients of the chunk's inputs, for which the chunk before waits.
+    InputGradients,
+    /// The gradients of the chunk's weights, behind those of its inputs.
+    WeightGradients,
     /// Gathers the parameters that forward and backward of the chunk use from here on. Without it
     /// they are gathered once, when a step begins, and whole until its end.
     Unshard,
@@ -50,11 +59,21 @@ struct StageAction {
 
   int64_t chunk = 0;
   Kind kind = Kind::Forward;
-  /// Of forward and backward; of another action, how many of its kind the chunk has had before.
+  /// Of forward, backward and its two parts; of another action, how many of its kind the chunk has
+  /// had before.
   int64_t microBatch = 0;
   auto operator<=>(const StageAction &) const = default;
 
-  bool isOfMicroBatch() const { return kind == Kind::Forward || kind == Kind::Backward; }
+  bool isOfMicroBatch() const { return kind == Kind::Forward || isOfBackward(); }
+  bool isOfBackward() const { return givesInputGradients() || kind == Kind::WeightGradients; }
+  bool givesInputGradients() const {
+    return kind == Kind::Backward || kind == Kind::InputGradients;
+  }
+  bool givesWeightGradients() const {
+    return kind == Kind::Backward || kind == Kind::WeightGradients;
+  }
+  /// Returns true if the action uses the chunk's parameters: gradients of weights need none.
+  bool usesParameters() const { return kind == Kind::Forward || givesInputGradients(); }
 };
 
 /// Returns "forward of micro-batch 3 in chunk 1", or "UNSHARD of chunk 1".
@@ -78,7 +97,17 @@ struct ScheduleFault {
 /// micro-batches, a few more pass at a time.
 StageSchedule makeGPipe(int64_t stages, int64_t chunks, int64_t microBatches);
 StageSchedule makeOneForwardOneBackward(int64_t stages, int64_t chunks, int64_t microBatches);
-/// Returns the schedule of that name: "gpipe" or "1f1b"; nothing for other names.
+/// Returns ZB-H1, for one chunk a stage: 1F1B whose gradients of weights wait, in stage s for s
+/// micro-batches, so that no stage keeps more of these than the first one of 1F1B, which has as
+/// many as there are stages. The first stage sends no gradients on, so its backward is not cut.
+StageSchedule makeZeroBubbleH1(int64_t stages, int64_t microBatches);
+/// Returns ZB-V, for two chunks a stage: chunks 0 to `stages` - 1 lie in stages 0 to `stages` - 1,
+/// and the others in the order back, so that the last stage has both in the middle and the first
+/// one both ends. Each stage begins with gradients at about the same time, and keeps as much as the
+/// first one of 1F1B, two half chunks for each stage.
+StageSchedule makeZeroBubbleV(int64_t stages, int64_t microBatches);
+/// Returns the schedule of that name: "gpipe", "1f1b", "zbh1" or "zbv"; nothing for other names, or
+/// if it is not for so many chunks.
 std::optional<StageSchedule> makeSchedule(std::string_view name, int64_t stages, int64_t chunks,
                                           int64_t microBatches);
 
@@ -105,13 +134,17 @@ StageSchedule withGathers(const StageSchedule &schedule, GatherPeriod period);
 inline constexpr int64_t kMostChunks = 1024, kMostMicroBatches = 1 << 20;
 
 /// Returns the schedule of which `rows` are the stages' actions, each such as "0F0,0F1,0B0,0B1":
-/// the chunk, F for forward or B for backward, and the micro-batch; or the chunk and UNSHARD,
-/// RESHARD or REDUCE_GRAD. Actions are separated by commas or blanks; an empty one, between two
-/// commas, means nothing. Fails if something else is there.
+/// the chunk, F for forward, B for backward, I for gradients of inputs or W for those of weights,
+/// and the micro-batch; or the chunk and UNSHARD, RESHARD or REDUCE_GRAD. Actions are separated by
+/// commas or blanks; an empty one, between two commas, means nothing. Fails if something else is
+/// there.
 std::variant<StageSchedule, ScheduleFault> parseSchedule(const std::vector<std::string> &rows);
 
 /// Returns the text that `parseSchedule` reads as these actions, "0F0,0F1,0B0,0B1".
 std::string printActions(const std::vector<StageAction> &actions);
+
+/// Returns the chunks that have gradients of inputs or of weights by themselves, in order.
+std::vector<int64_t> chunksWithParts(const StageSchedule &schedule);
 
 /// Returns the stage of each chunk. REQUIRES: each chunk up to the last has forward or backward in
 /// one stage.
@@ -148,12 +181,12 @@ struct Course {
   double bubble() const;
 };
 
-/// Returns the course of a schedule. Forward needs forward of the chunk before, backward that of
-/// the chunk behind, and backward of the last chunk its forward. `timeOf` is positive. Fails if an
-/// action is missing, doubled, unknown, or waits for itself, if two stages have one chunk, if a
-/// chunk does not take micro-batches in their order, in which losses and gradients are added up, or
-/// if parameters are not gathered where a chunk needs them, or gradients reduced before they are
-/// complete.
+/// Returns the course of a schedule. Forward needs forward of the chunk before, backward, or its
+/// first part, that of the chunk behind, and that of the last chunk its forward. `timeOf` is
+/// positive. Fails if an action is missing, doubled, unknown, or waits for itself, if two stages
+/// have one chunk, if a chunk does not take micro-batches in their order, in which losses and
+/// gradients are added up, if gradients of weights come before those of inputs, or if parameters
+/// are not gathered where a chunk needs them, or gradients reduced before they are complete.
 std::variant<Course, ScheduleFault>
 simulate(const StageSchedule &schedule, int64_t microBatches,
          const std::function<double(const StageAction &)> &timeOf,

@@ -7,7 +7,8 @@
 //
 // A buffer that holds what a micro-batch leaves to a later action of it is needed from the first of
 // its actions that uses the buffer to the last. Where some buffer of a section is needed for two
-// micro-batches at a time, all of them lie in frames.
+// micro-batches at a time, or these do not all have one order of actions, all of them lie in
+// frames.
 //
 //   Sets.    Buffers that each micro-batch needs from the same action to the same action are in one
 //            frame set: what a chunk of a pipeline stage keeps from forward to backward, what it

@@ -11,7 +11,8 @@ using namespace mlir;
 
 void weft::buildPartitionPipeline(OpPassManager &manager,
                                   const ReshardToCollectivesPassOptions &reshard,
-                                  const std::optional<MutateCollectivePassOptions> &mutation) {
+                                  const std::optional<MutateCollectivePassOptions> &mutation,
+                                  const SplitBackwardPassOptions &backward) {
   // Before reshards become collectives, as this pass makes reshards of its own.
   manager.addPass(createBalanceSequencesPass());
   // On whole tensors, which still have their shardings.
@@ -27,7 +28,10 @@ void weft::buildPartitionPipeline(OpPassManager &manager,
     // Before log-sum-exps of the loss become sums, which stay in float32.
     manager.addPass(createNarrowReductionsPass());
   }
-  // Last, as each op stands for one reduction until here.
+  // As each op stands for one reduction until here.
   manager.addPass(createExpandLogSumExpPass());
+  // When collectives are ops, which belong to one part or the other, and before kernels join ops of
+  // both. In this phase, as the table is proven function by function against its result.
+  manager.addPass(createSplitBackwardPass(backward));
   manager.addPass(createVerifyPartitionPass());
 }

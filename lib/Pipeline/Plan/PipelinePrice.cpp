@@ -14,9 +14,18 @@ using desc::StageAction;
 
 ActionPrice PipelinePrice::of(const StageAction &action) const {
   const ChunkPrice &chunk = chunks[size_t(action.chunk)];
-  return action.kind == StageAction::Kind::Forward    ? chunk.forward
-         : action.kind == StageAction::Kind::Backward ? chunk.backward
-                                                      : ActionPrice();
+  switch (action.kind) {
+  case StageAction::Kind::Forward:
+    return chunk.forward;
+  case StageAction::Kind::Backward:
+    return chunk.backward;
+  case StageAction::Kind::InputGradients:
+    return chunk.inputGradients;
+  case StageAction::Kind::WeightGradients:
+    return chunk.weightGradients;
+  default:
+    return {};
+  }
 }
 
 /// Returns the most bytes that a stage has while it does `actions`, one after another.
@@ -24,10 +33,13 @@ static double peakOf(const PipelinePrice &price, double held,
                      const std::vector<StageAction> &actions) {
   double inFlight = 0, peak = held;
   for (const StageAction &action : actions) {
-    double kept = price.chunks[size_t(action.chunk)].keptBytes;
-    inFlight += action.kind == StageAction::Kind::Forward ? kept : 0;
+    const ChunkPrice &chunk = price.chunks[size_t(action.chunk)];
+    const bool isFirstPart = action.kind == StageAction::Kind::InputGradients;
+    inFlight += action.kind == StageAction::Kind::Forward ? chunk.keptBytes : 0;
     peak = std::max(peak, held + inFlight + price.of(action).scratchBytes);
-    inFlight -= action.kind == StageAction::Kind::Backward ? kept : 0;
+    inFlight += isFirstPart ? chunk.keptForWeightsBytes : 0;
+    inFlight -= action.givesInputGradients() ? chunk.keptBytes : 0;
+    inFlight -= action.kind == StageAction::Kind::WeightGradients ? chunk.keptForWeightsBytes : 0;
   }
   return peak;
 }

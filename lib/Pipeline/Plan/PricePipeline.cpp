@@ -8,6 +8,7 @@
 #include "PricePipeline.h"
 
 #include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/BackwardParts.h"
 #include "weft/Dialect/Weft/IR/FunctionCosts.h"
 #include "weft/Dialect/Weft/IR/StageMarks.h"
 
@@ -82,7 +83,7 @@ class StagePricing {
 public:
   StagePricing(func::FuncOp step, PlannedSeconds &planned)
       : step(step), module(step->getParentOfType<ModuleOp>()), symbols(module), scratch(module),
-        seconds(module, [&](Operation *op) { return planned.of(op).seconds(); }) {}
+        seconds(module, [&](Operation *op) { return planned.of(op).seconds(); }), parts(module) {}
 
   PipelinePrice run() {
     findCalls();
@@ -141,7 +142,38 @@ private:
     for (Value value : kept) {
       own.keptBytes += localBytes(value.getType());
     }
+    const FunctionParts &cut =
+        parts.of(second->second.function, findAwaitedResults(after, symbols));
+    addParts(cut, own);
+    for (unsigned argument : cut.secondArguments.set_bits()) {
+      Value operand = after.getOperand(argument);
+      own.keptForWeightsBytes += kept.contains(operand) ? localBytes(operand.getType()) : 0;
+    }
     return own;
+  }
+
+  /// Adds the parts of backward. The first one's scratch memory is about that of both.
+  void addParts(const FunctionParts &cut, ChunkPrice &price) {
+    auto add = [&](const llvm::SetVector<Operation *> &ops, ActionPrice &to) {
+      for (Operation *op : ops) {
+        to.seconds += cut.calls.contains(op) ? 0 : seconds.of(op);
+      }
+    };
+    add(cut.first, price.inputGradients);
+    add(cut.second, price.weightGradients);
+    price.inputGradients.scratchBytes = price.backward.scratchBytes;
+    for (Operation *op : cut.second) {
+      for (Value result : op->getResults()) {
+        double &most = price.weightGradients.scratchBytes;
+        most = std::max(most, cut.calls.contains(op) ? 0 : localBytes(result.getType()));
+      }
+    }
+    for (Value value : cut.kept) {
+      price.keptForWeightsBytes += localBytes(value.getType());
+    }
+    for (const FunctionParts *callee : llvm::make_second_range(cut.calls)) {
+      addParts(*callee, price);
+    }
   }
 
   ActionPrice priceAction(func::FuncOp function) {
@@ -229,6 +261,7 @@ private:
   SymbolTable symbols;
   Scratch scratch;
   FunctionCosts seconds;
+  BackwardParts parts;
   /// By chunk.
   std::map<int64_t, ActionCalls> forward, backward;
   /// By stage: what is held by it.

@@ -275,6 +275,9 @@ private:
         remark << llvm::formatv(", {0} {1:E6} seconds {2:F0} bytes", name, action.seconds,
                                 action.scratchBytes);
       }
+      remark << llvm::formatv(
+          ", inputs {0:E6} seconds, weights {1:E6} seconds, for which {2:F0} bytes are kept",
+          chunk.inputGradients.seconds, chunk.weightGradients.seconds, chunk.keptForWeightsBytes);
     }
     for (auto [number, stage] : llvm::enumerate(pipeline.stages)) {
       remark << llvm::formatv("; stage {0} once {1:E6} seconds, holds {2:F0} bytes", number,

@@ -214,7 +214,7 @@ bool SectionWriter::mayHold(uint32_t buffer, uint32_t result) const {
 LogicalResult SectionWriter::shareBuffer(const FlatOp &op, int32_t time, uint32_t operand,
                                          uint32_t result) {
   uint32_t buffer = bufferOf[operand];
-  if (section.values[operand].lastRead != time) {
+  if (!section.values[operand].endsAt(time)) {
     return op.op->emitOpError("internal error: a value is read after it was overwritten");
   }
   if (!mayHold(buffer, result)) {
@@ -233,7 +233,7 @@ int64_t SectionWriter::findInPlace(const FlatOp &op, int32_t time, size_t positi
   }
   ArrayRef<uint32_t> operands = section.operandsOf(op);
   uint32_t operand = operands[tied], result = section.resultsOf(op)[position];
-  bool isFree = section.values[operand].lastRead == time && llvm::count(operands, operand) == 1 &&
+  bool isFree = section.values[operand].endsAt(time) && llvm::count(operands, operand) == 1 &&
                 mayHold(bufferOf[operand], result);
   return isFree ? tied : -1;
 }

@@ -114,7 +114,7 @@ private:
     auto time = static_cast<int32_t>(use.op - use.section->ops.data());
     return llvm::any_of(llvm::enumerate(use.operands()), [&](auto operand) {
       const FlatValue &value = use.section->values[operand.value()];
-      return isArray(value.type) && value.variable < 0 && value.lastRead == time &&
+      return isArray(value.type) && value.variable < 0 && value.endsAt(time) &&
              !use.isTied(operand.index());
     });
   }

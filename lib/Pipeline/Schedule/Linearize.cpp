@@ -55,6 +55,7 @@ public:
       return failure();
     }
     for (Operation *op : findOrder()) {
+      body.reset();
       if (failed(visitAll(op))) {
         return failure();
       }
@@ -285,6 +286,7 @@ private:
     if (!repeat->kinds[kind].followsRight) {
       flat.repeat->bodies[bodyOfKind[kind]].begin = time;
     }
+    body = bodyOfKind[kind];
     if (auto call = dyn_cast<CallOp>(op)) {
       return enterRepeated(call);
     }
@@ -369,6 +371,7 @@ private:
     for (Value operand : op->getOperands()) {
       uint32_t number = numberOf.at(operand);
       flat.values[number].lastRead = time;
+      noteReader(number);
       flat.numbers.push_back(number);
     }
     for (Value result : op->getResults()) {
@@ -376,6 +379,15 @@ private:
       flat.values[number].definedAt = time;
       numberOf[result] = number;
       flat.numbers.push_back(number);
+    }
+  }
+
+  /// Notes that the body that is being listed reads a value, if it is one of another body.
+  void noteReader(uint32_t number) {
+    if (body && repeat->hasOtherOrders &&
+        flat.values[number].definedAt < flat.repeat->bodies[*body].begin) {
+      auto [reader, isNew] = readers.try_emplace(number, *body);
+      flat.values[number].isReadInOtherOrders |= reader->second != *body;
     }
   }
 
@@ -400,6 +412,9 @@ private:
   /// The kind of each op of the repeat, and the body of each kind.
   llvm::DenseMap<Operation *, uint32_t> repeated;
   SmallVector<uint32_t> bodyOfKind;
+  /// The body that is being listed, and the first other one that reads each value.
+  std::optional<uint32_t> body;
+  llvm::DenseMap<uint32_t, uint32_t> readers;
   /// The first calls of functions that gather or reduce, and the bodies of these.
   SmallVector<CallOp> gathers, reductions;
   llvm::DenseMap<StringRef, CallOp> firstOfFunction;

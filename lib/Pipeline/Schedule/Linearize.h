@@ -79,10 +79,15 @@ struct FlatValue {
   /// Number of the last op that reads it, or -1; assignments do not count. Of a value from before
   /// the repeat that all micro-batches read: the number of the op after it.
   int32_t lastRead = -1;
+  /// Several bodies read it, some micro-batches in another order than that of the list.
+  bool isReadInOtherOrders = false;
   /// The value of an index, if known.
   std::optional<int64_t> constant;
   /// An index that is the number of the micro-batch, in a repeat.
   bool isMicroBatch = false;
+
+  /// Returns true if the op of that number reads it, and nothing does later.
+  bool endsAt(int32_t time) const { return lastRead == time && !isReadInOtherOrders; }
 };
 
 /// One use of an op that has tensors as operands or results, or at which ranks agree.

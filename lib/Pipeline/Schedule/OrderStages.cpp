@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "weft/Description/StageOrder.h"
+#include "weft/Dialect/Weft/IR/AttributeNames.h"
+#include "weft/Dialect/Weft/IR/BackwardParts.h"
 #include "weft/Dialect/Weft/IR/FunctionCosts.h"
 #include "weft/Dialect/Weft/IR/OpCost.h"
 #include "weft/Dialect/Weft/IR/StageMarks.h"
@@ -64,7 +66,7 @@ public:
       own.chunk = action.chunk;
       own.stage = stages[static_cast<size_t>(action.chunk)];
       own.calls.push_back(cast<CallOp>(call));
-      calls[action] = cast<CallOp>(call);
+      calls[action].push_back(cast<CallOp>(call));
     }
   }
 
@@ -89,7 +91,9 @@ public:
 private:
   void place(const StageAction &action) {
     if (action.isOfMicroBatch()) {
-      use(action);
+      if (calls.count(action)) {
+        use(action);
+      }
     } else if (action.kind == StageAction::Kind::Unshard) {
       gather(action);
     } else if (action.kind == StageAction::Kind::ReduceGrad) {
@@ -123,18 +127,20 @@ private:
     latest.map(own->gathered, call->getResults());
   }
 
-  /// Lets a call use what was gathered last.
+  /// Lets the calls of an action use what was gathered last.
   void use(const StageAction &action) {
     auto latest = current.find(action.chunk);
     if (latest != current.end()) {
-      for (OpOperand &operand : calls.at(action)->getOpOperands()) {
-        operand.set(latest->second.lookupOrDefault(operand.get()));
+      for (CallOp call : calls.at(action)) {
+        for (OpOperand &operand : call->getOpOperands()) {
+          operand.set(latest->second.lookupOrDefault(operand.get()));
+        }
       }
     }
   }
 
   void add(CallOp call, const StageAction &action) {
-    calls[action] = call;
+    calls[action] = {call};
     actions[call] = action;
   }
 
@@ -150,7 +156,8 @@ private:
   desc::StageSchedule &schedule;
   Actions &actions;
   std::map<int64_t, ChunkCalls> chunks;
-  std::map<StageAction, CallOp> calls;
+  /// Backward of a chunk that is cut has two.
+  std::map<StageAction, SmallVector<CallOp, 2>> calls;
   std::map<int64_t, std::optional<ChunkGather>> gathers;
   /// Of each chunk, what was gathered last in place of each value.
   std::map<int64_t, IRMapping> current;
@@ -337,7 +344,9 @@ public:
 
   void add(const StageAction &action, func::FuncOp function) {
     double own = flops.of(function);
-    ofActions[{action.chunk, action.kind}] = own;
+    if (added.insert({function, unsigned(action.kind)}).second) {
+      ofActions[{action.chunk, action.kind}] += own;
+    }
     least = own > 0 && (least == 0 || own < least) ? own : least;
   }
 
@@ -347,7 +356,7 @@ public:
       return 1; // As a transfer.
     }
     if (least == 0) {
-      return action.kind == StageAction::Kind::Forward ? 1 : 2;
+      return action.kind == StageAction::Kind::Backward ? 2 : 1;
     }
     constexpr double kUnits = 64; // Of the shortest action.
     // Backward of a chunk that has the loss alone is in its forward.
@@ -357,6 +366,7 @@ public:
 
 private:
   FunctionCosts flops;
+  llvm::DenseSet<std::pair<Operation *, unsigned>> added;
   std::map<std::pair<int64_t, StageAction::Kind>, double> ofActions;
   double least = 0;
 };
@@ -379,16 +389,12 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
   }
 
   LogicalResult order(ModuleOp module, func::FuncOp root, SchedulePurpose purpose) {
-    const llvm::MapVector<Operation *, CallOfStage> calls = findCalls(module, root);
+    llvm::MapVector<Operation *, CallOfStage> calls = findCalls(module, root);
     if (calls.empty()) {
       return success();
     }
-    Actions actions;
-    ActionTimes lengths(module);
     int64_t chunks = 0, microBatches = 0;
     for (const auto &[call, own] : calls) {
-      actions[call] = own.action;
-      lengths.add(own.action, own.function);
       chunks = std::max(chunks, own.action.chunk + 1);
       microBatches = std::max(microBatches, own.action.microBatch + 1);
     }
@@ -398,6 +404,13 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     }
     if (purpose == SchedulePurpose::Evaluation) {
       lists = desc::forwardOf(*lists, microBatches);
+    }
+    joinParts(calls, *lists);
+    Actions actions;
+    ActionTimes lengths(module);
+    for (const auto &[call, own] : calls) {
+      actions[call] = own.action;
+      lengths.add(own.action, own.function);
     }
     auto timeOf = [&](const StageAction &action) { return lengths.of(action); };
     auto result = desc::simulate(*lists, microBatches, timeOf, purpose);
@@ -440,7 +453,7 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     }
     if (!llvm::StringRef(text).contains(';')) {
       return module.emitError("order-stages: unknown schedule '")
-             << text << "', expected gpipe, 1f1b, or the actions of each stage";
+             << text << "', expected gpipe, 1f1b, zbh1, zbv, or the actions of each stage";
     }
     std::vector<std::string> rows;
     for (llvm::StringRef row : llvm::split(text, ';')) {
@@ -459,13 +472,13 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
     func::FuncOp function;
   };
 
-  /// Returns the action of each call of a function of a micro-batch. Of a chunk's two functions the
-  /// one that is called first is forward.
+  /// Returns the action of each call of a function of a micro-batch. Of a chunk's functions the one
+  /// that is called first is forward.
   static llvm::MapVector<Operation *, CallOfStage> findCalls(ModuleOp module, func::FuncOp root) {
     llvm::MapVector<Operation *, CallOfStage> calls;
     SymbolTable symbols(module);
     std::map<int64_t, func::FuncOp> forward;
-    std::map<std::pair<int64_t, StageAction::Kind>, int64_t> counts;
+    llvm::DenseMap<Operation *, int64_t> counts;
     for (auto call : root.getOps<CallOp>()) {
       auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
       std::optional<int64_t> stage = markedStageOf(callee);
@@ -474,10 +487,26 @@ struct OrderStagesPass : impl::OrderStagesPassBase<OrderStagesPass> {
       }
       const int64_t chunk = *markedChunkOf(callee);
       bool isForward = forward.try_emplace(chunk, callee).first->second == callee;
-      auto direction = isForward ? StageAction::Kind::Forward : StageAction::Kind::Backward;
-      calls[call] = {{chunk, direction, counts[{chunk, direction}]++}, *stage, callee};
+      auto kind = isForward                                   ? StageAction::Kind::Forward
+                  : callee->hasAttr(kWeightGradientsAttrName) ? StageAction::Kind::WeightGradients
+                                                              : StageAction::Kind::InputGradients;
+      calls[call] = {{chunk, kind, counts[callee]++}, *stage, callee};
     }
     return calls;
+  }
+
+  /// Calls of both parts are one action where the schedule has backward as a whole.
+  static void joinParts(llvm::MapVector<Operation *, CallOfStage> &calls,
+                        const desc::StageSchedule &lists) {
+    std::set<StageAction> wholes;
+    for (const std::vector<StageAction> &list : lists) {
+      wholes.insert(list.begin(), list.end());
+    }
+    for (auto &[call, own] : calls) {
+      const StageAction whole = {own.action.chunk, StageAction::Kind::Backward,
+                                 own.action.microBatch};
+      own.action = own.action.isOfBackward() && wholes.contains(whole) ? whole : own.action;
+    }
   }
 };
 

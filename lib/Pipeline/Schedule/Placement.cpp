@@ -168,7 +168,7 @@ private:
   /// Returns true if `operand` is not read after `time`, and `result` belongs in its storage.
   bool mayTakeOver(uint32_t result, uint32_t operand, int32_t time) const {
     auto until = passedOn.find(operand);
-    if (section.values[operand].lastRead != time || isAssigned[operand] ||
+    if (!section.values[operand].endsAt(time) || isAssigned[operand] ||
         (until != passedOn.end() && time < until->second)) {
       return false;
     }

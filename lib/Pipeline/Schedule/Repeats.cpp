@@ -302,8 +302,8 @@ Finder::Key Finder::keyOf(Operation *op) const {
   return key;
 }
 
-/// Returns true if all micro-batches have the same kinds, in one order, and each kind has the
-/// micro-batches in their order.
+/// Returns true if all micro-batches have the same kinds, and each kind has the micro-batches in
+/// their order.
 bool Finder::numberKinds() {
   std::map<Key, uint32_t> kinds;
   SmallVector<int64_t> counts;
@@ -317,9 +317,10 @@ bool Finder::numberKinds() {
       counts.push_back(0);
     }
     int64_t expected = repeat.ops.front().microBatch + counts[each.kind]++;
-    if (each.microBatch != expected || kindsSeen[each.microBatch]++ != each.kind) {
+    if (each.microBatch != expected) {
       return false;
     }
+    repeat.hasOtherOrders |= kindsSeen[each.microBatch]++ != each.kind;
   }
   count = counts.empty() ? 0 : counts.front();
   return count > 1 && llvm::all_of(counts, [&](int64_t own) { return own == count; });

@@ -9,16 +9,16 @@
 // In the module of a pipeline stage there are also sends of their results, receives of what they
 // read, and what stands between: reshards of what is received, or is to be sent. All calls of one
 // function are of one kind, and so are transfers of one number, and equal ops on operands of the
-// same kinds. The work repeats if it stands together in the section, each kind is there once for
-// each micro-batch, in their order, and all micro-batches have the kinds in one order, with
-// operands that
+// same kinds. The work repeats if it stands together in the section and each kind is there once for
+// each micro-batch, in their order, with operands that
 //
 //   - are the same for all,
 //   - are results of work on the same micro-batch, or
 //   - are results of the call of the same function for the micro-batch before: the first call gets
 //     a value that nothing else reads.
 //
-// Only what is passed on in this way is read by others behind the work.
+// Only what is passed on in this way is read by others behind the work. Micro-batches may have the
+// kinds in different orders, as gradients of weights wait for one or several others.
 //
 // Among that work may stand calls of functions that gather the parameters of a chunk, or reduce its
 // sums of gradients. Those of one function that gathers get the same operands, from outside, and
@@ -72,8 +72,10 @@ struct Repeat {
   /// In the order of the section.
   llvm::SmallVector<RepeatedOp> ops;
   llvm::SmallVector<CallBetween> gathers = {}, reductions = {};
-  /// In the order of each micro-batch.
+  /// In the order of the first micro-batch.
   llvm::SmallVector<RepeatedKind> kinds;
+  /// Some micro-batches have another order.
+  bool hasOtherOrders = false;
 };
 
 /// Returns the work that repeats. Calls of a single function, without transfers, are left out for

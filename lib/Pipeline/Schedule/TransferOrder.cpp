@@ -25,7 +25,8 @@ public:
       ++missing[transfers[number].user];
       made[transfers[number].maker].push_back(number);
     }
-    takesEarly = desc::stagesOfChunks(schedule).size() > schedule.size();
+    takesEarly = desc::stagesOfChunks(schedule).size() > schedule.size() ||
+                 !desc::chunksWithParts(schedule).empty();
   }
 
   std::optional<std::vector<StageEvent>> run() {
@@ -124,7 +125,7 @@ void Exchange::visit(size_t stage, double time) {
 std::optional<size_t> Exchange::findPartner(size_t stage, double time) const {
   std::optional<size_t> best;
   auto rankOf = [&](size_t number) {
-    return std::pair(isNeeded(number), transfers[number].maker.kind == StageAction::Kind::Backward);
+    return std::pair(isNeeded(number), transfers[number].maker.isOfBackward());
   };
   for (size_t number : stages[stage].open) {
     const Stage &partner = stages[partnerOf(number, stage)];

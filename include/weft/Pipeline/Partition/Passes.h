@@ -25,7 +25,8 @@ namespace weft {
 /// mistake.
 void buildPartitionPipeline(mlir::OpPassManager &manager,
                             const ReshardToCollectivesPassOptions &reshard,
-                            const std::optional<MutateCollectivePassOptions> &mutation);
+                            const std::optional<MutateCollectivePassOptions> &mutation,
+                            const SplitBackwardPassOptions &backward);
 
 } // namespace weft
 

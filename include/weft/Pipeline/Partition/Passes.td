@@ -164,6 +164,53 @@ def NarrowReductionsPass : Pass<"narrow-reductions", "::mlir::ModuleOp"> {
   ];
 }
 
+def SplitBackwardPass : Pass<"split-backward", "::mlir::ModuleOp"> {
+  let summary = "makes functions of their own of gradients of weights";
+  let description = [{
+    Before: backward of a chunk of layers is one function of a micro-batch. After: backward of each
+    of `chunks` is two functions, of which the second computes gradients of weights, for which no
+    other stage waits, and is marked with `weft.weight_gradients`. Its calls stand right behind
+    those of the first, and a schedule may move them further. What the first computes and the second
+    uses are results and arguments. Functions of layers are cut in the same way. What belongs to
+    which says `BackwardParts.h`: the second keeps what only gradients of weights need, unless it is
+    cheap and keeping its operands would take more memory.
+
+    A chunk that sends no gradients on, as the first one, has nothing for the first function: its
+    backward is marked as a whole. Modules without stages do not change.
+
+    ```mlir
+    func.func private @step_backward_1(%b: index, %sum: …, %w: …, %x: …, %dy: …) {
+      %0 = weft.contract "sn,nk->sk"(%dy, %w)
+      %1 = weft.contract "sn,sk->nk"(%dy, %x)
+      %2 = weft.map ins(%sum, %1 : …) … { … arith.addf … }
+      return %0, %2
+    }
+    …
+      %4:2 = weft.call @step_backward_1(%c0, %sum, %w, %x, %dy)
+    ```
+
+    becomes
+
+    ```mlir
+    func.func private @step_backward_1_inputs(%b: index, %w: …, %dy: …) {
+      %0 = weft.contract "sn,nk->sk"(%dy, %w)
+      return %0
+    }
+    func.func private @step_backward_1_weights(%b: index, %sum: …, %x: …, %dy: …) {
+      %1 = weft.contract "sn,sk->nk"(%dy, %x)
+      %2 = weft.map ins(%sum, %1 : …) … { … arith.addf … }
+      return %2
+    }
+    …
+      %4 = weft.call @step_backward_1_inputs(%c0, %w, %dy)
+      %5 = weft.call @step_backward_1_weights(%c0, %sum, %x, %dy)
+    ```
+  }];
+  let options = [
+    ListOption<"chunks", "chunks", "int64_t", "the chunks whose backward is cut">,
+  ];
+}
+
 def MutateCollectivePass : Pass<"mutate-collective", "::mlir::ModuleOp"> {
   let summary = "plants a mistake in one collective, to test the tests";
   let description = [{

@@ -36,6 +36,10 @@ struct ChunkPrice {
   /// What forward gets and makes that backward needs: it is held from the beginning of the one to
   /// the end of the other.
   double keptBytes = 0;
+  /// The two parts of backward, if it is cut: gradients of inputs and those of weights.
+  ActionPrice inputGradients = {}, weightGradients = {};
+  /// What the second part needs of forward and of the first: it is held until its end.
+  double keptForWeightsBytes = 0;
 };
 
 struct StagePrice {

@@ -52,10 +52,12 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
     `REDUCE_GRAD`, a call takes that of the reductions of its sums of gradients: see
     `StageCollectives.h`. They are actions as the others.
 
-    A schedule is `1f1b`, with several chunks a stage interleaved, `gpipe`, or any other: the actions
-    of each stage, chunk, F for forward or B for backward, and micro-batch, with a semicolon between
-    stages. With `gather`, the first two gather parameters anew for each `run` of actions of a chunk,
-    or each `micro-batch`. The order below is that of `schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1`.
+    A schedule is `1f1b`, with several chunks a stage interleaved, `gpipe`, `zbh1`, `zbv`, or any
+    other: the actions of each stage, chunk, F for forward, B for backward or I and W for its parts,
+    and micro-batch, with a semicolon between stages. Where split-backward has cut a chunk's
+    backward, and the schedule has B, calls of both parts stand together. With `gather`, schedules by
+    name gather parameters anew for each `run` of actions of a chunk, or each `micro-batch`. The
+    order below is that of `schedule=0F0,0F1,0B0,0B1;1F0,1B0,1F1,1B1`.
 
     ```mlir
     %0 = weft.call @step_forward_0(%c0)
@@ -77,9 +79,9 @@ def OrderStagesPass : Pass<"order-stages", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"schedule", "schedule", "std::string", "\"1f1b\"",
-           "1f1b, gpipe, or the actions of each stage">,
+           "1f1b, gpipe, zbh1, zbv, or the actions of each stage">,
     Option<"gather", "gather", "std::string", "\"step\"",
-           "how long 1f1b and gpipe keep gathered parameters: step, run or micro-batch">,
+           "how long schedules by name keep gathered parameters: step, run or micro-batch">,
   ];
 }
 

@@ -16,7 +16,9 @@
 // So each stage is near its schedule, whatever its actions take. Where stages have one chunk, it
 // exchanges only what is needed next: nothing is gained by taking a value early, but its
 // micro-batch is in flight for longer. Where they have several, most values would have to wait at
-// their sender, in frames, and their stages would meet more seldom.
+// their sender, in frames, and their stages would meet more seldom. So it is where gradients of
+// weights, which need nothing of others, stand between what does: a stage would begin with them
+// while another waits to send.
 //
 //===----------------------------------------------------------------------===//
 
