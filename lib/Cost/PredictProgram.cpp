@@ -31,7 +31,7 @@ desc::Precision precisionOf(rt::ElementType type) {
 class ProgramPredictor {
 public:
   ProgramPredictor(const rt::Program &program, const desc::MachineSpec &machine)
-      : program(program), predictor(machine) {
+      : program(program), device(machine.device), predictor(machine) {
     for (const rt::Axis &axis : program.mesh) {
       mesh.push_back(axis.size);
     }
@@ -62,6 +62,19 @@ public:
       return predictAgreement();
     }
     return 0;
+  }
+
+  /// Returns the share of the device's rate that the instruction takes from computation beside it.
+  double shareOf(const rt::Instruction &instruction) const {
+    const rt::Cost &cost = instruction.cost;
+    if (instruction.opcode != rt::Opcode::Collective || cost.seconds <= 0) {
+      return 0;
+    }
+    if (device.cuda.isGiven()) {
+      return device.cuda.collectiveShare();
+    }
+    // On a host, the processors that compute also read and write each byte that moves.
+    return std::min(2 * cost.bytes / device.memoryBandwidth / cost.seconds, 1.0);
   }
 
 private:
@@ -106,6 +119,7 @@ private:
   }
 
   const rt::Program &program;
+  const desc::DeviceSpec &device;
   const Predictor predictor;
   std::vector<int64_t> mesh;
   /// Of axes or classes.
@@ -119,6 +133,7 @@ void predictProgram(rt::Program &program, const desc::MachineSpec &machine) {
   for (rt::Body &body : program.bodies) {
     for (rt::Instruction &instruction : body.instructions) {
       instruction.cost.seconds = predictor.predict(instruction);
+      instruction.cost.share = predictor.shareOf(instruction);
     }
   }
 }

@@ -59,6 +59,9 @@ static void checkDevice(const proto::Device &device, Fields fields) {
     for (const char *name : {"context_bytes", "library_bytes", "communicator_bytes"}) {
       inner.integer(name, "machine_r4", 0, int64_t(1) << 40);
     }
+    // Computation needs one of them.
+    inner.integer("collective_multiprocessors", "machine_r4", 0,
+                  std::max<int64_t>(device.cuda().multiprocessors(), 1) - 1);
   }
   checkPeaks(device, fields);
 }
@@ -153,6 +156,7 @@ static CudaSpec toSpec(const proto::Cuda &cuda) {
   spec.contextBytes = take(cuda.has_context_bytes(), cuda.context_bytes());
   spec.libraryBytes = take(cuda.has_library_bytes(), cuda.library_bytes());
   spec.communicatorBytes = take(cuda.has_communicator_bytes(), cuda.communicator_bytes());
+  spec.collectiveMultiprocessors = cuda.collective_multiprocessors();
   return spec;
 }
 

@@ -57,8 +57,8 @@ struct Place {
 
 class Orderer {
 public:
-  Orderer(const rt::Program &program, std::vector<rt::Instruction> &body, const StreamCosts &costs)
-      : program(program), body(body), costs(costs) {}
+  Orderer(const rt::Program &program, std::vector<rt::Instruction> &body, double leastGain)
+      : program(program), body(body), leastGain(leastGain) {}
 
   void run() {
     std::vector<rt::Instruction> old = body;
@@ -101,7 +101,7 @@ private:
 
   const rt::Program &program;
   std::vector<rt::Instruction> &body;
-  const StreamCosts costs;
+  const double leastGain;
   Dependences order;
   /// True for kernels that depend only on values from before the body.
   std::vector<bool> isPrepared;
@@ -231,11 +231,12 @@ Gather Orderer::makeGather(uint32_t number, uint32_t firstUse) const {
   return gather;
 }
 
-/// Returns true if a collective that runs beside the instructions [begin, end) saves enough time.
+/// Returns true if a collective that runs beside the instructions [begin, end) saves enough time:
+/// that of the instructions, or what they get done until the collective ends.
 bool Orderer::gains(uint32_t number, uint32_t begin, uint32_t end) const {
   double beside = begin < end ? computed[end] - computed[begin] : 0;
   const rt::Cost &cost = body[number].cost;
-  return std::min(beside, cost.seconds - cost.bytes * costs.secondsPerByte) > costs.leastGain;
+  return std::min(beside, cost.seconds * (1 - cost.share)) > leastGain;
 }
 
 void Orderer::choose() {
@@ -389,6 +390,6 @@ void Orderer::moveAll() {
 } // namespace
 
 void weft::schedule::orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &body,
-                                     const StreamCosts &costs) {
-  Orderer(program, body, costs).run();
+                                     double leastGain) {
+  Orderer(program, body, leastGain).run();
 }

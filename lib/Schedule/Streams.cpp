@@ -83,9 +83,9 @@ static void extendLifetimes(const rt::Program &program, std::span<const rt::Inst
   }
 }
 
-void weft::schedule::assignStreams(rt::Program &program, const StreamCosts &costs) {
+void weft::schedule::assignStreams(rt::Program &program, double leastGain) {
   for (rt::Body &body : program.bodies) {
-    orderForStreams(program, body.instructions, costs);
+    orderForStreams(program, body.instructions, leastGain);
   }
   if (std::none_of(program.bodies.begin(), program.bodies.end(), usesStreams)) {
     return;

@@ -7,10 +7,10 @@
 
 #include "weft/Schedule/Timeline.h"
 
+#include "BodyRun.h"
 #include "Rendezvous.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -20,54 +20,14 @@ using namespace weft::schedule;
 
 namespace {
 
-/// One run of a body: when each of its instructions so far runs.
-class Run {
-public:
-  explicit Run(double begin = 0) : links(begin) { streams.fill(begin); }
+BodyOrder orderOfOneClass(std::span<const rt::Instruction> body) {
+  return {body, [](const rt::Instruction &) { return false; }};
+}
 
-  /// Returns the earliest time at which the next instruction may begin.
-  double beginOf(const rt::Instruction &next) const {
-    double begin = streams[size_t(next.stream)];
-    for (uint32_t other : next.waits) {
-      begin = std::max(begin, times[other].end);
-    }
-    return next.opcode == rt::Opcode::Collective ? std::max(begin, links) : begin;
-  }
-
-  void add(const rt::Instruction &next, const InstructionSpan &time) {
-    times.push_back(time);
-    streams[size_t(next.stream)] = time.end;
-    if (next.opcode == rt::Opcode::Collective) {
-      links = time.end;
-    }
-    if (next.opcode == rt::Opcode::Agree) {
-      // No instruction is issued before.
-      for (double &other : streams) {
-        other = std::max(other, time.end);
-      }
-    }
-  }
-
-  void add(const rt::Instruction &next) {
-    double begin = beginOf(next);
-    add(next, {{begin, begin + next.cost.seconds}, begin});
-  }
-
-  size_t size() const { return times.size(); }
-  double end() const { return *std::ranges::max_element(streams); }
-  std::span<const InstructionSpan> spans() const { return times; }
-
-private:
-  std::array<double, rt::kStreams> streams;
-  double links;
-  std::vector<InstructionSpan> times;
-};
-
-Run runAlone(std::span<const rt::Instruction> body) {
-  Run run;
-  for (const rt::Instruction &instruction : body) {
-    run.add(instruction);
-  }
+/// Runs a body without rendezvous to its end.
+BodyRun runAlone(const BodyOrder &order) {
+  BodyRun run(order, 0);
+  run.advance();
   return run;
 }
 
@@ -79,9 +39,10 @@ public:
          std::span<const uint32_t> all, const ActionVisitor &visit)
       : program(program), section(section), all(all), visit(visit) {
     for (const rt::Body &body : program.bodies) {
-      bool meets = std::ranges::any_of(
-          body.instructions, [&](const rt::Instruction &each) { return waitsForOthers(each); });
-      alone.push_back(meets ? std::nullopt : std::optional(predictSeconds(body.instructions)));
+      orders.emplace_back(body.instructions,
+                          [&](const rt::Instruction &each) { return waitsForOthers(each); });
+      const bool meets = !orders.back().rendezvous.empty();
+      alone.push_back(meets ? std::nullopt : std::optional(runAlone(orders.back()).now()));
     }
     walk();
   }
@@ -91,14 +52,13 @@ public:
     return isAtEnd() ? std::nullopt : std::optional(rendezvousAt(program, instruction(), all));
   }
   /// REQUIRES: it is not at the end.
-  double begin() const { return run.beginOf(instruction()); }
+  double begin() const { return run->now(); }
   double seconds() const { return instruction().cost.seconds; }
   void pass(TimeSpan time) {
-    const double arrival = begin();
-    if (time.begin > arrival) {
-      course.waits.push_back({arrival, time.begin});
+    if (time.begin > begin()) {
+      course.waits.push_back({begin(), time.begin});
     }
-    run.add(instruction(), {time, arrival});
+    run->pass(time);
     walk();
   }
   /// Returns the course of the actions that it has ended.
@@ -106,7 +66,7 @@ public:
 
 private:
   bool isAtEnd() const { return action == section.size(); }
-  const rt::Instruction &instruction() const { return bodyOf(section[action])[run.size()]; }
+  const rt::Instruction &instruction() const { return bodyOf(section[action])[meeting]; }
   bool waitsForOthers(const rt::Instruction &each) const {
     return all.size() > 1 && isRendezvous(program, each);
   }
@@ -117,8 +77,8 @@ private:
   /// Times that are shifted by the action's begin end exactly where the next action begins.
   void visitAlone(double begin) const {
     std::vector<InstructionSpan> spans;
-    spans.reserve(bodyOf(section[action]).size());
-    for (const TimeSpan &time : predictTimes(bodyOf(section[action]))) {
+    const BodyRun own = runAlone(orders[section[action].body]);
+    for (const TimeSpan &time : own.spans()) {
       spans.push_back({{begin + time.begin, begin + time.end}, begin + time.begin});
     }
     visit(program.rankClass, action, spans);
@@ -134,19 +94,20 @@ private:
           visitAlone(begin);
         }
       } else {
-        const std::vector<rt::Instruction> &body = bodyOf(section[action]);
-        for (; run.size() < body.size(); run.add(body[run.size()])) {
-          if (waitsForOthers(body[run.size()])) {
-            return;
-          }
+        if (!run) {
+          run.emplace(orders[section[action].body], begin);
         }
-        end = run.end();
+        if (std::optional<uint32_t> next = run->advance()) {
+          meeting = *next;
+          return;
+        }
+        end = run->now();
         if (visit) {
-          visit(program.rankClass, action, run.spans());
+          visit(program.rankClass, action, run->spans());
         }
+        run.reset();
       }
       course.actions.push_back({begin, end});
-      run = Run(end);
     }
   }
 
@@ -154,12 +115,15 @@ private:
   const std::vector<rt::Action> &section;
   std::span<const uint32_t> all;
   const ActionVisitor &visit;
+  /// Of each body.
+  std::vector<BodyOrder> orders;
   /// The time of each body in which no classes meet.
   std::vector<std::optional<double>> alone;
   ClassCourse course;
-  /// The action that it has come to, and the run of that.
+  /// The action that it has come to, the run of that, and the instruction at which it waits.
   size_t action = 0;
-  Run run;
+  std::optional<BodyRun> run;
+  uint32_t meeting = 0;
 };
 
 /// All classes together.
@@ -204,12 +168,13 @@ private:
 } // namespace
 
 std::vector<TimeSpan> weft::schedule::predictTimes(std::span<const rt::Instruction> body) {
-  const Run run = runAlone(body);
+  const BodyOrder order = orderOfOneClass(body);
+  const BodyRun run = runAlone(order);
   return {run.spans().begin(), run.spans().end()};
 }
 
 double weft::schedule::predictSeconds(std::span<const rt::Instruction> body) {
-  return runAlone(body).end();
+  return runAlone(orderOfOneClass(body)).now();
 }
 
 double ClassCourse::busy() const {

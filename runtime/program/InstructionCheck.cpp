@@ -135,11 +135,15 @@ Status InstructionChecker::checkBody(const Body &body) {
       return makeError(where, " has label ", instruction.label, ", the program has ",
                        program.labels.size());
     }
-    for (double number :
-         {instruction.cost.flops, instruction.cost.bytes, instruction.cost.seconds}) {
+    const Cost &cost = instruction.cost;
+    for (double number : {cost.flops, cost.bytes, cost.seconds}) {
       if (!isAmount(number)) {
         return makeError(where, " costs ", number, ", expected a finite number, 0 or more");
       }
+    }
+    if (!(cost.share >= 0 && cost.share <= 1)) {
+      return makeError(where, " takes ", cost.share,
+                       " of the rate of computation, expected a number from 0 to 1");
     }
     if (Status status = checkTarget(where, instruction); !status) {
       return status;

@@ -66,7 +66,7 @@ void fields(auto &visit, Is<Collective> auto &x) {
 }
 void fields(auto &visit, Is<Observation> auto &x) { visit(x.name, x.layout, x.limit, x.mean); }
 void fields(auto &visit, Is<Operand> auto &x) { visit(x.buffer, x.access); }
-void fields(auto &visit, Is<Cost> auto &x) { visit(x.flops, x.bytes, x.seconds); }
+void fields(auto &visit, Is<Cost> auto &x) { visit(x.flops, x.bytes, x.seconds, x.share); }
 void fields(auto &visit, Is<Instruction> auto &x) {
   visit(x.opcode, x.target, x.label, x.operands, x.immediates, x.cost, x.stream, x.waits);
 }

@@ -86,7 +86,8 @@ TEST(PredictProgram, AStepEndsWithItsLastStream) {
   double serial = serialSeconds(made);
   EXPECT_EQ(stepSeconds(made), serial);
   made.stepBody()[2].stream = made.stepBody()[3].stream = rt::Stream::Communication;
-  EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6);
+  // Two collectives read and write 8 bytes each.
+  EXPECT_DOUBLE_EQ(stepSeconds(made), 1e-2 + 2e-6 + 32e-9);
   EXPECT_EQ(serialSeconds(made), serial);
 }
 
@@ -133,6 +134,28 @@ TEST(PredictProgram, Fp8MatmulsGoByTheirRate) {
   machine.device.peakFlopsF8 = 4e9;
   predictProgram(made, machine);
   EXPECT_DOUBLE_EQ(made.stepBody()[1].cost.seconds, 5e-7);
+}
+
+TEST(PredictProgram, CollectivesTakeMultiprocessorsFromComputation) {
+  rt::Program made = program();
+  desc::MachineSpec machine = sheet(2);
+  machine.device.cuda.multiprocessors = 100;
+  machine.device.cuda.collectiveMultiprocessors = 15;
+  predictProgram(made, machine);
+  EXPECT_EQ(made.stepBody()[0].cost.share, 0);
+  EXPECT_EQ(made.stepBody()[1].cost.share, 0);
+  EXPECT_EQ(made.stepBody()[2].cost.share, 0.15);
+}
+
+TEST(PredictProgram, ProcessorsOfHostsMoveTheBytesOfCollectives) {
+  rt::Program made = program();
+  desc::MachineSpec machine = sheet(2);
+  machine.device.memoryBandwidth = 1e9;
+  made.stepBody()[2].cost.bytes = 1e4; // In 4e-5 seconds: each byte is read and written.
+  made.stepBody()[3].cost.bytes = 1e9;
+  predictProgram(made, machine);
+  EXPECT_DOUBLE_EQ(made.stepBody()[2].cost.share, 0.5);
+  EXPECT_EQ(made.stepBody()[3].cost.share, 1);
 }
 
 TEST(PredictProgram, GroupsOfSeveralNodesGoByTheirLink) {

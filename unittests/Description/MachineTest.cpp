@@ -82,6 +82,10 @@ TEST(Machine, R4Ranges) {
       "machine_r4: h:7:35: device.cuda.multiprocessors: expected a number from 1 to 1024, got "
       "0\nmachine_r4: h:7:54: device.cuda.library_bytes: expected a number from 0 to "
       "1099511627776, got -1\n");
+  EXPECT_EQ(changed("memory_bytes: 1073741824", "memory_bytes: 1073741824 cuda { multiprocessors: "
+                                                "4 collective_multiprocessors: 4 }"),
+            "machine_r4: h:7:54: device.cuda.collective_multiprocessors: expected a number from 0 "
+            "to 3, got 4\n");
   EXPECT_EQ(changed("flops: 1e9", "flops: 0"), "machine_r4: h:6:31: device.peak_flops[0].flops: "
                                                "expected a number above 0 to 1e+18, got 0\n");
   EXPECT_NE(changed("per_second: 1e9", "per_second: nan"), "");

@@ -76,10 +76,10 @@ public:
 
   /// Numbers of instructions as they were made, in their order now; those beside computation in
   /// brackets, with waits behind a '<'.
-  std::string order(const StreamCosts &costs = {}) {
+  std::string order(double leastGain = kLeastGain) {
     packArena(program);
     EXPECT_EQ(refusal(program), "");
-    assignStreams(program, costs);
+    assignStreams(program, leastGain);
     EXPECT_EQ(refusal(program), "");
     std::string text;
     for (const rt::Instruction &instruction : program.stepBody()) {
@@ -188,23 +188,21 @@ TEST(Streams, WhatWinsTooLittleStays) {
   EXPECT_EQ(step.order(), "0 1 2 3");
 }
 
-TEST(Streams, HostsHideOnlyWhatMovingBytesDoesNotTake) {
-  constexpr double kBandwidth = 1e9;
-  auto orderOf = [](double seconds, double bytes) {
+TEST(Streams, CollectivesHideOnlyWhatTheyLeaveToComputation) {
+  auto orderOf = [](double seconds, double share, double leastGain) {
     Step step;
     uint32_t a = step.buffer(), b = step.buffer();
     step.kernel(1, {}, {a});
     step.reduce(seconds, a);
     step.kernel(1, {}, {b});
     step.kernel(1, {a, b}, {});
-    step.program.stepBody()[1].cost.bytes = bytes;
-    return step.order(StreamCosts::ofHost(kBandwidth));
+    step.program.stepBody()[1].cost.share = share;
+    return step.order(leastGain);
   };
-  // Each byte is read and written.
-  EXPECT_EQ(orderOf(1, 0.49e9), "0 [1]<0 2 3<1");
-  EXPECT_EQ(orderOf(1, 0.5e9), "0 1 2 3");
-  EXPECT_EQ(orderOf(1.1 * kLeastGainOnHosts, 0), "0 [1]<0 2 3<1");
-  EXPECT_EQ(orderOf(0.9 * kLeastGainOnHosts, 0), "0 1 2 3");
+  EXPECT_EQ(orderOf(1, 0.8, 0.1), "0 [1]<0 2 3<1");
+  EXPECT_EQ(orderOf(1, 0.95, 0.1), "0 1 2 3");
+  EXPECT_EQ(orderOf(1.1 * kLeastGainOnHosts, 0, kLeastGainOnHosts), "0 [1]<0 2 3<1");
+  EXPECT_EQ(orderOf(0.9 * kLeastGainOnHosts, 0, kLeastGainOnHosts), "0 1 2 3");
 }
 
 TEST(Streams, WhatUnpacksWaitsForItsUser) {

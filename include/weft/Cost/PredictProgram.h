@@ -16,7 +16,8 @@
 
 namespace weft::cost {
 
-/// Sets every instruction's predicted time on one rank of `machine`, from its operations and bytes.
+/// Sets every instruction's predicted time on one rank of `machine`, from its operations and bytes,
+/// and what collectives take from computation beside them.
 /// Ranks of all classes fill one node after another. REQUIRES: the program is well-formed, and its
 /// classes together have at most as many ranks as the machine has devices.
 void predictProgram(rt::Program &program, const desc::MachineSpec &machine);

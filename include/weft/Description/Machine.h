@@ -77,10 +77,19 @@ struct MeasuredSpec {
   double unalignedShare = 1;
 };
 
-/// Device memory that CUDA takes besides the program's own; none if the description gives no
+/// What CUDA takes of a device besides the program's own; none if the description gives no
 /// number. proto/weft/machine.proto explains each field.
 struct CudaSpec {
   std::optional<int64_t> multiprocessors, contextBytes, libraryBytes, communicatorBytes;
+  int64_t collectiveMultiprocessors = 0;
+  /// Returns true if the description says something of CUDA, so that devices are no hosts.
+  bool isGiven() const {
+    return multiprocessors || contextBytes || libraryBytes || communicatorBytes;
+  }
+  /// Returns the share of the device's rate that a collective takes from computation beside it.
+  double collectiveShare() const {
+    return double(collectiveMultiprocessors) / double(multiprocessors.value_or(1));
+  }
 };
 
 /// One device; all devices of a machine are alike. One rank runs on one device.

@@ -53,28 +53,15 @@ inline constexpr double kLeastGain = 1e-5;
 /// The same on a host: about the time until another thread runs, twice.
 inline constexpr double kLeastGainOnHosts = 1e-4;
 
-/// What streams cost on a device. On a host, the processors that compute also move the bytes of
-/// collectives, which no stream hides.
-struct StreamCosts {
-  double leastGain = kLeastGain;
-  /// The processor time of a collective for each byte that a rank transfers.
-  double secondsPerByte = 0;
-
-  /// On a host of this memory bandwidth: each byte is read and written.
-  static StreamCosts ofHost(double memoryBandwidth) {
-    return {kLeastGainOnHosts, memoryBandwidth > 0 ? 2 / memoryBandwidth : 0};
-  }
-};
-
 /// Assigns instructions their streams, order and waits, and buffers their places. Leaves a body
 /// unchanged if streams gain nothing there. REQUIRES: all instructions are on one stream and have
 /// predicted times.
-void assignStreams(rt::Program &program, const StreamCosts &costs = {});
+void assignStreams(rt::Program &program, double leastGain = kLeastGain);
 
 /// The first step of `assignStreams`: assigns the order of a body and its instructions'
 /// streams, without waits. REQUIRES: no two buffers that are needed at one time share bytes.
 void orderForStreams(const rt::Program &program, std::vector<rt::Instruction> &body,
-                     const StreamCosts &costs = {});
+                     double leastGain = kLeastGain);
 
 /// Returns, for each instruction, the number of the last one of computation that begins before the
 /// instruction has ended, as predicted and with `kMargin`; its own number if it is on the stream of

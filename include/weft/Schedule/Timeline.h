@@ -10,8 +10,9 @@
 // that it waits for have ended. Where ranks agree to go on the step may end, so no
 // instruction is issued before they have. Collectives share the links between devices, so
 // they run one after another, in the order of issue, whatever their streams: the gain of two at
-// a time is unknown, and a communicator allows only one. The prediction ignores that
-// communication slows down concurrent computation.
+// a time is unknown, and a communicator allows only one. Computation beside a collective is slower
+// by the share of the device's rate that the collective takes, as its kernels occupy
+// multiprocessors, or its copies a host's processors.
 //
 // The ranks of a class run in step, so one stands for all. Classes wait for each other where
 // they come together: a collective across classes, or the agreement to go on, begins when all its

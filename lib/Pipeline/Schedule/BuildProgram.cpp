@@ -44,19 +44,13 @@ LogicalResult predictMemory(rt::Program &program, const ProgramContext &context)
   return success();
 }
 
-bool isOfCuda(const desc::DeviceSpec &device) {
-  const desc::CudaSpec &cuda = device.cuda;
-  return cuda.multiprocessors || cuda.contextBytes || cuda.libraryBytes || cuda.communicatorBytes;
-}
-
 /// Leaves programs for hosts in line on machines of CUDA devices: how fast their hosts move bytes
 /// is unknown, and such programs only rehearse.
 LogicalResult useStreams(rt::Program &program, const ProgramContext &context) {
-  const desc::DeviceSpec &device = context.machine.device;
   if (context.target == TargetKind::Cuda) {
     schedule::assignStreams(program);
-  } else if (!isOfCuda(device)) {
-    schedule::assignStreams(program, schedule::StreamCosts::ofHost(device.memoryBandwidth));
+  } else if (!context.machine.device.cuda.isGiven()) {
+    schedule::assignStreams(program, schedule::kLeastGainOnHosts);
   }
   return success();
 }

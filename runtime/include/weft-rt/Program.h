@@ -312,6 +312,8 @@ struct Cost {
   double bytes = 0;
   /// Seconds, predicted by `weft/Cost`.
   double seconds = 0;
+  /// The share of the device's rate, at most 1, that a collective takes from computation beside it.
+  double share = 0;
 };
 
 /// A number that a kernel gets: `value`, or if `addsMicroBatch` the sum of `value` and the number
@@ -391,7 +393,7 @@ struct DeviceUse {
 
 struct Program {
   /// The format's version: written first, checked by the loader.
-  static constexpr uint32_t kVersion = 15;
+  static constexpr uint32_t kVersion = 16;
 
   std::string modelName;
   /// The plan as text, and its hash; equal on all ranks.

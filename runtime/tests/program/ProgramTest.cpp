@@ -142,7 +142,7 @@ TEST(Bytes, RoundTrip) {
   program.parameters[0].layout.globalShape = {250};
   program.parameters[0].layout.paddedShape = {256};
   program.matmuls.push_back({ElementType::BF16, true, false, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true});
-  program.stepBody()[0].cost = {3, 4, 5};
+  program.stepBody()[0].cost = {3, 4, 5, 0.25};
   program.peakByteFlopsPerRank = 6;
   program.kernels[0].kind = "fill";
   std::vector<char> bytes = serialize(program);
@@ -151,6 +151,7 @@ TEST(Bytes, RoundTrip) {
   EXPECT_EQ(toText(read), toText(program));
   EXPECT_EQ(read.stepFlops, program.stepFlops);
   EXPECT_EQ(read.stepBody()[0].cost.flops, 3);
+  EXPECT_EQ(read.stepBody()[0].cost.share, 0.25);
   EXPECT_EQ(read.kernels[0].kind, "fill");
 }
 
@@ -507,6 +508,8 @@ const Fault kFaults[] = {
     {[](Program &p) { p.stepBody()[0].label = 99; }, "step instruction 0 has label 99"},
     {[](Program &p) { p.stepBody()[0].cost.flops = -1; },
      "step instruction 0 costs -1, expected a finite number, 0 or more"},
+    {[](Program &p) { p.stepBody()[0].cost.share = 1.5; },
+     "step instruction 0 takes 1.5 of the rate of computation, expected a number from 0 to 1"},
     {[](Program &p) { p.stepBody()[0].cost.bytes = std::numeric_limits<double>::infinity(); },
      "step instruction 0 costs inf"},
     {[](Program &p) { p.stepBody()[0].cost.seconds = std::nan(""); },
