@@ -66,7 +66,7 @@ public:
 
 private:
   bool isAtEnd() const { return action == section.size(); }
-  const rt::Instruction &instruction() const { return bodyOf(section[action])[meeting]; }
+  const rt::Instruction &instruction() const { return bodyOf(section[action])[waitsAt]; }
   bool waitsForOthers(const rt::Instruction &each) const {
     return all.size() > 1 && isRendezvous(program, each);
   }
@@ -98,7 +98,7 @@ private:
           run.emplace(orders[section[action].body], begin);
         }
         if (std::optional<uint32_t> next = run->advance()) {
-          meeting = *next;
+          waitsAt = *next;
           return;
         }
         end = run->now();
@@ -123,7 +123,7 @@ private:
   /// The action that it has come to, the run of that, and the instruction at which it waits.
   size_t action = 0;
   std::optional<BodyRun> run;
-  uint32_t meeting = 0;
+  uint32_t waitsAt = 0;
 };
 
 /// All classes together.
