@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "conformance/Conformance.h"
-#include "support/Random.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <random>
 #include <thread>
 
 using namespace weft::rt;
@@ -44,7 +44,7 @@ TEST(Issuing, GoesOnWhileRanksComputeAtTheirOwnPace) {
     std::vector<std::vector<double>> values(kCollectives + 1, std::vector<double>(kElements));
     for (uint64_t round = 0; round < 15; ++round) {
       auto draw = [&](uint64_t number) {
-        return randomBits(7, uint64_t(link.rank()), 20 * round + number);
+        return std::mt19937_64((uint64_t(link.rank()) << 32) + 20 * round + number)();
       };
       values[0].assign(kElements, double(link.rank() + 1));
       for (size_t i = 0; i < kCollectives; ++i) {

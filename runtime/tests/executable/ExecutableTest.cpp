@@ -218,7 +218,7 @@ TEST_F(Executable, PrintsInsteadOfTraining) {
   EXPECT_EQ(out, timesText(makeToy(2, 2)));
   EXPECT_THAT(out, HasSubstr("\nstep:\n  0: "));
   EXPECT_EQ(run("--version"), 0);
-  EXPECT_THAT(out, MatchesRegex("weft runtime [0-9.]*, program version 15\nmodel toy\nplan "
+  EXPECT_THAT(out, MatchesRegex("weft runtime [0-9.]*, program version 16\nmodel toy\nplan "
                                 "0123456789abcdef for 4 ranks .data=2, model=2.\n"
                                 "proven " +
                                 makeToy(2, 2).certificate + "\n"));

@@ -174,7 +174,7 @@ TEST(Bytes, OtherVersionsAreRefused) {
   std::vector<char> bytes = serialize(makeToy(1, 1));
   bytes[8] = 99;
   EXPECT_EQ(errorOf(deserialize(bytes)),
-            "the program has version 99, this runtime reads version 15");
+            "the program has version 99, this runtime reads version 16");
 }
 
 /// Damage that the checksum misses must be found in the content, or be harmless.
