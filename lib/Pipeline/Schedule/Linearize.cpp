@@ -315,7 +315,8 @@ private:
   }
 
   /// What each micro-batch reads must last until the end of the repeat, except what it replaces,
-  /// and so must what is gathered anew.
+  /// and so must what is gathered anew. What is read behind the repeat ends there, whatever the
+  /// orders in it.
   void keepForRepeat() {
     if (!flat.repeat) {
       return;
@@ -325,6 +326,7 @@ private:
       carried.insert(carry.before);
     }
     for (auto [number, value] : llvm::enumerate(flat.values)) {
+      value.isReadInOtherOrders &= value.lastRead < flat.repeat->end;
       bool isGathered = flat.repeat->first <= value.lastRead &&
                         value.lastRead < flat.repeat->begin && value.definedAt < flat.repeat->first;
       bool isRead = value.definedAt < flat.repeat->begin && flat.repeat->contains(value.lastRead);
