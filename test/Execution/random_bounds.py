@@ -34,14 +34,18 @@ def milliseconds(pattern, report):
     return float(found[1]) * UNITS[found[2]] if found else None
 
 
-def mesh_and_accumulation(plan):
-    """Returns the arguments for an open search on the mesh of a written plan."""
+def open_search_of(plan):
+    """Returns the arguments for an open search on the mesh and in the stages of a written plan."""
     axes = []
     for name, size, parts in re.findall(r'axis \{ name: "(.*?)" size: (\d+)(?: sub_axes: \[(.*?)\])? \}', plan):
         axes.append(f"{name}={parts.replace(', ', 'x') or size}")
     count = re.search(r"^accumulation: (\d+)", plan, re.MULTILINE)
     mesh = ["--mesh", ",".join(axes)] if axes else []
-    return [*mesh, *(["--pin", f"accumulation={count[1]}"] if count else [])]
+    pins = [f"accumulation={count[1]}"] if count else []
+    if pipeline := re.search(r"^pipeline \{ (?:layers: \[(.*?)\]|stages: (\d+))(?:.*? chunks: (\d+))?", plan, re.MULTILINE):
+        chunks = int(pipeline[3] or 1)
+        pins += [f"pp={pipeline[2] or len(pipeline[1].split(',')) // chunks}", f"chunks={chunks}"]
+    return [*mesh, *(["--pin", ",".join(pins)] if pins else [])]
 
 
 def times(weft, arguments):
@@ -69,7 +73,7 @@ def compare(runner, seed):
     if isinstance(drawn, str):
         return drawn
     split = next(at for at, part in enumerate(arguments) if part in ("--pin", "--mesh", "--plan"))
-    open_arguments = mesh_and_accumulation((place / "found.textproto").read_text())
+    open_arguments = open_search_of((place / "found.textproto").read_text())
     searched = times(runner.weft, [*arguments[:split], *open_arguments])
     if isinstance(searched, str):
         raise AssertionError(f"the search finds no plan where one was drawn: {searched}")

@@ -79,8 +79,8 @@ struct FlatValue {
   /// Number of the last op that reads it, or -1; assignments do not count. Of a value from before
   /// the repeat that all micro-batches read: the number of the op after it.
   int32_t lastRead = -1;
-  /// Several bodies of the repeat read it last, some micro-batches in another order than that of the
-  /// list.
+  /// Several bodies of the repeat read it last, some micro-batches in another order than that of
+  /// the list.
   bool isReadInOtherOrders = false;
   /// The value of an index, if known.
   std::optional<int64_t> constant;
