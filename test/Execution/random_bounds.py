@@ -24,6 +24,7 @@ from pathlib import Path
 import random_descriptions
 import random_plans
 
+STAGES = re.compile(r"^pipeline \{ (?:layers: \[(.*?)\]|stages: (\d+))(?:.*? chunks: (\d+))?", re.MULTILINE)
 UNITS = {"us": 1e-3, "ms": 1, "s": 1000}
 # Half of the last digit of each of two printed times.
 ROUNDING = 0.001
@@ -42,7 +43,7 @@ def open_search_of(plan):
     count = re.search(r"^accumulation: (\d+)", plan, re.MULTILINE)
     mesh = ["--mesh", ",".join(axes)] if axes else []
     pins = [f"accumulation={count[1]}"] if count else []
-    if pipeline := re.search(r"^pipeline \{ (?:layers: \[(.*?)\]|stages: (\d+))(?:.*? chunks: (\d+))?", plan, re.MULTILINE):
+    if pipeline := STAGES.search(plan):
         chunks = int(pipeline[3] or 1)
         pins += [f"pp={pipeline[2] or len(pipeline[1].split(',')) // chunks}", f"chunks={chunks}"]
     return [*mesh, *(["--pin", ",".join(pins)] if pins else [])]
