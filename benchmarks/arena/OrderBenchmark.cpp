@@ -1,15 +1,17 @@
-//===- OrderBenchmark.cpp - time to find the order of all communication ---===//
+//===- OrderBenchmark.cpp - time to order and to simulate a pipeline -------===//
 //
 // Part of the Weft project, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Counter `communications`: what the classes issue, all together.
+// `order` finds the order of all communication, `course` simulates a step. Counters
+// `communications` and `actions`: what the classes issue and do, all together.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ProofParts.h"
+#include "weft/Schedule/Timeline.h"
 
 #include <benchmark/benchmark.h>
 
@@ -117,5 +119,25 @@ void order(benchmark::State &state) {
   state.counters["communications"] = double(count);
 }
 BENCHMARK(order)->Args({41700, 0})->Args({1024, 80})->Unit(benchmark::kMillisecond);
+
+/// The simulation of a step whose actions all wait for others, by the number of micro-batches: each
+/// class has four actions for each.
+void course(benchmark::State &state) {
+  rt::Programs programs = makePipeline(state.range(0), /*sums=*/1);
+  size_t count = 0;
+  for (rt::Program &program : programs) {
+    count += program.step.size();
+    for (rt::Body &body : program.bodies) {
+      for (rt::Instruction &instruction : body.instructions) {
+        instruction.cost.seconds = 1e-3;
+      }
+    }
+  }
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(predictCourse(programs, &rt::Program::step));
+  }
+  state.counters["actions"] = double(count);
+}
+BENCHMARK(course)->Arg(128)->Unit(benchmark::kMillisecond);
 
 } // namespace
