@@ -44,13 +44,16 @@ namespace {
 
 class Linearizer {
 public:
-  Linearizer(func::FuncOp section, const ModuleSymbols &symbols)
-      : section(section), symbols(symbols), oldValues(symbols.variables.size(), -1),
-        isAssigned(symbols.variables.size(), false) {}
+  /// `mayRepeat` says whether work of micro-batches may be listed once for all.
+  Linearizer(func::FuncOp section, const ModuleSymbols &symbols, bool mayRepeat)
+      : section(section), symbols(symbols), mayRepeat(mayRepeat),
+        oldValues(symbols.variables.size(), -1), isAssigned(symbols.variables.size(), false) {}
 
   FailureOr<FlatSection> run() {
     flat.paths.push_back("");
-    noteRepeat();
+    if (mayRepeat) {
+      noteRepeat();
+    }
     if (failed(enter(section, {}, 0))) {
       return failure();
     }
@@ -404,6 +407,7 @@ private:
 
   func::FuncOp section;
   const ModuleSymbols &symbols;
+  const bool mayRepeat;
   FlatSection flat;
   std::vector<Frame> frames;
   llvm::DenseSet<Operation *> active;
@@ -425,6 +429,22 @@ private:
 
 } // namespace
 
+/// Returns true if a launch overwrites a value that other bodies read, some later and some earlier.
+static bool overwritesInOtherOrders(const FlatSection &flat) {
+  return llvm::any_of(llvm::enumerate(flat.ops), [&](auto op) {
+    auto launch = dyn_cast<LaunchOp>(op.value().op);
+    return launch && llvm::any_of(launch.getTied(), [&](int64_t operand) {
+             const FlatValue *value =
+                 operand < 0 ? nullptr : &flat.values[flat.operandsOf(op.value())[operand]];
+             return value && value->isReadInOtherOrders &&
+                    value->lastRead == static_cast<int32_t>(op.index());
+           });
+  });
+}
+
 FailureOr<FlatSection> weft::linearize(func::FuncOp section, const ModuleSymbols &symbols) {
-  return Linearizer(section, symbols).run();
+  FailureOr<FlatSection> flat = Linearizer(section, symbols, /*mayRepeat=*/true).run();
+  // The launch was made for a list in which its micro-batch's value ends there.
+  bool mustBeFlat = succeeded(flat) && overwritesInOtherOrders(*flat);
+  return mustBeFlat ? Linearizer(section, symbols, /*mayRepeat=*/false).run() : std::move(flat);
 }
