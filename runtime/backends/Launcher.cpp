@@ -7,9 +7,9 @@
 
 #include "backends/Launcher.h"
 
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 
@@ -21,11 +21,8 @@ static std::optional<int64_t> number(const Environment &environment, const char 
   if (!value) {
     return std::nullopt;
   }
-  std::string_view text = value;
   int64_t result = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), result);
-  bool ok = code == std::errc() && end == text.data() + text.size() && result >= 0;
-  return ok ? std::optional(result) : std::nullopt;
+  return parseNumber(value, result) && result >= 0 ? std::optional(result) : std::nullopt;
 }
 
 /// Returns the first launcher of MPI whose variables are set.

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "calibrate/DeviceMeasurements.h"
+#include "support/ParseNumber.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <string_view>
 
@@ -16,8 +16,7 @@ using namespace weft::rt::calibrate;
 
 /// Reads a number, 0 or more; `weft calibrate` has checked what users type.
 template <typename T> static bool readNumber(std::string_view text, T &number) {
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return code == std::errc() && end == text.data() + text.size() && number >= 0;
+  return weft::rt::parseNumber(text, number) && number >= 0;
 }
 
 /// weft-rt-calibrate RANKS SECONDS [cuda]: prints measurements as JSON on standard output, progress

@@ -11,10 +11,10 @@
 #include "kernels/Libraries.h"
 #include "support/Json.h"
 #include "support/OutputFile.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <thread>
 
@@ -49,8 +49,7 @@ struct Settings {
 
 /// Reads a number without a sign.
 bool readNumber(std::string_view text, int64_t &number) {
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return code == std::errc() && end == text.data() + text.size() && number >= 0;
+  return parseNumber(text, number) && number >= 0;
 }
 
 bool readSettings(std::span<char *const> words, Settings &settings) {

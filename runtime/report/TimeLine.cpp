@@ -8,12 +8,12 @@
 #include "report/TimeLine.h"
 
 #include "report/MemoryCourse.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 #include "weft-rt/Expansion.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <set>
 #include <tuple>
@@ -21,28 +21,6 @@
 using namespace weft::rt;
 
 namespace {
-
-/// Reads a number at the beginning of `text` and removes it.
-std::optional<int64_t> takeNumber(std::string_view &text) {
-  int64_t number = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || number < 0) {
-    return std::nullopt;
-  }
-  text.remove_prefix(size_t(end - text.data()));
-  return number;
-}
-
-/// Reads "4" or "4-7".
-std::optional<std::pair<int64_t, int64_t>> parseRange(std::string_view text) {
-  std::optional<int64_t> first = takeNumber(text), last = first;
-  if (first && text.starts_with('-')) {
-    text.remove_prefix(1);
-    last = takeNumber(text);
-  }
-  bool isRange = last && text.empty() && *first <= *last;
-  return isRange ? std::optional(std::pair(*first, *last)) : std::nullopt;
-}
 
 /// The numbers of flows: one for each run of a collective by one group of ranks.
 class Flows {

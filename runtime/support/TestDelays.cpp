@@ -8,11 +8,11 @@
 #include "support/TestDelays.h"
 
 #include "support/CheckedMath.h"
+#include "support/ParseNumber.h"
 #include "support/Random.h"
 #include "support/Text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <thread>
@@ -24,13 +24,7 @@ static constexpr double kMostSeconds = 10;
 
 /// Reads a whole text as a finite number from 0 to `most`.
 static bool parseUpTo(std::string_view text, double most, double &number) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= most;
-}
-
-static bool parseSeed(std::string_view text, uint64_t &number) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+  return parseNumber(text, number) && number >= 0 && number <= most;
 }
 
 static bool isSet(const char *name) {
@@ -58,7 +52,7 @@ Result<TestDelays> TestDelays::read() {
   }
   if (isSet(kShake)) {
     auto [seed, seconds] = partsOf(kShake);
-    if (!parseSeed(seed, delays.seed) || !parseUpTo(seconds, kMostSeconds, delays.shakeSeconds)) {
+    if (!parseNumber(seed, delays.seed) || !parseUpTo(seconds, kMostSeconds, delays.shakeSeconds)) {
       return makeError(kShake, " is '", std::getenv(kShake), "', expected SEED,SECONDS, a whole ",
                        "number and at most ", kMostSeconds);
     }

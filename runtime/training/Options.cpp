@@ -10,10 +10,10 @@
 #include "data/RunData.h"
 #include "execution/Team.h"
 #include "support/OutputFile.h"
+#include "support/ParseNumber.h"
 #include "support/Text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -34,11 +34,6 @@ struct Entry {
   /// Parses the value into the options; on failure returns the expected value.
   const char *(*apply)(Options &, std::string_view value);
 };
-
-template <typename T> bool parseNumber(std::string_view text, T &number) {
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return code == std::errc() && end == text.data() + text.size();
-}
 
 template <auto field> const char *applyFile(Options &options, std::string_view value) {
   options.*field = value;
@@ -112,13 +107,12 @@ const char *applyDataFormat(Options &options, std::string_view value) {
 }
 
 const char *applyTimeLineSteps(Options &options, std::string_view value) {
-  StepRange &steps = options.timeLineSteps.emplace();
-  const size_t dash = value.find('-');
-  bool isRange = dash != std::string_view::npos;
-  bool ok = parseNumber(value.substr(0, dash), steps.first) &&
-            parseNumber(isRange ? value.substr(dash + 1) : value, steps.last) && 0 <= steps.first &&
-            steps.first <= steps.last;
-  return ok ? nullptr : "a step or the first and last of several, as 10 or 10-12";
+  auto range = parseRange(value);
+  if (!range) {
+    return "a step or the first and last of several, as 10 or 10-12";
+  }
+  options.timeLineSteps = {range->first, range->second};
+  return nullptr;
 }
 
 const char *applyTimeLineRanks(Options &options, std::string_view value) {
