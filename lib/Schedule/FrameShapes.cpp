@@ -16,6 +16,21 @@
 using namespace weft;
 using namespace weft::schedule;
 
+std::set<std::vector<uint32_t>>
+weft::schedule::findCourses(const std::vector<rt::Action> &section) {
+  std::map<int64_t, std::vector<uint32_t>> bodiesOf;
+  for (const rt::Action &action : section) {
+    if (action.microBatch) {
+      bodiesOf[*action.microBatch].push_back(action.body);
+    }
+  }
+  std::set<std::vector<uint32_t>> courses;
+  for (auto &[microBatch, bodies] : bodiesOf) {
+    courses.insert(std::move(bodies));
+  }
+  return courses;
+}
+
 BodyNeeds::BodyNeeds(const rt::Program &program)
     : program(program), allUses(rt::findUses(program)), userCounts(program.buffers.size(), 0) {
   for (uint32_t body = 0; body < program.bodies.size(); ++body) {
@@ -50,18 +65,7 @@ const rt::BufferUse *BodyNeeds::findUse(uint32_t body, uint32_t buffer) const {
 
 void BodyNeeds::findNeededAfter(const std::vector<rt::Action> &section) {
   findGatheredAfter(section);
-  std::map<int64_t, std::vector<uint32_t>> bodiesOf;
-  for (const rt::Action &action : section) {
-    if (action.microBatch) {
-      bodiesOf[*action.microBatch].push_back(action.body);
-    }
-  }
-  // Nearly all micro-batches pass through the same bodies in the same order.
-  std::set<std::vector<uint32_t>> courses;
-  for (auto &[microBatch, bodies] : bodiesOf) {
-    courses.insert(std::move(bodies));
-  }
-  for (const std::vector<uint32_t> &course : courses) {
+  for (const std::vector<uint32_t> &course : findCourses(section)) {
     followCourse(course, [](uint32_t) { return true; });
   }
 }

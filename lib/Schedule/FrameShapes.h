@@ -34,6 +34,10 @@ struct Distances {
   int64_t begin = 0, end = 0;
 };
 
+/// Returns the lists of bodies through which the micro-batches of a section pass. Nearly all have
+/// the same one.
+std::set<std::vector<uint32_t>> findCourses(const std::vector<rt::Action> &section);
+
 /// How bodies use buffers, whether these lie in frames or not. The program must outlive this
 /// object, and keep its bodies and actions.
 class BodyNeeds {

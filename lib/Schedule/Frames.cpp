@@ -352,19 +352,6 @@ private:
 
 } // namespace
 
-/// Returns true if some micro-batches pass through bodies in other orders than others: then what
-/// lies in one place would have to be apart from more than the list of bodies says.
-static bool haveOrders(const std::vector<rt::Action> &section) {
-  std::map<int64_t, std::vector<uint32_t>> bodies;
-  for (const rt::Action &action : section) {
-    if (action.microBatch) {
-      bodies[*action.microBatch].push_back(action.body);
-    }
-  }
-  return std::ranges::any_of(
-      bodies, [&](const auto &each) { return each.second != bodies.begin()->second; });
-}
-
 void weft::schedule::makeFrameSets(rt::Program &program, const std::vector<rt::Action> &section,
                                    const std::vector<bool> &mayHaveFrames) {
   const Used used = findUsed(program, [&](uint32_t buffer) {
@@ -373,7 +360,8 @@ void weft::schedule::makeFrameSets(rt::Program &program, const std::vector<rt::A
   const Owners owners(used, section);
   std::map<uint32_t, Spans> spans = findSpans(used, section);
   std::erase_if(spans, [](const auto &each) { return isInOneAction(each.second); });
-  if (!haveOrders(section) && std::ranges::none_of(spans, [&](const auto &each) {
+  // Of what lies in one place, bodies are taken to have one order.
+  if (findCourses(section).size() < 2 && std::ranges::none_of(spans, [&](const auto &each) {
         return owners.isGathered(each.first) || overlap(each.second);
       })) {
     return;
