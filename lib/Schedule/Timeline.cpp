@@ -132,6 +132,7 @@ public:
   Simulation(std::span<const rt::Program> programs,
              const std::vector<rt::Action> rt::Program::*section, const ActionVisitor &visit)
       : all(numbersOfClasses(programs.size())) {
+    walkers.reserve(programs.size()); // Runs refer to the orders of their walkers.
     for (const rt::Program &program : programs) {
       walkers.emplace_back(program, program.*section, all, visit);
     }
