@@ -71,8 +71,8 @@ static std::optional<StageAction> parseAction(std::string_view text) {
 static std::string faultOf(std::string_view action) {
   constexpr size_t kLongest = 20;
   return "expected actions such as 0F3 or 0B3, forward or backward of micro-batch 3 in chunk 0, "
-         "0I3 "
-         "or 0W3, its gradients of inputs or weights, or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, got " +
+         "0I3 or 0W3, its gradients of inputs or weights, or 0UNSHARD, 0RESHARD or 0REDUCE_GRAD, "
+         "got " +
          detail::quote(action, kLongest);
 }
 

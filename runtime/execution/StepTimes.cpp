@@ -16,11 +16,7 @@ using namespace weft::rt;
 StepTimes::StepTimes(size_t instructions, bool keepsSamples)
     : entries(instructions), samples(keepsSamples ? instructions * kSamples : 0) {}
 
-static int64_t nanosecondsOf(std::chrono::steady_clock::time_point time) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-}
-
-static int64_t nanosecondsOf(double seconds) { return std::llround(seconds * 1e9); }
+static int64_t toNanoseconds(double seconds) { return std::llround(seconds * 1e9); }
 
 void StepTimes::beginStep(double waited) {
   waitedBefore = waited;
@@ -34,7 +30,7 @@ void StepTimes::beginStep(double waited) {
 }
 
 void StepTimes::beginBefore(double seconds) {
-  recordedUntil = nanosecondsOf(std::chrono::steady_clock::now()) - nanosecondsOf(seconds);
+  recordedUntil = nanosecondsOf(std::chrono::steady_clock::now()) - toNanoseconds(seconds);
 }
 
 void StepTimes::lap(size_t index, double waited) {
@@ -54,8 +50,8 @@ void StepTimes::record(size_t index, double seconds, double waited) {
     samples[index * kSamples + size_t(stepCount) % kSamples] = float(busy);
   }
   if (!course.empty()) {
-    const int64_t end = recordedUntil + nanosecondsOf(seconds);
-    course[index] = {recordedUntil, end, nanosecondsOf(waited)};
+    const int64_t end = recordedUntil + toNanoseconds(seconds);
+    course[index] = {recordedUntil, end, toNanoseconds(waited)};
     recordedUntil = end;
   }
 }

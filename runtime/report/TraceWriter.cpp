@@ -166,21 +166,20 @@ void TraceWriter::addEvent(int64_t time, std::string_view event) {
 }
 
 void TraceWriter::begin(Track track, int64_t time, const SliceText &text, Flow flow) {
-  std::string fields = text.bytes;
-  Fields list(fields);
-  list.number(event::kType, event::kBegin).number(event::kTrack, uint64_t(track));
-  if (flow) {
-    list.fixed(event::kFlow, numberOf(*flow));
-  }
-  addEvent(time, fields);
+  addEnd(track, time, event::kBegin, text.bytes, event::kFlow, flow);
 }
 
 void TraceWriter::end(Track track, int64_t time, Flow last) {
-  std::string fields;
+  addEnd(track, time, event::kEnd, {}, event::kLastFlow, last);
+}
+
+/// Adds one end of a slice, with a flow in that field.
+void TraceWriter::addEnd(Track track, int64_t time, uint64_t type, std::string fields,
+                         uint32_t flowField, Flow flow) {
   Fields list(fields);
-  list.number(event::kType, event::kEnd).number(event::kTrack, uint64_t(track));
-  if (last) {
-    list.fixed(event::kLastFlow, numberOf(*last));
+  list.number(event::kType, type).number(event::kTrack, uint64_t(track));
+  if (flow) {
+    list.fixed(flowField, numberOf(*flow));
   }
   addEvent(time, fields);
 }

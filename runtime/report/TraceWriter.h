@@ -82,6 +82,8 @@ private:
   uint64_t number(Table table, std::string_view text);
   Track addTrack(std::string_view name, std::optional<Track> parent, bool isCounter);
   uint64_t numberOf(uint64_t own) const { return own * 2 + uint64_t(source); }
+  void addEnd(Track track, int64_t time, uint64_t type, std::string fields, uint32_t flowField,
+              Flow flow);
   void addEvent(int64_t time, std::string_view event);
   void addPacket(std::string_view fields);
 

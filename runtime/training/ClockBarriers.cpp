@@ -7,15 +7,14 @@
 
 #include "training/ClockBarriers.h"
 
+#include "execution/InstructionTime.h"
+
 #include <algorithm>
 #include <limits>
 
 using namespace weft::rt;
 
-static int64_t now() {
-  auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-}
+static int64_t now() { return nanosecondsOf(std::chrono::steady_clock::now()); }
 
 void ClockBarriers::prepare(Communicator &communicator, int64_t ranks) {
   const Collective maximum = {
